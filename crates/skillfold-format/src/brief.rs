@@ -1,0 +1,110 @@
+//! `brief_description` for skills that have none: the description's first sentence.
+
+/// Most characters of a brief description, the ellipsis included.
+pub const MAX_BRIEF: usize = 80;
+
+/// Never the end of a sentence, whatever follows.
+const ABBREVIATIONS: [&str; 17] = [
+    "e.g", "i.e", "eg", "ie", "cf", "vs", "viz", "approx", "incl", "resp", "dr", "mr", "mrs", "ms", "prof", "st", "fig",
+];
+
+/// The first sentence of `description`, white space folded, without its full stop, cut at a word boundary to at most
+/// 80 characters.
+///
+/// ```
+/// use skillfold_format::brief;
+/// assert_eq!(brief("Builds Node.js services, e.g. APIs. Not for browsers."), "Builds Node.js services, e.g. APIs");
+/// ```
+pub fn brief(description: &str) -> String {
+    let folded = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(first_sentence(&folded))
+}
+
+fn first_sentence(text: &str) -> &str {
+    for (at, c) in text.char_indices() {
+        let after = &text[at + c.len_utf8()..];
+        let ends_word = after.is_empty() || after.starts_with(' ');
+        match c {
+            // The full-width stops need no space after them.
+            '。' | '．' => return &text[..at],
+            '！' | '？' => return &text[..at + c.len_utf8()],
+            '!' | '?' if ends_word => return &text[..=at],
+            '.' if ends_word && !is_abbreviation(&text[..at], after) => return text[..at].trim_end_matches('.'),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Whether the full stop between `before` and `after` belongs to an abbreviation.
+fn is_abbreviation(before: &str, after: &str) -> bool {
+    let word = before.rsplit([' ', '(', '[', '"', '\'']).next().unwrap_or_default();
+    let lower = word.to_lowercase();
+    if ABBREVIATIONS.contains(&lower.as_str()) {
+        return !after.is_empty();
+    }
+    let next = after.trim_start().chars().next();
+    match lower.as_str() {
+        "no" => next.is_some_and(|c| c.is_ascii_digit()),
+        // `etc.` and initials (`U.S.`) end a sentence only if something starts after them.
+        _ if lower == "etc" || is_initials(&lower) => next.is_some_and(char::is_lowercase),
+        _ => false,
+    }
+}
+
+fn is_initials(word: &str) -> bool {
+    word.contains('.') && word.split('.').all(|part| part.chars().count() == 1 && part.chars().all(char::is_alphabetic))
+}
+
+fn cut(sentence: &str) -> String {
+    if sentence.chars().count() <= MAX_BRIEF {
+        return sentence.to_owned();
+    }
+    let end = sentence.char_indices().nth(MAX_BRIEF - 1).map_or(sentence.len(), |(at, _)| at);
+    let head = &sentence[..end];
+    let whole = if sentence[end..].starts_with(' ') { Some(end) } else { head.rfind(' ') };
+    // Text without spaces (CJK, one endless word) has no boundary but between characters.
+    let head = whole.map_or(head, |at| &head[..at]);
+    format!("{}…", head.trim_end_matches([' ', ',', ';', ':', '-', '(']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_cases() {
+        let vectors: serde_json::Value =
+            serde_json::from_str(include_str!("../../../vectors/brief_description.json")).unwrap();
+        let cases = vectors["cases"].as_array().unwrap();
+        assert!(!cases.is_empty());
+        for case in cases {
+            let description = case["description"].as_str().unwrap();
+            let got = brief(description);
+            if let Some(expect) = case["expect"].as_str() {
+                assert_eq!(got, expect);
+            }
+            if let Some(max) = case["max_chars"].as_u64() {
+                assert!(got.chars().count() as u64 <= max, "{got}");
+            }
+            if let Some(end) = case["ends_with"].as_str() {
+                assert!(got.ends_with(end), "{got}");
+            }
+            if case["no_split_word"] == true {
+                let head = got.trim_end_matches('…');
+                assert!(description[head.len()..].starts_with(' '), "{got}");
+            }
+        }
+    }
+
+    #[test]
+    fn sentences() {
+        assert_eq!(brief("Works in the U.S. and abroad. More."), "Works in the U.S. and abroad");
+        assert_eq!(brief("Reads CSV, TSV, etc. Use when asked."), "Reads CSV, TSV, etc");
+        assert_eq!(brief("Wait... what"), "Wait");
+        assert_eq!(brief("See No. 5 (e.g. this). Then."), "See No. 5 (e.g. this)");
+        assert_eq!(brief("."), "");
+        assert_eq!(brief(&"長".repeat(100)).chars().count(), 80);
+        assert_eq!(brief(&"x".repeat(80)), "x".repeat(80));
+    }
+}

@@ -1,0 +1,311 @@
+//! Style: what makes a valid skill a good one.
+
+use std::ops::Range;
+
+use crate::node::{Node, Value};
+use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place, pattern};
+
+/// Most lines of a body that a model should be given at once.
+const MAX_LINES: usize = 500;
+/// Fewer characters than this cannot say what and when.
+const MIN_DESCRIPTION: usize = 20;
+/// Words that stand in most messages.
+const GENERIC: [&str; 36] = [
+    "a", "an", "the", "and", "or", "to", "of", "in", "on", "for", "with", "is", "it", "this", "that", "you", "i", "me",
+    "my", "help", "please", "do", "make", "use", "get", "can", "how", "what", "file", "files", "code", "data", "text",
+    "work", "new", "thing",
+];
+/// Keys of ours that every tool accepts below `metadata`.
+const EXTENSIONS: [&str; 13] = [
+    "version",
+    "model",
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "brief_description",
+    "triggers",
+    "types",
+    "toolsets",
+    "scripts",
+    "default_enabled",
+    "priority",
+    "requires",
+];
+
+/// Reviews the style of a `SKILL.md` or `SKILL.yaml`. `exists` says whether a path below the skill's directory is
+/// there; the format itself does no I/O.
+///
+/// What lenient reading found (repairs, wrong types …) comes first, then matters of style, none of them errors.
+///
+/// ```
+/// use skillfold_format::{Code, FileKind, lint};
+///
+/// let file = b"---\nname: pdf\ndescription: PDF # tools\n---\nSee [more](more.md).\n";
+/// let codes: Vec<_> = lint(file, FileKind::Markdown, &|_| false).iter().map(|found| found.code).collect();
+/// assert!(codes.contains(&Code::CommentCutsValue));
+/// assert!(codes.contains(&Code::MissingResource));
+/// ```
+pub fn lint(bytes: &[u8], kind: FileKind, exists: &dyn Fn(&str) -> bool) -> Vec<Diagnostic> {
+    let parsed = Parsed::thorough(bytes, kind);
+    let mut found = parsed.diagnostics.clone();
+    let style = Style { bytes, parsed: &parsed, text: parsed.yaml_text(bytes), found: &mut found };
+    style.run(kind, exists);
+    found.sort_by_key(|finding| finding.place);
+    found
+}
+
+struct Style<'a> {
+    bytes: &'a [u8],
+    parsed: &'a Parsed<'a>,
+    text: &'a str,
+    found: &'a mut Vec<Diagnostic>,
+}
+
+impl Style<'_> {
+    fn run(mut self, kind: FileKind, exists: &dyn Fn(&str) -> bool) {
+        self.comments();
+        if let Some(root) = &self.parsed.raw {
+            self.portability(root, kind);
+            if let Some(manifest) = &self.parsed.manifest {
+                self.description(root, manifest);
+                self.triggers(root, manifest);
+            }
+        }
+        if kind == FileKind::Markdown && self.parsed.raw.is_some() {
+            self.body(exists);
+        }
+        self.invisible();
+    }
+
+    fn say(&mut self, code: Code, message: impl Into<String>, place: impl Into<Option<Place>>, help: &'static str) {
+        let mut finding = Diagnostic::new(code, message.into()).with_help(help);
+        finding.place = place.into();
+        self.found.push(finding);
+    }
+
+    fn place(&self, range: Range<usize>) -> Place {
+        Place::of(self.text, range, self.parsed.first_line)
+    }
+
+    /// The place of bytes of the file, body included.
+    fn file_place(&self, range: Range<usize>) -> Place {
+        let from = memchr::memrchr(b'\n', &self.bytes[..range.start]).map_or(0, |newline| newline + 1);
+        let line = memchr::memchr_iter(b'\n', &self.bytes[..from]).count() + 1;
+        let text = String::from_utf8_lossy(&self.bytes[from..]);
+        let first_line = u32::try_from(line).unwrap_or(u32::MAX);
+        // Only lines of valid UTF-8 are pointed into, so byte offsets hold.
+        Place::of(&text, range.start - from..range.end - from, first_line)
+    }
+
+    /// ` #` cuts a plain value: the author sees text, YAML sees a comment.
+    fn comments(&mut self) {
+        if self.parsed.edits.is_empty()
+            && let Some(root) = &self.parsed.raw
+        {
+            let mut cuts = Vec::new();
+            cut_values(root, self.text, &mut cuts);
+            for range in cuts {
+                let place = self.place(range);
+                self.say(
+                    Code::CommentCutsValue,
+                    "` #` starts a comment here: the rest of the line is not part of the value",
+                    place,
+                    "put the value into quotes, or move the comment to a line of its own",
+                );
+            }
+        }
+    }
+
+    fn portability(&mut self, root: &Node<'_>, kind: FileKind) {
+        if kind == FileKind::Yaml {
+            return;
+        }
+        for (key, _) in root.entries() {
+            if let Some(name) = key.as_str().filter(|name| EXTENSIONS.contains(name)) {
+                let place = self.place(key.span.range());
+                let message = format!("`{name}` at the top level is rejected by strict readers of the open standard");
+                self.say(Code::NotPortable, message, place, "move it below `metadata`; skillfold reads it there too");
+            }
+        }
+    }
+
+    fn description(&mut self, root: &Node<'_>, manifest: &Manifest) {
+        let place = root.get("description").map(|node| self.place(node.span.range()));
+        let description = manifest.description();
+        let lower = description.to_lowercase();
+        if description.chars().count() < MIN_DESCRIPTION {
+            self.say(
+                Code::ShortDescription,
+                "the description is too short to choose the skill by",
+                place,
+                "say what it does, then when to use it, in the words that people use",
+            );
+        } else if !["when", "whenever", "use for", "use this", "if ", "for "].iter().any(|word| lower.contains(word))
+            && lower.is_ascii()
+        {
+            self.say(Code::NoWhen, "the description does not say when to use the skill", place, "add: Use when …");
+        }
+        if has_xml_tag(description) {
+            self.say(
+                Code::XmlInDescription,
+                "the description holds an XML tag, which some agents refuse and all read as markup",
+                place,
+                "write it without angle brackets",
+            );
+        }
+    }
+
+    fn triggers(&mut self, root: &Node<'_>, manifest: &Manifest) {
+        let triggers = manifest.triggers();
+        let node = root.get("triggers").or_else(|| root.get("metadata")?.get("triggers"));
+        let place = node.map(|node| self.place(node.span.range()));
+        if triggers.is_empty() {
+            self.say(
+                Code::NoTriggers,
+                "without triggers, keyword matching finds the skill by its name only",
+                None,
+                "add `metadata.triggers.keywords` with the words that people use",
+            );
+        }
+        for word in triggers.keywords.iter().chain(&triggers.verbs) {
+            if GENERIC.contains(&word.to_lowercase().as_str()) {
+                let at =
+                    node.and_then(|node| find_text(node, word)).map(|node| self.place(node.span.range())).or(place);
+                let message = format!("`{word}` stands in most messages: the skill would fire all the time");
+                self.say(Code::GenericTrigger, message, at, "choose a rarer word, or a phrase");
+            }
+        }
+        for written in &triggers.patterns {
+            if let Err(error) = pattern::compile(written) {
+                let at =
+                    node.and_then(|node| find_text(node, written)).map(|node| self.place(node.span.range())).or(place);
+                let message = format!("the pattern never matches: {}", pattern::reason(&error));
+                let help = "patterns are linear-time regular expressions: no look-around, no back-references";
+                self.say(Code::InvalidPattern, message, at, help);
+            }
+        }
+    }
+
+    fn body(&mut self, exists: &dyn Fn(&str) -> bool) {
+        let start = self.parsed.body.min(self.bytes.len());
+        let Ok(body) = std::str::from_utf8(&self.bytes[start..]) else {
+            let at = std::str::from_utf8(&self.bytes[start..]).map_or_else(|error| error.valid_up_to(), str::len);
+            self.found.push(crate::not_utf8(self.bytes, start + at));
+            return;
+        };
+        if body.trim().is_empty() {
+            self.say(Code::EmptyBody, "the body is empty", None, "write down how the task is done");
+        }
+        let lines = body.lines().count();
+        if lines > MAX_LINES {
+            let message = format!("the body has {lines} lines; models follow short ones better");
+            self.say(Code::LongBody, message, None, "move depth into references/ and link to it");
+        }
+        if body.trim_start().starts_with("---\n") && crate::split::body_start(body.as_bytes()).is_some() {
+            let place = self.file_place(start..start + 3);
+            self.say(
+                Code::SecondFrontMatter,
+                "the body starts with another front matter",
+                place,
+                "merge the two; the model would read the second one as text",
+            );
+        }
+        for (range, target) in links(body) {
+            if !exists(&target) {
+                let place = self.file_place(start + range.start..start + range.end);
+                let message = format!("`{target}` is not in the skill's directory");
+                self.say(Code::MissingResource, message, place, "add the file, or correct the link");
+            }
+        }
+    }
+
+    /// Characters that a reader does not see but a model does.
+    fn invisible(&mut self) {
+        let Ok(text) = std::str::from_utf8(self.bytes) else { return };
+        let hidden = |c: char| {
+            matches!(c, '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
+                || c == '\u{FEFF}'
+        };
+        let mut spots = text.char_indices().filter(|(at, c)| hidden(*c) && *at > 0);
+        if let Some((at, c)) = spots.next() {
+            let more = spots.count();
+            let message = format!(
+                "an invisible character (U+{:04X}){}",
+                u32::from(c),
+                match more {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                }
+            );
+            let place = self.file_place(at..at + c.len_utf8());
+            self.say(Code::InvisibleText, message, place, "delete it: readers do not see what the model reads");
+        }
+    }
+}
+
+/// Plain scalars that are followed by ` #` on their line.
+fn cut_values(node: &Node<'_>, text: &str, cuts: &mut Vec<Range<usize>>) {
+    match &node.value {
+        Value::Scalar { text: value, plain: true } if !value.is_empty() => {
+            let end = node.span.range().end.min(text.len());
+            let Some(rest) = text.get(end..) else { return };
+            let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+            let blanks = line.len() - line.trim_start().len();
+            if blanks > 0 && line[blanks..].starts_with('#') {
+                cuts.push(end + blanks..end + line.trim_end().len());
+            }
+        }
+        Value::Scalar { .. } => {}
+        Value::Seq(items) => items.iter().for_each(|item| cut_values(item, text, cuts)),
+        Value::Map(pairs) => pairs.iter().for_each(|(_, value)| cut_values(value, text, cuts)),
+    }
+}
+
+fn find_text<'n, 'a>(node: &'n Node<'a>, wanted: &str) -> Option<&'n Node<'a>> {
+    match &node.value {
+        Value::Scalar { text, .. } => (**text == *wanted).then_some(node),
+        Value::Seq(items) => items.iter().find_map(|item| find_text(item, wanted)),
+        Value::Map(pairs) => pairs.iter().find_map(|(_, value)| find_text(value, wanted)),
+    }
+}
+
+fn has_xml_tag(text: &str) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let rest = text[at + 1..].trim_start_matches('/');
+        rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains('>')
+    })
+}
+
+/// Relative links of a Markdown text to files, outside code: `[label](path)`.
+fn links(body: &str) -> Vec<(Range<usize>, String)> {
+    let mut out = Vec::new();
+    let mut fence: Option<&str> = None;
+    let mut at = 0;
+    for line in body.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let trimmed = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            _ => {}
+        }
+        if fence.is_some() || mark.is_some() {
+            continue;
+        }
+        for (open, _) in line.match_indices("](") {
+            let from = open + 2;
+            let Some(length) = line[from..].find([')', ' ', '\n']) else { continue };
+            let target = line[from..from + length].trim_matches(['<', '>']);
+            let path = target.split(['#', '?']).next().unwrap_or_default();
+            let inside_code = line[..open].matches('`').count() % 2 == 1;
+            let relative = !path.is_empty() && !path.contains(':') && !path.starts_with(['/', '~', '{', '$', '.'])
+                || path.starts_with("./");
+            if relative && !inside_code && path.contains(['.', '/']) {
+                out.push((start + from..start + from + length, path.trim_start_matches("./").replace("%20", " ")));
+            }
+        }
+    }
+    out
+}

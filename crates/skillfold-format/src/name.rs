@@ -1,0 +1,193 @@
+//! A skill's name.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::{Serialize, Serializer};
+use unicode_normalization::{UnicodeNormalization, is_nfkc};
+
+/// Most characters a name may have.
+pub const MAX_NAME: usize = 64;
+
+/// The name of a skill in its canonical form: 1 to 64 lower-case letters, digits, `-`.
+///
+/// [`SkillName::lenient`] makes one of whatever discovery may accept; [`SkillName::check`] says what the open standard
+/// holds against a name.
+///
+/// ```
+/// use skillfold_format::SkillName;
+///
+/// assert_eq!(SkillName::lenient("PDF_Tools").unwrap().as_str(), "pdf-tools");
+/// assert!(SkillName::lenient("pdf tools!").is_err());
+/// assert_eq!(SkillName::check("pdf-tools"), Ok(()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SkillName(Box<str>);
+
+/// What is wrong with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameError {
+    /// No character at all.
+    Empty,
+    /// More than 64 characters.
+    TooLong(usize),
+    /// A character that no name may have.
+    Character(char),
+    /// Strictly: a capital letter.
+    Capital,
+    /// Strictly: a hyphen at the start or the end.
+    OuterHyphen,
+    /// Strictly: two hyphens in a row.
+    DoubleHyphen,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameError::Empty => f.write_str("a name needs at least one character"),
+            NameError::TooLong(length) => write!(f, "a name has at most {MAX_NAME} characters, this one has {length}"),
+            NameError::Character(c) => write!(f, "{c:?} cannot stand in a name; letters, digits and hyphens can"),
+            NameError::Capital => f.write_str("a name is written in lower case"),
+            NameError::OuterHyphen => f.write_str("a name neither starts nor ends with a hyphen"),
+            NameError::DoubleHyphen => f.write_str("a name has no two hyphens in a row"),
+        }
+    }
+}
+
+impl std::error::Error for NameError {}
+
+impl SkillName {
+    /// The canonical form of a name that discovery accepts: letters, digits, `_`, `-` and inner spaces become lower
+    /// case with hyphens.
+    pub fn lenient(written: &str) -> Result<SkillName, NameError> {
+        let written = written.trim();
+        if written.is_ascii() {
+            // Nearly all names: one pass, one allocation.
+            let mut name = String::with_capacity(written.len());
+            for c in written.chars() {
+                name.push(match c {
+                    'a'..='z' | '0'..='9' | '-' => c,
+                    'A'..='Z' => c.to_ascii_lowercase(),
+                    '_' | ' ' => '-',
+                    _ => return Err(NameError::Character(c)),
+                });
+            }
+            return SkillName::measured(name);
+        }
+        let mut name = String::with_capacity(written.len());
+        for c in written.nfkc() {
+            match c {
+                '_' | ' ' | '-' => name.push('-'),
+                _ if c.is_alphanumeric() => name.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
+                _ => return Err(NameError::Character(c)),
+            }
+        }
+        SkillName::measured(name)
+    }
+
+    fn measured(name: String) -> Result<SkillName, NameError> {
+        match name.chars().count() {
+            0 => Err(NameError::Empty),
+            1..=MAX_NAME => Ok(SkillName(name.into_boxed_str())),
+            more => Err(NameError::TooLong(more)),
+        }
+    }
+
+    /// The strict rules of agentskills.io, as its reference validator has them (letters of any script).
+    pub fn check(written: &str) -> Result<(), NameError> {
+        let name = normalise(written);
+        match name.chars().count() {
+            0 => return Err(NameError::Empty),
+            1..=MAX_NAME => {}
+            more => return Err(NameError::TooLong(more)),
+        }
+        if name.to_lowercase() != *name {
+            return Err(NameError::Capital);
+        }
+        if name.starts_with('-') || name.ends_with('-') {
+            return Err(NameError::OuterHyphen);
+        }
+        if name.contains("--") {
+            return Err(NameError::DoubleHyphen);
+        }
+        match name.chars().find(|c| !c.is_alphanumeric() && *c != '-') {
+            Some(c) => Err(NameError::Character(c)),
+            None => Ok(()),
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A name as strict rules compare it: trimmed, compatibility characters folded.
+pub(crate) fn normalise(written: &str) -> String {
+    let written = written.trim();
+    if is_nfkc(written) { written.to_owned() } else { written.nfkc().collect() }
+}
+
+impl Deref for SkillName {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for SkillName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SkillName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for SkillName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lenient_names_are_canonicalised() {
+        let lenient = |name: &str| SkillName::lenient(name).map(|name| name.to_string());
+        assert_eq!(lenient("My Skill_2").as_deref(), Ok("my-skill-2"));
+        assert_eq!(lenient("Größe").as_deref(), Ok("größe"));
+        assert_eq!(lenient("表格").as_deref(), Ok("表格"));
+        assert_eq!(lenient("ＰＤＦ").as_deref(), Ok("pdf"));
+        assert_eq!(lenient(" "), Err(NameError::Empty));
+        assert_eq!(lenient("a/b"), Err(NameError::Character('/')));
+        assert_eq!(lenient("a\tb"), Err(NameError::Character('\t')));
+        assert_eq!(lenient(&"x".repeat(64)).map(|n| n.len()), Ok(64));
+        assert_eq!(lenient(&"x".repeat(65)), Err(NameError::TooLong(65)));
+    }
+
+    #[test]
+    fn canonical_names_are_fixed_points() {
+        for name in ["İstanbul", "Straße", "ǅ", "ﬁle_Name", "-a--b-"] {
+            let once = SkillName::lenient(name).unwrap();
+            assert_eq!(SkillName::lenient(&once).unwrap(), once, "{name}");
+        }
+    }
+
+    #[test]
+    fn strict_names() {
+        assert_eq!(SkillName::check("größe-2"), Ok(()));
+        assert_eq!(SkillName::check("PDF"), Err(NameError::Capital));
+        assert_eq!(SkillName::check("-a"), Err(NameError::OuterHyphen));
+        assert_eq!(SkillName::check("a--b"), Err(NameError::DoubleHyphen));
+        assert_eq!(SkillName::check("a_b"), Err(NameError::Character('_')));
+        assert_eq!(SkillName::check("a b"), Err(NameError::Character(' ')));
+    }
+}

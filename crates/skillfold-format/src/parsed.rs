@@ -1,0 +1,269 @@
+//! Bytes in, a manifest and diagnostics out.
+
+use std::ops::Range;
+
+use crate::fields::{self, Ground};
+use crate::node::{Node, Value};
+use crate::repair::{self, Edit};
+use crate::split::{self, Scan};
+use crate::yaml::{self, Failure, Notes};
+use crate::{Code, Diagnostic, Manifest, Place, plain};
+
+/// Largest skill file, in bytes.
+pub const MAX_FILE: u64 = 1 << 20;
+
+/// What kind of file a skill is described by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    /// `SKILL.md`: front matter and a body.
+    Markdown,
+    /// `SKILL.yaml`: YAML all through, the body stands elsewhere.
+    Yaml,
+}
+
+/// What a skill file says. Parsing never fails: there is a manifest, or a diagnostic that says why there is none.
+///
+/// The same function reads the first block of a file for discovery and the whole of it for loading: nothing behind
+/// the closing line of the front matter is looked at.
+///
+/// ```
+/// use skillfold_format::{Code, FileKind, Parsed};
+///
+/// let parsed = Parsed::of(b"---\nname: pdf\ndescription: Use when: asked\n---\n# Body\n", FileKind::Markdown);
+/// assert_eq!(parsed.manifest.unwrap().description(), "Use when: asked");
+/// assert_eq!(parsed.diagnostics[0].code, Code::YamlRepaired);
+/// assert_eq!(parsed.diagnostics[0].place.unwrap().line, 3);
+/// assert_eq!(parsed.body, 47);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed<'a> {
+    /// The typed front matter, unless an error forbids it.
+    pub manifest: Option<Manifest>,
+    /// The raw tree, if the YAML could be read.
+    pub raw: Option<Node<'a>>,
+    /// Where the YAML stands in the file.
+    pub yaml: Range<usize>,
+    /// The 1-based line on which the YAML starts.
+    pub first_line: u32,
+    /// Where the body starts.
+    pub body: usize,
+    /// What was found on the way, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What repair changed, in bytes of the file.
+    pub edits: Vec<Edit>,
+    pub(crate) notes: Notes,
+}
+
+impl<'a> Parsed<'a> {
+    /// Reads a skill file, of which the front matter (or more) is there.
+    pub fn of(bytes: &'a [u8], kind: FileKind) -> Parsed<'a> {
+        Parsed::with(bytes, kind, Path::Fast)
+    }
+
+    /// The same without the fast path, which leaves no notes for strict checks.
+    pub(crate) fn thorough(bytes: &'a [u8], kind: FileKind) -> Parsed<'a> {
+        Parsed::with(bytes, kind, Path::Full)
+    }
+
+    fn with(bytes: &'a [u8], kind: FileKind, path: Path) -> Parsed<'a> {
+        let (yaml, body, first_line) = match kind {
+            FileKind::Yaml => (bom(bytes)..bytes.len(), bytes.len(), 1),
+            FileKind::Markdown => match split::scan(bytes, true) {
+                Scan::Found(found) => (found.yaml, found.body, found.first_line),
+                Scan::Unclosed => return Parsed::failed(bytes, unclosed()),
+                Scan::Missing | Scan::NeedMore => return Parsed::failed(bytes, missing(bytes)),
+            },
+        };
+        let text = match std::str::from_utf8(&bytes[yaml.clone()]) {
+            Ok(text) => text,
+            Err(error) => return Parsed::failed(bytes, not_utf8(bytes, yaml.start + error.valid_up_to())),
+        };
+        let mut parsed = Parsed::front_matter_via(text, first_line, kind, path);
+        for edit in &mut parsed.edits {
+            edit.range = edit.range.start + yaml.start..edit.range.end + yaml.start;
+            edit.at += yaml.start;
+        }
+        parsed.yaml = yaml;
+        parsed.body = body;
+        let opening = if kind == FileKind::Markdown { 2 } else { 1 };
+        if first_line > opening {
+            let place = Place { line: 1, column: 1, width: 1 };
+            let found = Diagnostic::new(Code::LeadingBlank, "blank lines stand before the front matter")
+                .with_place(place)
+                .with_help("make `---` the first line");
+            parsed.diagnostics.insert(0, found);
+        }
+        parsed
+    }
+
+    /// Reads front matter that has been cut out of its file already; `first_line` is the line it started on.
+    pub fn front_matter(text: &'a str, first_line: u32, kind: FileKind) -> Parsed<'a> {
+        Parsed::front_matter_via(text, first_line, kind, Path::Fast)
+    }
+
+    fn front_matter_via(text: &'a str, first_line: u32, kind: FileKind, path: Path) -> Parsed<'a> {
+        let mut parsed = Parsed {
+            manifest: None,
+            raw: None,
+            yaml: 0..text.len(),
+            first_line,
+            body: text.len(),
+            diagnostics: Vec::new(),
+            edits: Vec::new(),
+            notes: Notes::default(),
+        };
+        if path == Path::Fast
+            && let Some(node) = plain::parse(text)
+        {
+            let place = |range| Place::of(text, range, first_line);
+            parsed.read(node, &Ground { parsed: text, place: &place, kind });
+            return parsed;
+        }
+        match yaml::parse(text) {
+            Ok((node, notes)) => {
+                parsed.notes = notes;
+                let place = |range| Place::of(text, range, first_line);
+                parsed.read(node, &Ground { parsed: text, place: &place, kind });
+            }
+            Err(failure) => parsed.mend(text, failure, kind),
+        }
+        parsed
+    }
+
+    /// The second try: repair, and read what that gives.
+    fn mend(&mut self, text: &'a str, failure: Failure, kind: FileKind) {
+        let first_line = self.first_line;
+        let (message, span) = match failure {
+            Failure::Limit { message, span } => {
+                let found = Diagnostic::new(Code::YamlLimit, format!("the YAML is refused: {message}"))
+                    .with_place(Place::of(text, span, first_line))
+                    .with_help("write it out flat, without anchors");
+                self.diagnostics.push(found);
+                return;
+            }
+            Failure::Syntax { message, span } => (message, span),
+        };
+        let Some(repair) = repair::repair(text) else {
+            let found = Diagnostic::new(Code::YamlSyntax, format!("the YAML is broken: {message}"))
+                .with_place(Place::of(text, span, first_line))
+                .with_help("put the value into quotes, or mend the line's indentation");
+            self.diagnostics.push(found);
+            return;
+        };
+        for edit in &repair.edits {
+            let width = text[edit.at..].chars().next().map_or(1, char::len_utf8);
+            self.diagnostics.push(
+                Diagnostic::new(Code::YamlRepaired, format!("{}; it was read as if the value were quoted", edit.why))
+                    .with_place(Place::of(text, edit.at..edit.at + width, first_line))
+                    .with_help("put the value into quotes, or let `skillfold lint --fix` do it"),
+            );
+        }
+        // The repaired text parses: `repair` has tried it.
+        if let Ok((node, notes)) = yaml::parse(&repair.text) {
+            self.notes = notes;
+            let place = |range: Range<usize>| {
+                Place::of(text, repair.original(range.start)..repair.original(range.end), first_line)
+            };
+            self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind });
+        }
+        self.edits = repair.edits;
+    }
+
+    fn read(&mut self, node: Node<'a>, ground: &Ground<'_>) {
+        for tag in &self.notes.tags {
+            let found = Diagnostic::new(Code::YamlTag, "the tag is ignored: nothing is constructed from it")
+                .with_place((ground.place)(tag.range()))
+                .with_help("remove the tag");
+            self.diagnostics.push(found);
+        }
+        if matches!(node.value, Value::Map(_)) || node.is_null() {
+            self.manifest = fields::read(&node, ground, &mut self.diagnostics);
+        } else {
+            let found = Diagnostic::new(Code::NotAMapping, "the front matter is no list of `key: value` pairs")
+                .with_place((ground.place)(node.span.range()))
+                .with_help("start with `name: …` and `description: …`");
+            self.diagnostics.push(found);
+        }
+        self.diagnostics.sort_by_key(|found| found.place);
+        self.raw = Some(node);
+    }
+
+    fn failed(bytes: &[u8], found: Diagnostic) -> Parsed<'a> {
+        Parsed {
+            manifest: None,
+            raw: None,
+            yaml: 0..0,
+            first_line: 1,
+            body: bytes.len(),
+            diagnostics: vec![found],
+            edits: Vec::new(),
+            notes: Notes::default(),
+        }
+    }
+
+    /// The YAML as text. Empty if it is none.
+    pub(crate) fn yaml_text<'b>(&self, bytes: &'b [u8]) -> &'b str {
+        bytes.get(self.yaml.clone()).and_then(|yaml| std::str::from_utf8(yaml).ok()).unwrap_or_default()
+    }
+
+    /// The file with what repair changed, and nothing else.
+    pub fn repaired(&self, bytes: &[u8]) -> Vec<u8> {
+        repair::apply(bytes, &self.edits)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Path {
+    Fast,
+    Full,
+}
+
+fn bom(bytes: &[u8]) -> usize {
+    if bytes.starts_with(split::BOM) { split::BOM.len() } else { 0 }
+}
+
+fn unclosed() -> Diagnostic {
+    Diagnostic::new(Code::UnclosedFrontMatter, "the front matter is never closed")
+        .with_place(Place { line: 1, column: 1, width: 3 })
+        .with_help("end it with a line that is just `---`")
+}
+
+fn missing(bytes: &[u8]) -> Diagnostic {
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]);
+    let start = start.trim_start();
+    let first = start.lines().next().unwrap_or_default().trim_end();
+    let help = if bytes.is_empty() {
+        "the file is empty; `skillfold new NAME` shows what belongs into it"
+    } else if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
+        "the file is UTF-16; save it as UTF-8"
+    } else if start.lines().count() == 1
+        && first.contains('/')
+        && std::path::Path::new(first).extension().is_some_and(|end| end == "md")
+    {
+        "the file holds the text of a git symlink; check the repository out with symlinks enabled"
+    } else if first.starts_with("```") {
+        "the front matter stands inside a code fence; remove the fence"
+    } else if first.starts_with("<!--") {
+        "a comment stands before the front matter; move it below"
+    } else if !bytes.contains(&b'\n') && bytes.contains(&b'\r') {
+        "the lines end with CR alone; save the file with LF"
+    } else {
+        "start the file with `---`, `name: …`, `description: …`, `---`"
+    };
+    Diagnostic::new(Code::NoFrontMatter, "the file does not start with a `---` line")
+        .with_place(Place { line: 1, column: 1, width: 1 })
+        .with_help(help)
+}
+
+/// Text that is not UTF-8, at a byte.
+pub fn not_utf8(bytes: &[u8], at: usize) -> Diagnostic {
+    let at = at.min(bytes.len());
+    let before = &bytes[..at];
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Diagnostic::new(Code::NotUtf8, format!("byte {at} is not UTF-8 text"))
+        .with_place(Place { line: narrow(line), column: narrow(column), width: 1 })
+        .with_help("save the file as UTF-8")
+}

@@ -1,0 +1,308 @@
+//! Mending YAML that is broken the way real skills are: line by line, and only lines that are broken by themselves.
+//!
+//! A strict parse comes first, so that what is valid is never touched. For the rest, each `key: value` (or `- item`)
+//! is parsed alone; if it fails alone, its value is put into quotes, which is what its author meant. Nothing else
+//! changes: the repair is a list of [`Edit`]s of the original bytes, and `lint --fix` applies just those.
+
+use std::ops::Range;
+
+use crate::yaml;
+
+/// A replacement of some bytes of the YAML text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub range: Range<usize>,
+    /// By what.
+    pub replacement: String,
+    /// Where the trouble is: the character to point at.
+    pub at: usize,
+    /// What the trouble is.
+    pub why: &'static str,
+}
+
+/// The repaired text and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Repair {
+    pub(crate) text: String,
+    pub(crate) edits: Vec<Edit>,
+}
+
+impl Repair {
+    /// Where a byte of the repaired text stood before.
+    pub(crate) fn original(&self, at: usize) -> usize {
+        let mut shift = 0_isize;
+        for edit in &self.edits {
+            let start = edit.range.start.saturating_add_signed(shift);
+            if at < start {
+                break;
+            }
+            if at < start + edit.replacement.len() {
+                return edit.range.start;
+            }
+            shift += edit.replacement.len().cast_signed() - edit.range.len().cast_signed();
+        }
+        at.saturating_add_signed(-shift)
+    }
+}
+
+/// Applies edits, which are sorted and do not overlap.
+pub(crate) fn apply(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 16 * edits.len());
+    let mut at = 0;
+    for edit in edits {
+        out.extend_from_slice(&bytes[at..edit.range.start]);
+        out.extend_from_slice(edit.replacement.as_bytes());
+        at = edit.range.end;
+    }
+    out.extend_from_slice(&bytes[at..]);
+    out
+}
+
+/// Tries to mend `text`, which a strict parse refused. `None` if the result would still be broken.
+pub(crate) fn repair(text: &str) -> Option<Repair> {
+    let mut edits = Vec::new();
+    let lines = Line::all(text);
+    let mut at = 0;
+    while at < lines.len() {
+        at = entry(text, &lines, at, &mut edits);
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    let repaired = String::from_utf8(apply(text.as_bytes(), &edits)).ok()?;
+    yaml::parse(&repaired).ok()?;
+    Some(Repair { text: repaired, edits })
+}
+
+struct Line<'a> {
+    start: usize,
+    /// Without line break.
+    text: &'a str,
+    indent: usize,
+}
+
+impl<'a> Line<'a> {
+    fn all(text: &'a str) -> Vec<Line<'a>> {
+        let mut start = 0;
+        text.split_inclusive('\n')
+            .map(|raw| {
+                let line = raw.trim_end_matches(['\n', '\r']);
+                let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+                let this = Line { start, text: line, indent };
+                start += raw.len();
+                this
+            })
+            .collect()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.text.len() == self.indent
+    }
+}
+
+/// Looks at the entry that starts at line `at`, adds the edits it needs, and returns the line after it.
+fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> usize {
+    let line = &lines[at];
+    if line.is_blank() || line.text[line.indent..].starts_with('#') {
+        return at + 1;
+    }
+    untab(line, edits);
+    let Some((key, value)) = split(line) else { return at + 1 };
+    if value.start == value.end {
+        return at + 1;
+    }
+    // Everything deeper than the key belongs to its value, blank lines between included.
+    let mut end = at + 1;
+    let mut last = at;
+    while end < lines.len() && (lines[end].is_blank() || lines[end].indent > line.indent) {
+        if !lines[end].is_blank() {
+            last = end;
+        }
+        end += 1;
+    }
+    if is_block_header(&text[value.clone()]) {
+        return end;
+    }
+    // A `- key: value` item: what is below may be more pairs of it, to be looked at one by one.
+    let below_is_own = key == Kind::Item && last > at && lines[at + 1..=last].iter().any(|l| split(l).is_some());
+    if below_is_own {
+        last = at;
+        end = at + 1;
+    }
+    let value_end = lines[last].start + lines[last].text.trim_end().len();
+    let whole = &text[value.start..value_end];
+    let alone = match key {
+        Kind::Pair => format!("k: {}\n", whole.replace('\t', " ")),
+        Kind::Item => format!("- {}\n", whole.replace('\t', " ")),
+        Kind::Tight => String::from("k:x: y: z"),
+    };
+    if yaml::parse(&alone).is_err() {
+        let (offset, why) = trouble(whole, key);
+        let replacement = match key {
+            Kind::Tight => format!(
+                " {}",
+                if yaml::parse(&format!("k: {whole}\n")).is_ok() { whole.to_owned() } else { quote(whole) }
+            ),
+            _ => quote(whole),
+        };
+        edits.push(Edit { range: value.start..value_end, replacement, at: value.start + offset, why });
+    } else {
+        for line in &lines[at + 1..=last] {
+            untab(line, edits);
+        }
+    }
+    end
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `key: value`
+    Pair,
+    /// `- value`
+    Item,
+    /// `key:value`, where the blank was forgotten
+    Tight,
+}
+
+/// Keys after which a forgotten blank is surely forgotten.
+const TIGHT: [&str; 3] = ["name", "description", "version"];
+
+/// Where the value of a line stands.
+fn split(line: &Line<'_>) -> Option<(Kind, Range<usize>)> {
+    let content = &line.text[line.indent..];
+    let from = line.start + line.indent;
+    let end = line.start + line.text.trim_end().len();
+    if let Some(rest) = content.strip_prefix("- ") {
+        let skip = content.len() - rest.trim_start().len();
+        return Some((Kind::Item, (from + skip).min(end)..end));
+    }
+    let length = content.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')))?;
+    let rest = content[length..].strip_prefix(':')?;
+    if length == 0 {
+        return None;
+    }
+    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+        let tight = line.indent == 0 && TIGHT.contains(&&content[..length]);
+        return tight.then_some((Kind::Tight, from + length + 1..end));
+    }
+    let skip = content.len() - rest.trim_start().len();
+    Some((Kind::Pair, (from + skip).min(end)..end))
+}
+
+fn is_block_header(value: &str) -> bool {
+    let header = value.split(" #").next().unwrap_or(value).trim_end();
+    let mut chars = header.chars();
+    matches!(chars.next(), Some('|' | '>')) && chars.all(|c| matches!(c, '+' | '-' | '1'..='9'))
+}
+
+/// Tabs in the indentation become two blanks each.
+fn untab(line: &Line<'_>, edits: &mut Vec<Edit>) {
+    let indentation = &line.text[..line.indent];
+    if let Some(tab) = indentation.find('\t') {
+        edits.push(Edit {
+            range: line.start..line.start + line.indent,
+            replacement: indentation.replace('\t', "  "),
+            at: line.start + tab,
+            why: "a tab in the indentation",
+        });
+    }
+}
+
+/// What is wrong with a value that does not parse, and where in it.
+fn trouble(value: &str, key: Kind) -> (usize, &'static str) {
+    if key == Kind::Tight {
+        return (0, "no blank after the colon");
+    }
+    let first = value.chars().next().unwrap_or(' ');
+    match first {
+        '@' => return (0, "an unquoted value cannot start with `@`"),
+        '`' => return (0, "an unquoted value cannot start with a backtick"),
+        '%' => return (0, "an unquoted value cannot start with `%`"),
+        '*' => return (0, "an unquoted `*` means an alias"),
+        '&' => return (0, "an unquoted `&` means an anchor"),
+        '[' | '{' => return (0, "an unquoted bracket starts a list or a mapping, and it is not one"),
+        '"' | '\'' => return (0, "text stands after the closing quote, or the quote is not closed"),
+        '|' | '>' => return (0, "text stands behind the mark of a block scalar"),
+        _ => {}
+    }
+    if let Some(colon) = value.find(": ").or_else(|| value.ends_with(':').then(|| value.len() - 1)) {
+        return (colon, "an unquoted `: ` inside the value");
+    }
+    (0, "the value needs quotes")
+}
+
+/// The value in double quotes, its line breaks as they are: they fold as those of plain text do.
+fn quote(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\t' => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(text: &str) -> String {
+        assert!(yaml::parse(text).is_err(), "{text:?} is not broken");
+        let repair = repair(text).unwrap_or_else(|| panic!("{text:?} was not repaired"));
+        serde_json::to_string(&yaml::parse(&repair.text).unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn the_classes_found_in_the_wild() {
+        assert_eq!(mended("a: Use when: x\nb: c\n"), r#"{"a":"Use when: x","b":"c"}"#);
+        assert_eq!(mended("a: @x `y`\n"), r#"{"a":"@x `y`"}"#);
+        assert_eq!(mended("a: `x` does y\n"), r#"{"a":"`x` does y"}"#);
+        assert_eq!(mended("a: [x] [y]\n"), r#"{"a":"[x] [y]"}"#);
+        assert_eq!(mended("a: \"x\" and y\n"), r#"{"a":"\"x\" and y"}"#);
+        assert_eq!(mended("a: *\n"), r#"{"a":"*"}"#);
+        assert_eq!(mended("a: {{x}} y\n"), r#"{"a":"{{x}} y"}"#);
+        assert_eq!(mended("a:\n\tb: c\n\td: e\n"), r#"{"a":{"b":"c","d":"e"}}"#);
+        assert_eq!(
+            mended("a: Use when\n  he says: x\n  or \"y\\z\"\nb: c\n"),
+            r#"{"a":"Use when he says: x or \"y\\z\"","b":"c"}"#
+        );
+        assert_eq!(mended("a: > Use it\nb: c\n"), r#"{"a":"> Use it","b":"c"}"#);
+        assert_eq!(mended("k:\n  - @x\n  - y\n"), r#"{"k":["@x","y"]}"#);
+        assert_eq!(mended("a: x: y\r\nb: z\r\n"), r#"{"a":"x: y","b":"z"}"#);
+        assert_eq!(mended("name:pdf\ndescription: d\n"), r#"{"name":"pdf","description":"d"}"#);
+        assert_eq!(mended("a: ends with:\nb: c\n"), r#"{"a":"ends with:","b":"c"}"#);
+    }
+
+    #[test]
+    fn block_scalars_and_good_lines_are_left_alone() {
+        let text = "a: |\n  x: y: z\n  @b\nc: d: e\nf: 'g'\n";
+        let repair = repair(text).unwrap();
+        assert_eq!(repair.text, "a: |\n  x: y: z\n  @b\nc: \"d: e\"\nf: 'g'\n");
+        assert_eq!(repair.edits.len(), 1);
+    }
+
+    #[test]
+    fn hopeless_text_stays_broken() {
+        for text in ["<<<<<<< HEAD\na: b\n=======\n", "a: b\nsome words\n", "\u{0}"] {
+            assert!(repair(text).is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn places_lead_back_to_the_original() {
+        let text = "a: b: c\nd: e: f\ng: h\n";
+        let repair = repair(text).unwrap();
+        let at = repair.text.find("g: h").unwrap();
+        assert_eq!(repair.original(at), text.find("g: h").unwrap());
+        assert_eq!(repair.original(1), 1);
+        assert_eq!(repair.edits[0].at, 4, "the second colon");
+    }
+}

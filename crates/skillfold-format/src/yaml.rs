@@ -1,0 +1,226 @@
+//! The full YAML parser: text to [`Node`] tree, safely.
+//!
+//! The only module that knows the YAML crate. It stands on the crate's events rather than on a `serde` deserializer,
+//! because events keep what a deserializer loses: both of two duplicate keys, the text of a number, every position.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as Mark};
+
+use crate::node::{Node, Span, Value};
+
+/// Most nodes a document may have, aliases expanded. The largest real front matter has a few hundred.
+const MAX_NODES: usize = 5_000;
+/// Deepest nesting.
+const MAX_DEPTH: usize = 64;
+
+/// What the parser found besides the tree.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// Tags, which are ignored.
+    pub(crate) tags: Vec<Span>,
+    /// Anchors and aliases, flow collections: valid YAML that strict readers refuse.
+    pub(crate) unusual: Vec<(Span, &'static str)>,
+}
+
+/// Why there is no tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Broken syntax, at a byte.
+    Syntax { message: String, span: Range<usize> },
+    /// Nesting or expansion beyond the limits.
+    Limit { message: String, span: Range<usize> },
+}
+
+/// Parses one YAML document. An empty one is null.
+pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Notes), Failure> {
+    Builder { text, nodes: 0, anchors: HashMap::new(), notes: Notes::default() }.document()
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    nodes: usize,
+    /// Finished anchored nodes with their sizes.
+    anchors: HashMap<usize, (Node<'a>, usize)>,
+    notes: Notes,
+}
+
+/// A collection that is still open.
+struct Open<'a> {
+    start: usize,
+    anchor: usize,
+    /// How many nodes there were before it.
+    before: usize,
+    items: Vec<Node<'a>>,
+    map: bool,
+}
+
+impl<'a> Builder<'a> {
+    fn document(mut self) -> Result<(Node<'a>, Notes), Failure> {
+        let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
+        let mut open: Vec<Open<'a>> = Vec::new();
+        let mut root = None;
+        for event in Parser::new_from_str_with_options(self.text, options) {
+            let (event, mark) = event.map_err(|error| self.failure(&error))?;
+            let span = self.span(&mark);
+            let done = match event {
+                Event::Scalar(text, style, anchor, tag) => {
+                    if tag.is_some() {
+                        self.notes.tags.push(span);
+                    }
+                    let plain = style == ScalarStyle::Plain && tag.is_none();
+                    // The crate writes `~` for a value that is not there; what is not there is empty.
+                    let absent = plain && span.range().is_empty();
+                    let node = Node::scalar(if absent { "".into() } else { text }, plain, span);
+                    self.count(1, span)?;
+                    self.keep(anchor, &node, 1, span);
+                    node
+                }
+                Event::SequenceStart(style, anchor, tag) | Event::MappingStart(style, anchor, tag) => {
+                    if tag.is_some() {
+                        self.notes.tags.push(span);
+                    }
+                    if style == granit_parser::StructureStyle::Flow {
+                        self.notes.unusual.push((span, "a flow collection (`[…]` or `{…}`)"));
+                    }
+                    let before = self.nodes;
+                    self.count(1, span)?;
+                    if open.len() >= MAX_DEPTH {
+                        return Err(limit(format!("nested deeper than {MAX_DEPTH} levels"), span));
+                    }
+                    open.push(Open { start: span.range().start, anchor, before, items: Vec::new(), map: false });
+                    continue;
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let Some(mut frame) = open.pop() else { continue };
+                    frame.map = matches!(event, Event::MappingEnd);
+                    let node = frame.close(span.range().end);
+                    let size = self.nodes - frame.before;
+                    self.keep(frame.anchor, &node, size, node.span);
+                    node
+                }
+                Event::Alias(id) => {
+                    self.notes.unusual.push((span, "an alias"));
+                    let Some(size) = self.anchors.get(&id).map(|(_, size)| *size) else {
+                        return Err(limit("an alias inside what it stands for".to_owned(), span));
+                    };
+                    self.count(size, span)?;
+                    Node { span, value: self.anchors[&id].0.value.clone() }
+                }
+                Event::DocumentStart(..) if root.is_some() => {
+                    return Err(Failure::Syntax {
+                        message: "a second YAML document starts here".to_owned(),
+                        span: span.range(),
+                    });
+                }
+                _ => continue,
+            };
+            match open.last_mut() {
+                Some(frame) => frame.items.push(done),
+                None => root = Some(done),
+            }
+        }
+        let root = root.unwrap_or_else(|| Node::scalar("", true, Span::default()));
+        Ok((root, self.notes))
+    }
+
+    fn count(&mut self, more: usize, span: Span) -> Result<(), Failure> {
+        self.nodes += more;
+        if self.nodes > MAX_NODES {
+            return Err(limit(format!("more than {MAX_NODES} nodes, aliases expanded"), span));
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, anchor: usize, node: &Node<'a>, size: usize, span: Span) {
+        if anchor > 0 {
+            self.notes.unusual.push((span, "an anchor"));
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+    }
+
+    fn span(&self, mark: &Mark) -> Span {
+        match mark.byte_range() {
+            Some(range) => Span::new(range.start, range.end),
+            None => Span::new(self.text.len(), self.text.len()),
+        }
+    }
+
+    fn failure(&self, error: &ScanError) -> Failure {
+        let at = error.marker().byte_offset().unwrap_or(self.text.len());
+        let span = at..(at + 1).min(self.text.len().max(at));
+        let message = error.kind().to_string();
+        if is_limit(error.kind()) { Failure::Limit { message, span } } else { Failure::Syntax { message, span } }
+    }
+}
+
+impl<'a> Open<'a> {
+    fn close(&mut self, end: usize) -> Node<'a> {
+        let items = std::mem::take(&mut self.items);
+        let value = if self.map {
+            let mut pairs = Vec::with_capacity(items.len() / 2);
+            let mut items = items.into_iter();
+            while let (Some(key), Some(value)) = (items.next(), items.next()) {
+                pairs.push((key, value));
+            }
+            Value::Map(pairs)
+        } else {
+            Value::Seq(items)
+        };
+        Node { span: Span::new(self.start, end.max(self.start)), value }
+    }
+}
+
+fn limit(message: String, span: Span) -> Failure {
+    Failure::Limit { message, span: span.range() }
+}
+
+fn is_limit(kind: &ErrorKind) -> bool {
+    matches!(kind, ErrorKind::RecursionLimitExceeded | ErrorKind::AnchorCountOverflow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> String {
+        serde_json::to_string(&parse(text).unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn trees_keep_order_and_duplicates() {
+        let (node, _) = parse("b: 1\na: [x, {y: z}]\nb: 2\n").unwrap();
+        let keys: Vec<_> = node.entries().iter().filter_map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["b", "a", "b"]);
+        assert_eq!(json("b: 1\na: [x, {y: z}]\nb: 2\n"), r#"{"b":1,"a":["x",{"y":"z"}]}"#);
+    }
+
+    #[test]
+    fn aliases_expand_and_bombs_do_not() {
+        assert_eq!(json("a: &x [1]\nb: *x\n"), r#"{"a":[1],"b":[1]}"#);
+        let bomb = (0..20)
+            .fold("a0: &a0 [x]\n".to_owned(), |text, n| format!("{text}a{0}: &a{0} [*a{n}, *a{n}, *a{n}]\n", n + 1));
+        assert!(matches!(parse(&bomb), Err(Failure::Limit { .. })));
+    }
+
+    #[test]
+    fn nesting_is_bounded_and_cheap() {
+        let deep = "[".repeat(80_000);
+        assert!(matches!(parse(&deep), Err(Failure::Limit { .. })));
+        let block = (0..200).map(|depth| " ".repeat(depth) + "a:\n").collect::<String>();
+        assert!(matches!(parse(&block), Err(Failure::Limit { .. })));
+    }
+
+    #[test]
+    fn a_second_document_is_an_error() {
+        assert!(matches!(parse("a: b\n...\n---\nc: d\n"), Err(Failure::Syntax { .. })));
+    }
+
+    #[test]
+    fn failures_say_where() {
+        let text = "name: a\ndescription: Use when: b\n";
+        let Err(Failure::Syntax { span, .. }) = parse(text) else { panic!() };
+        assert!(text[..span.start].contains("name: a"), "{span:?}");
+    }
+}
