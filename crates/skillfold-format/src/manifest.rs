@@ -87,6 +87,22 @@ impl Triggers {
 static NO_TRIGGERS: LazyLock<Triggers> = LazyLock::new(Triggers::default);
 
 impl Manifest {
+    /// A stand-in for front matter that can no longer be read, so that nobody has to fail for it.
+    pub fn unknown(name: &str) -> Manifest {
+        Manifest {
+            name: SkillName::unchecked(name),
+            description: Box::default(),
+            version: None,
+            allowed_tools: Words::default(),
+            triggers: None,
+            rare: None,
+            priority: 0,
+            default_enabled: true,
+            disable_model_invocation: false,
+            user_invocable: true,
+        }
+    }
+
     /// The name, canonical.
     pub fn name(&self) -> &SkillName {
         &self.name

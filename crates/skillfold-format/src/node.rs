@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 /// One YAML value and where it stands (bytes of the parsed text).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl<'a> Node<'a> {
     pub fn digest(&self) -> u128 {
         let mut bytes = Vec::with_capacity(512);
         self.feed(&mut bytes);
-        xxh3_128(&bytes)
+        XxHash3_128::oneshot(&bytes)
     }
 
     // Each node is a tag, a length and its content, so that no two trees give the same bytes.

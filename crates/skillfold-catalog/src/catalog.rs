@@ -1,0 +1,330 @@
+//! The catalog: an immutable snapshot of every discovered skill's metadata.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use hashbrown::HashTable;
+use regex::Regex;
+use serde::Serialize;
+use skillfold_format::{Code, Diagnostic, Triggers};
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use crate::discovery::{Effort, Enablement};
+use crate::{Invalid, Skill, Source};
+
+/// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
+/// refresh make a new one.
+#[derive(Debug)]
+pub struct Catalog {
+    /// Sorted by name, then precedence: of one name, the first is the one that counts.
+    skills: Vec<Skill>,
+    /// How many of them count.
+    count: usize,
+    invalid: Vec<Invalid>,
+    diagnostics: Vec<Diagnostic>,
+    effort: Effort,
+    by_name: OnceLock<HashTable<u32>>,
+    generation: OnceLock<Generation>,
+}
+
+/// Changes if and only if some skill's metadata does: not with bodies, file times or what is enabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub u128);
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Catalog {
+    pub(crate) fn put_together(
+        mut skills: Vec<Skill>,
+        mut invalid: Vec<Invalid>,
+        mut diagnostics: Vec<Diagnostic>,
+        enablement: &Enablement,
+        effort: Effort,
+        missing: &mut dyn FnMut(&Skill) -> Option<String>,
+    ) -> Catalog {
+        resolve_names(&mut skills, &mut diagnostics);
+        let mut count = 0;
+        for skill in &mut skills {
+            count += usize::from(!skill.shadowed());
+            skill.state.enabled = is_enabled(skill, enablement);
+            if let Some(program) = missing(skill) {
+                skill.state.available = false;
+                let message = format!("`{}` requires the program `{program}`, which is not on the PATH", skill.name());
+                let help = "install the program, or remove the skill";
+                diagnostics.push(Diagnostic::new(Code::RequiresMissing, message).with_help(help).at(skill.path()));
+            }
+        }
+        invalid.sort_by(|a, b| a.path.cmp(&b.path));
+        diagnostics.extend(invalid.iter().flat_map(|invalid| invalid.diagnostics.iter().cloned()));
+        diagnostics.sort();
+        let (by_name, generation) = (OnceLock::new(), OnceLock::new());
+        Catalog { skills, count, invalid, diagnostics, effort, by_name, generation }
+    }
+
+    /// The skills that count, sorted by name: of each name the highest, and only those whose requirements are met.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(|skill| !skill.shadowed() && skill.available())
+    }
+
+    /// All of them, shadowed and unavailable ones too.
+    pub fn all(&self) -> &[Skill] {
+        &self.skills
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Skill files that are not usable.
+    pub fn invalid(&self) -> &[Invalid] {
+        &self.invalid
+    }
+
+    /// Everything that was found on the way, sorted by file and place.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// How much work it was.
+    pub fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// The skill of that name, in constant time. `name@source` and `plugin:name` reach those that a higher one hides.
+    ///
+    /// ```
+    /// # use skillfold_catalog::{Discovery, Root, Source};
+    /// let dir = tempfile::tempdir()?;
+    /// for (root, text) in [("user", "Mine."), ("project", "Ours.")] {
+    ///     std::fs::create_dir_all(dir.path().join(root).join("pdf"))?;
+    ///     let file = format!("---\nname: pdf\ndescription: {text}\n---\n");
+    ///     std::fs::write(dir.path().join(root).join("pdf/SKILL.md"), file)?;
+    /// }
+    /// let catalog = Discovery::new([
+    ///     Root::new(dir.path().join("user"), Source::User),
+    ///     Root::new(dir.path().join("project"), Source::Project),
+    /// ])
+    /// .run();
+    /// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Ours.");
+    /// assert_eq!(catalog.get("pdf@user").unwrap().manifest().description(), "Mine.");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn get(&self, address: &str) -> Option<&Skill> {
+        if let Some((name, source)) = address.rsplit_once('@') {
+            let (source, nth) = source.split_once('#').map_or((source, Some(1_usize)), |(s, n)| (s, n.parse().ok()));
+            let source = Source::from_word(source)?;
+            return self.named(name).filter(|skill| skill.source() == source).nth(nth?.checked_sub(1)?);
+        }
+        if let Some((plugin, name)) = address.split_once(':') {
+            return self.named(name).find(|skill| skill.plugin() == Some(plugin));
+        }
+        self.named(address).next()
+    }
+
+    /// All skills of a name, highest first.
+    pub fn named<'c>(&'c self, name: &str) -> impl Iterator<Item = &'c Skill> + use<'c> {
+        let table = self.by_name.get_or_init(|| self.index());
+        let first = table.find(hash(name), |at| self.skills[*at as usize].name() == name).map_or(0, |at| *at as usize);
+        let same = self.skills[first..].iter().take_while(|skill| skill.name() == name).count();
+        self.skills[first..first + same].iter()
+    }
+
+    fn index(&self) -> HashTable<u32> {
+        let mut table = HashTable::with_capacity(self.count);
+        let name = |at: &u32| hash(self.skills[*at as usize].name());
+        for (at, skill) in (0_u32..).zip(&self.skills) {
+            if !skill.shadowed() {
+                table.insert_unique(name(&at), at, name);
+            }
+        }
+        table
+    }
+
+    /// The invalid skill file that somebody who asks for `name` means.
+    pub fn invalid_named(&self, name: &str) -> Option<&Invalid> {
+        self.invalid.iter().find(|invalid| invalid.dir_name() == name)
+    }
+
+    /// Names that somebody who wrote `name` may have meant, closest first. Never those of disabled or hidden skills.
+    pub fn close_names(&self, name: &str) -> Vec<&str> {
+        let wanted = name.to_lowercase();
+        let near = wanted.chars().count().div_ceil(3).min(3);
+        let mut close: Vec<(usize, &str)> = self
+            .skills()
+            .filter(|skill| skill.enabled())
+            .filter_map(|skill| {
+                let other = skill.name();
+                let distance = if other.len().abs_diff(wanted.len()) > 3 * near {
+                    usize::MAX
+                } else {
+                    strsim::damerau_levenshtein(&wanted, other)
+                };
+                let part = wanted.len() > 2 && (other.contains(&wanted) || wanted.contains(other));
+                (distance <= near || part).then_some((distance.min(near + 1), other))
+            })
+            .collect();
+        close.sort_unstable();
+        // A skill that only people may load must not be named to a model; its manifest is looked at last.
+        let shown = |name: &&str| self.get(name).is_some_and(|skill| !skill.manifest().disable_model_invocation());
+        close.into_iter().map(|(_, name)| name).filter(shown).take(3).collect()
+    }
+
+    /// The skills that pass a filter.
+    pub fn select<'c>(&'c self, filter: &'c Filter) -> impl Iterator<Item = &'c Skill> {
+        self.skills().filter(|skill| filter.passes(skill))
+    }
+
+    /// The lightweight entries that prompt building sees, of enabled and disabled skills alike. They own their data.
+    pub fn index_entries(&self) -> Vec<IndexEntry> {
+        self.skills().map(IndexEntry::of).collect()
+    }
+
+    /// An id of all metadata.
+    pub fn generation(&self) -> Generation {
+        *self.generation.get_or_init(|| {
+            // Every place counts, whether it was shadowed or collapsed: which of the two may depend on bodies.
+            let mut places = Vec::with_capacity(self.skills.len());
+            for skill in &self.skills {
+                places.extend(skill.places().into_iter().map(|place| (place.path, place.root, skill.digest())));
+            }
+            places.sort_by(|a, b| (&a.0, a.1.source).cmp(&(&b.0, b.1.source)));
+            let mut bytes = Vec::with_capacity(places.len() * 96);
+            for (path, root, digest) in places {
+                let parts = [
+                    path.as_os_str().as_encoded_bytes(),
+                    root.source.as_str().as_bytes(),
+                    root.plugin.as_deref().unwrap_or_default().as_bytes(),
+                ];
+                for part in parts {
+                    bytes.extend_from_slice(part);
+                    bytes.push(0);
+                }
+                bytes.extend_from_slice(&digest.to_le_bytes());
+            }
+            Generation(XxHash3_128::oneshot(&bytes))
+        })
+    }
+}
+
+/// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
+fn resolve_names(skills: &mut Vec<Skill>, diagnostics: &mut Vec<Diagnostic>) {
+    let alone = skills.windows(2).all(|pair| pair[0].bytes(pair[0].name) != pair[1].bytes(pair[1].name));
+    if alone {
+        return;
+    }
+    let mut kept: Vec<Skill> = Vec::with_capacity(skills.len());
+    let mut first = 0;
+    for mut skill in std::mem::take(skills) {
+        if kept.get(first).is_none_or(|winner| winner.name() != skill.name()) {
+            first = kept.len();
+            kept.push(skill);
+            continue;
+        }
+        let twin = kept[first..].iter_mut().find(|other| is_copy(other, &skill));
+        if let Some(other) = twin {
+            let place = skill.place();
+            other.extra_mut().copies.push(place);
+            continue;
+        }
+        let nth = kept[first..].iter().filter(|other| other.address() == skill.address()).count() + 1;
+        let address = if nth > 1 { format!("{}#{nth}", skill.address()) } else { skill.address() };
+        let winner = &kept[first];
+        let message =
+            format!("`{}` is hidden by the {} skill in {}", skill.name(), winner.source(), winner.dir().display());
+        let help = format!("reach it as `{address}`, or rename one of the two");
+        diagnostics.push(Diagnostic::new(Code::Shadowed, message).with_help(help).at(skill.path()));
+        skill.state.shadowed = true;
+        kept.push(skill);
+    }
+    *skills = kept;
+}
+
+/// Equal front matter and equal file size: the same skill in two places, as far as level 1 can tell.
+fn is_copy(a: &Skill, b: &Skill) -> bool {
+    a.stamp.size == b.stamp.size && a.file == b.file && a.bytes(a.yaml) == b.bytes(b.yaml)
+}
+
+fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
+    let named = |set: &std::collections::HashSet<String>| {
+        !set.is_empty() && (set.contains(skill.name()) || set.contains(&skill.address()))
+    };
+    if named(&enablement.enable) {
+        return true;
+    }
+    !named(&enablement.disable) && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
+}
+
+/// Which skills to list.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only of this source.
+    pub source: Option<Source>,
+    /// Only names that match.
+    pub name: Option<Regex>,
+    /// Only descriptions that hold this word, in any case.
+    pub keyword: Option<String>,
+    /// Only enabled ones, or only disabled ones.
+    pub enabled: Option<bool>,
+}
+
+impl Filter {
+    /// Whether a skill passes all of it.
+    pub fn passes(&self, skill: &Skill) -> bool {
+        self.source.is_none_or(|source| skill.source() == source)
+            && self.enabled.is_none_or(|enabled| skill.enabled() == enabled)
+            && self.name.as_ref().is_none_or(|name| name.is_match(skill.name()))
+            && self
+                .keyword
+                .as_ref()
+                .is_none_or(|word| skill.manifest().description().to_lowercase().contains(&word.to_lowercase()))
+    }
+}
+
+/// What prompt building sees of a skill: no body, no way back into the catalog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IndexEntry {
+    /// The skill's name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// What it brings.
+    pub types: Vec<String>,
+    /// When to consider it.
+    pub triggers: Triggers,
+    /// Where it comes from.
+    pub source: Source,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// Whether it is on.
+    pub enabled: bool,
+}
+
+impl IndexEntry {
+    fn of(skill: &Skill) -> IndexEntry {
+        let manifest = skill.manifest();
+        IndexEntry {
+            name: skill.name().to_owned(),
+            description: manifest.description().to_owned(),
+            types: manifest.types().map(str::to_owned).collect(),
+            triggers: manifest.triggers().clone(),
+            source: skill.source(),
+            dir: skill.dir(),
+            enabled: skill.enabled(),
+        }
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    XxHash3_64::oneshot(name.as_bytes())
+}

@@ -1,0 +1,362 @@
+//! Roots in, a catalog out.
+
+use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rayon::prelude::*;
+use skillfold_format::{Code, Diagnostic};
+
+use crate::candidate::{Invalid, said};
+use crate::index_cache::{IndexCache, encode};
+use crate::section::Section;
+use crate::walk::{Findings, walk};
+use crate::{Catalog, Root, Skill, SkillFile};
+
+/// Which skills are switched on, beyond the defaults.
+///
+/// Names as [`Catalog::get`] takes them. What is enabled explicitly is on, what is disabled explicitly is off, and
+/// everything else follows its source: on, except bundled skills that say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Enablement {
+    /// On, whatever else is said.
+    pub enable: HashSet<String>,
+    /// Off, unless enabled explicitly.
+    pub disable: HashSet<String>,
+}
+
+/// How to look for skills.
+///
+/// ```
+/// use skillfold_catalog::{Discovery, Root, Source};
+///
+/// let dir = tempfile::tempdir()?;
+/// std::fs::create_dir(dir.path().join("pdf"))?;
+/// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n# How\n")?;
+///
+/// let catalog = Discovery::new([Root::new(dir.path(), Source::Inline)]).run();
+/// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Reads PDF files.");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Discovery {
+    roots: Vec<Root>,
+    cache: Option<PathBuf>,
+    search_path: Option<Vec<PathBuf>>,
+    enablement: Enablement,
+    nested: bool,
+}
+
+/// How much work a discovery was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Skill files that were opened and read.
+    pub read: usize,
+    /// Skill files that the index cache vouched for.
+    pub reused: usize,
+}
+
+impl Discovery {
+    /// Looks below these roots. They are ordered by their source's precedence, those of one source as given.
+    pub fn new(roots: impl IntoIterator<Item = Root>) -> Discovery {
+        Discovery { roots: roots.into_iter().collect(), ..Discovery::default() }
+    }
+
+    /// Remembers what was seen in this file, for a faster second start.
+    #[must_use]
+    pub fn cache(mut self, file: impl Into<PathBuf>) -> Discovery {
+        self.cache = Some(file.into());
+        self
+    }
+
+    /// Where programs that skills require are looked for. Without it every requirement counts as met.
+    #[must_use]
+    pub fn search_path(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Discovery {
+        self.search_path = Some(dirs.into_iter().collect());
+        self
+    }
+
+    /// Switches skills on and off.
+    #[must_use]
+    pub fn enablement(mut self, enablement: Enablement) -> Discovery {
+        self.enablement = enablement;
+        self
+    }
+
+    /// Looks for further skills inside skills, too.
+    #[must_use]
+    pub fn nested(mut self, nested: bool) -> Discovery {
+        self.nested = nested;
+        self
+    }
+
+    /// Goes and looks. Never fails: what is wrong is among the catalog's diagnostics.
+    pub fn run(&self) -> Catalog {
+        let mut roots = self.roots.clone();
+        roots.sort_by_key(|root| root.source);
+        let roots: Vec<Arc<Root>> = (0..).zip(roots).map(|(rank, root)| Arc::new(Root { rank, ..root })).collect();
+        let mut cache = self.cache.as_deref().filter(|_| !self.nested).map(IndexCache::open);
+        let scanned_ns = now_ns();
+        let mut found = Vec::with_capacity(roots.len());
+        let mut fresh_sections = Vec::new();
+        for root in &roots {
+            let section = cache.as_mut().and_then(|cache| cache.section(root));
+            let findings = walk(root, section.as_ref(), self.nested);
+            let settled = Settled::of(findings, section);
+            if cache.is_some() && settled.changed {
+                fresh_sections.push(settled.section(root, scanned_ns));
+            }
+            found.push(settled);
+        }
+        let mut failure = None;
+        if let (Some(cache), Some(path), false) = (cache, &self.cache, fresh_sections.is_empty()) {
+            failure = cache.write(path, &fresh_sections).err().map(|error| {
+                let message = format!("the index cache could not be written: {}", said(&error));
+                let help = "the next start will be slower; check the directory, or use --no-cache";
+                Diagnostic::new(Code::IndexCache, message).with_help(help).at(path.clone())
+            });
+        }
+        self.assemble(&roots, found, failure)
+    }
+
+    fn assemble(&self, roots: &[Arc<Root>], found: Vec<Settled>, failure: Option<Diagnostic>) -> Catalog {
+        let mut effort = Effort::default();
+        let mut skills: Vec<Skill> = Vec::new();
+        let mut invalid: Vec<Invalid> = Vec::new();
+        let mut diagnostics: Vec<Diagnostic> = failure.into_iter().collect();
+        let mut followed = false;
+        for mut settled in found {
+            effort.read += settled.opened;
+            effort.reused += settled.reused;
+            followed |= settled.followed;
+            invalid.append(&mut settled.invalid);
+            diagnostics.append(&mut settled.diagnostics);
+            diagnostics.extend(settled.remarks.into_iter().map(|(_, found)| found));
+            if skills.is_empty() {
+                skills = settled.skills;
+            } else {
+                skills.append(&mut settled.skills);
+            }
+        }
+        if followed || overlap(roots) {
+            drop_duplicates(&mut skills);
+        }
+        sort_skills(&mut skills);
+        let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };
+        Catalog::put_together(skills, invalid, diagnostics, &self.enablement, effort, &mut |skill| {
+            programs.missing(skill)
+        })
+    }
+}
+
+/// What a root holds, whether it was read or remembered.
+struct Settled {
+    skills: Vec<Skill>,
+    remarks: Vec<(u32, Diagnostic)>,
+    invalid: Vec<Invalid>,
+    diagnostics: Vec<Diagnostic>,
+    findings_dirs: Vec<crate::walk::ListedDir>,
+    again: Vec<Box<[u8]>>,
+    followed: bool,
+    opened: usize,
+    reused: usize,
+    /// Whether the index cache should be written anew.
+    changed: bool,
+}
+
+impl Settled {
+    fn of(mut findings: Findings, section: Option<Section>) -> Settled {
+        let reused = findings.reused.len() + findings.reused_invalid.len();
+        let mut settled = Settled {
+            skills: Vec::new(),
+            remarks: Vec::new(),
+            invalid: Vec::new(),
+            diagnostics: std::mem::take(&mut findings.diagnostics),
+            findings_dirs: std::mem::take(&mut findings.dirs),
+            again: std::mem::take(&mut findings.again),
+            followed: findings.followed,
+            opened: findings.opened,
+            reused,
+            changed: true,
+        };
+        if let Some(section) = section {
+            let all = findings.reused.len() == section.skills.len();
+            // Skills behind links and the like are read anew each time and are no change.
+            let news = findings.skills.iter().any(is_memorable) || findings.invalid.iter().any(|i| i.stamp.is_some());
+            settled.changed = !(all
+                && !news
+                && findings.reused_invalid.len() == section.invalid.len()
+                && settled.findings_dirs.len() == section.dirs.len()
+                && settled.findings_dirs.iter().all(|dir| {
+                    section.dir(&dir.rel).and_then(|n| section.listed(n)).is_some_and(|old| old.stamp == dir.stamp)
+                }));
+            settled.keep(section, &findings, all);
+        }
+        settled.invalid.append(&mut findings.invalid);
+        if settled.skills.is_empty() {
+            settled.skills = findings.skills;
+        } else {
+            settled.skills.append(&mut findings.skills);
+        }
+        settled
+    }
+
+    /// Takes over what still holds.
+    fn keep(&mut self, section: Section, findings: &Findings, all: bool) {
+        if all {
+            self.skills = section.skills;
+            self.remarks = section.remarks;
+        } else {
+            let kept: HashSet<u32> = findings.reused.iter().copied().collect();
+            let mut numbers = HashMap::with_capacity(kept.len());
+            for (number, skill) in (0..).zip(section.skills) {
+                if kept.contains(&number) {
+                    numbers.insert(number, self.skills.len());
+                    self.skills.push(skill);
+                }
+            }
+            for (number, found) in section.remarks {
+                if let Some(new) = numbers.get(&number) {
+                    self.remarks.push((u32::try_from(*new).unwrap_or(u32::MAX), found));
+                }
+            }
+        }
+        let kept: HashSet<u32> = findings.reused_invalid.iter().copied().collect();
+        self.invalid =
+            (0..).zip(section.invalid).filter(|(n, _)| kept.contains(n)).map(|(_, invalid)| invalid).collect();
+    }
+
+    /// What the cache should remember, written down.
+    fn section(&self, root: &Root, scanned_ns: i128) -> (Vec<u8>, Vec<u8>) {
+        let mut section = Section { scanned_ns, ..Section::default() };
+        let mut memorable: Vec<&Skill> = self.skills.iter().filter(|skill| is_memorable(skill)).collect();
+        memorable
+            .par_sort_unstable_by(|a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
+        let mut by_path: HashMap<PathBuf, Vec<&Diagnostic>> = HashMap::new();
+        for found in self.diagnostics.iter().chain(self.remarks.iter().map(|(_, found)| found)) {
+            if let Some(path) = &found.path {
+                by_path.entry(path.clone()).or_default().push(found);
+            }
+        }
+        for (number, skill) in (0..).zip(&memorable) {
+            section.skills.push(skill.memory());
+            if !by_path.is_empty()
+                && let Some(found) = by_path.get(&skill.path())
+            {
+                section.remarks.extend(found.iter().map(|found| (number, (*found).clone())));
+            }
+        }
+        for invalid in &self.invalid {
+            if invalid.stamp.is_some() && invalid.file == SkillFile::Markdown {
+                section.invalid.push(invalid.clone());
+            } else {
+                section.again.push(invalid.rel.clone());
+            }
+        }
+        let plain = |skill: &&Skill| !is_memorable(skill) && skill.canonical().is_none();
+        section.again.extend(self.skills.iter().filter(plain).map(|skill| skill.bytes(skill.rel).into()));
+        section.again.extend(self.again.iter().cloned());
+        section.dirs.clone_from(&self.findings_dirs);
+        section.dirs.sort_by(|a, b| a.rel.cmp(&b.rel));
+        section.adopt();
+        (root.path.as_os_str().as_bytes().to_vec(), encode(&section))
+    }
+}
+
+/// Whether the index cache can vouch for a skill by its file's stamp alone.
+fn is_memorable(skill: &Skill) -> bool {
+    skill.file == SkillFile::Markdown && skill.extra.is_none()
+}
+
+fn now_ns() -> i128 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+}
+
+/// Whether one root stands inside another, or two are the same directory.
+fn overlap(roots: &[Arc<Root>]) -> bool {
+    let real: Vec<PathBuf> = roots.iter().filter_map(|root| root.path.canonicalize().ok()).collect();
+    real.iter().enumerate().any(|(at, a)| real[..at].iter().any(|b| a.starts_with(b) || b.starts_with(a)))
+}
+
+/// Of skills that are one directory, reached in several ways, keeps the highest; a real path before a link.
+fn drop_duplicates(skills: &mut Vec<Skill>) {
+    let mut real_roots: HashMap<u32, PathBuf> = HashMap::new();
+    let mut order: Vec<(u32, bool, PathBuf, PathBuf, usize)> = Vec::with_capacity(skills.len());
+    for (at, skill) in skills.iter().enumerate() {
+        let rank = skill.root.rank;
+        let linked = skill.canonical();
+        let real = match linked {
+            Some(path) => path.to_path_buf(),
+            None => {
+                let base = real_roots
+                    .entry(rank)
+                    .or_insert_with(|| skill.root.path.canonicalize().unwrap_or_else(|_| skill.root.path.clone()));
+                base.join(std::ffi::OsStr::from_bytes(skill.bytes(skill.rel)))
+            }
+        };
+        order.push((rank, linked.is_some(), skill.dir(), real, at));
+    }
+    order.sort();
+    let mut seen = HashSet::new();
+    let keep: HashSet<usize> =
+        order.into_iter().filter(|(.., real, _)| seen.insert(real.clone())).map(|(.., at)| at).collect();
+    let mut at = 0;
+    skills.retain(|_| {
+        at += 1;
+        keep.contains(&(at - 1))
+    });
+}
+
+/// By name, then precedence, then place. Mostly they are in order already.
+fn sort_skills(skills: &mut Vec<Skill>) {
+    let before = |a: &Skill, b: &Skill| {
+        a.bytes(a.name)
+            .cmp(b.bytes(b.name))
+            .then_with(|| a.root.rank.cmp(&b.root.rank))
+            .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
+    };
+    if skills.is_sorted_by(|a, b| before(a, b).is_le()) {
+        return;
+    }
+    // Skills are large: sort their numbers, then move each once.
+    let mut order: Vec<u32> = (0..u32::try_from(skills.len()).unwrap_or(u32::MAX)).collect();
+    order.par_sort_by(|a, b| before(&skills[*a as usize], &skills[*b as usize]));
+    let mut slots: Vec<Option<Skill>> = std::mem::take(skills).into_iter().map(Some).collect();
+    skills.extend(order.into_iter().filter_map(|at| slots[at as usize].take()));
+}
+
+/// Answers whether programs are there, asking the file system once each.
+struct Programs<'p> {
+    dirs: Option<&'p [PathBuf]>,
+    known: HashMap<String, bool>,
+}
+
+impl Programs<'_> {
+    /// The first program that a skill requires and that is not there.
+    fn missing(&mut self, skill: &Skill) -> Option<String> {
+        let dirs = self.dirs?;
+        if !skill.demanding {
+            return None;
+        }
+        skill
+            .manifest()
+            .requires()
+            .find(|program| {
+                let there = self.known.entry((*program).to_owned()).or_insert_with(|| is_there(dirs, program));
+                !*there
+            })
+            .map(str::to_owned)
+    }
+}
+
+fn is_there(dirs: &[PathBuf], program: &str) -> bool {
+    let executable = |path: &Path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    // A path is no program's name: a skill must not probe the file system.
+    !program.contains('/') && dirs.iter().any(|dir| executable(&dir.join(program)))
+}

@@ -1,0 +1,407 @@
+//! The index cache: one file that remembers what discovery saw, so that a second start need only ask for stamps.
+//!
+//! One section a root, each with its checksum. The file is written beside itself and renamed, so that readers see the
+//! old one or the new one; of two writers the later wins, and the other's work is done again next time. Anything that
+//! does not add up — another version, a torn write, a flipped bit — is as if it were not there: damage costs time,
+//! never correctness.
+//!
+//! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
+//! root, offset, length and checksum), the sections.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use skillfold_format::{Code, Diagnostic, Place, Severity};
+use twox_hash::XxHash3_64;
+
+use crate::candidate::Invalid;
+use crate::section::{Child, Section};
+use crate::skill::{Slice, State};
+use crate::walk::ListedDir;
+use crate::{Root, Skill, SkillFile, Stamp};
+
+/// Changes whenever the layout or the meaning of anything in it does.
+const MAGIC: &[u8; 8] = b"skfidx01";
+/// What parsed the front matter: another build may read it differently.
+const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// Most sections, and most bytes, that the file may hold. The least recently written go first.
+const MAX_SECTIONS: usize = 64;
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The cache file, open for reading, and where its sections are.
+#[derive(Debug, Default)]
+pub(crate) struct IndexCache {
+    file: Option<File>,
+    table: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    root: Vec<u8>,
+    offset: u64,
+    length: u64,
+    checksum: u64,
+}
+
+impl IndexCache {
+    /// Opens the file. One that is missing or damaged is an empty cache.
+    pub(crate) fn open(path: &Path) -> IndexCache {
+        IndexCache::read_table(path).unwrap_or_default()
+    }
+
+    fn read_table(path: &Path) -> Option<IndexCache> {
+        let mut file = File::open(path).ok()?;
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() {
+            return None;
+        }
+        let mut head = [0; 8 + 4];
+        file.read_exact(&mut head).ok()?;
+        let build = u32::from_le_bytes(head[8..].try_into().ok()?) as usize;
+        if &head[..8] != MAGIC || build != BUILD.len() {
+            return None;
+        }
+        let mut head = vec![0; build + 16];
+        file.read_exact(&mut head).ok()?;
+        let mut reader = Reader { bytes: &head, at: 0 };
+        let (build, length, checksum) = (reader.take(build)?, reader.u64()?, reader.u64()?);
+        if build != BUILD.as_bytes() || length > metadata.len() {
+            return None;
+        }
+        let mut table = vec![0; usize::try_from(length).ok()?];
+        file.read_exact(&mut table).ok()?;
+        if XxHash3_64::oneshot(&table) != checksum {
+            return None;
+        }
+        let mut reader = Reader { bytes: &table, at: 0 };
+        let mut entries = Vec::new();
+        while reader.at < table.len() {
+            let entry = Entry {
+                root: reader.blob()?.to_vec(),
+                offset: reader.u64()?,
+                length: reader.u64()?,
+                checksum: reader.u64()?,
+            };
+            if entry.offset.checked_add(entry.length)? > metadata.len() {
+                return None;
+            }
+            entries.push(entry);
+        }
+        Some(IndexCache { file: Some(file), table: entries })
+    }
+
+    /// What the cache holds about a root.
+    pub(crate) fn section(&mut self, root: &Arc<Root>) -> Option<Section> {
+        let key = root.path.as_os_str().as_bytes();
+        let entry = self.table.iter().find(|entry| entry.root == key)?.clone();
+        let bytes = self.bytes(&entry)?;
+        (XxHash3_64::oneshot(&bytes) == entry.checksum).then(|| decode(&bytes, root)).flatten()
+    }
+
+    /// The bytes of a section, read straight into the memory that its skills will share.
+    fn bytes(&mut self, entry: &Entry) -> Option<Arc<[u8]>> {
+        let file = self.file.as_mut()?;
+        file.seek(SeekFrom::Start(entry.offset)).ok()?;
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(entry.length).ok()?).collect();
+        file.read_exact(Arc::get_mut(&mut bytes)?).ok()?;
+        Some(bytes)
+    }
+
+    /// Writes the file anew: the given sections first, then what it held about other roots.
+    pub(crate) fn write(mut self, path: &Path, sections: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
+        let mut table = Vec::new();
+        let mut kept = Vec::new();
+        let mut total: u64 = 0;
+        for entry in std::mem::take(&mut self.table) {
+            total = total.saturating_add(entry.length);
+            let fresh = sections.iter().any(|(root, _)| *root == entry.root);
+            if !fresh && kept.len() + sections.len() < MAX_SECTIONS && total < MAX_BYTES {
+                kept.extend(
+                    self.bytes(&entry)
+                        .filter(|bytes| XxHash3_64::oneshot(bytes) == entry.checksum)
+                        .map(|bytes| (entry.root, bytes)),
+                );
+            }
+        }
+        let all: Vec<(&[u8], &[u8])> = sections
+            .iter()
+            .map(|(root, bytes)| (&root[..], &bytes[..]))
+            .chain(kept.iter().map(|(root, bytes)| (&root[..], &bytes[..])))
+            .collect();
+        let table_length: usize = all.iter().map(|(root, _)| 4 + root.len() + 24).sum();
+        let mut offset = (MAGIC.len() + 4 + BUILD.len() + 16 + table_length) as u64;
+        for (root, bytes) in &all {
+            put_blob(&mut table, root);
+            table.extend_from_slice(&offset.to_le_bytes());
+            table.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            table.extend_from_slice(&XxHash3_64::oneshot(bytes).to_le_bytes());
+            offset += bytes.len() as u64;
+        }
+        let mut head = MAGIC.to_vec();
+        put_blob(&mut head, BUILD.as_bytes());
+        head.extend_from_slice(&(table.len() as u64).to_le_bytes());
+        head.extend_from_slice(&XxHash3_64::oneshot(&table).to_le_bytes());
+        head.extend_from_slice(&table);
+        replace(path, std::iter::once(&head[..]).chain(all.into_iter().map(|(_, bytes)| bytes)))
+    }
+}
+
+/// Writes beside and renames, so that nobody ever sees half a file.
+fn replace<'b>(path: &Path, parts: impl Iterator<Item = &'b [u8]>) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir)?;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    // Two threads of one process may write too: the counter keeps their files apart.
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let beside = dir.join(format!(".{name}.{}-{count}", std::process::id()));
+    let result = (|| {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        std::fs::rename(&beside, path)
+    })();
+    if result.is_err() {
+        // Best effort: the error that matters is the one above.
+        let _ = std::fs::remove_file(&beside);
+    }
+    result
+}
+
+/// Writes a section down. Texts first, so that a skill's bytes are where its numbers say.
+pub(crate) fn encode(section: &Section) -> Vec<u8> {
+    let mut out = Vec::with_capacity(section.skills.len() * 512 + 1024);
+    out.extend_from_slice(&section.scanned_ns.to_le_bytes());
+    let mut records = Vec::with_capacity(section.skills.len() * 88);
+    for skill in &section.skills {
+        for slice in [skill.rel, skill.name, skill.yaml] {
+            put_u32(&mut records, out.len());
+            out.extend_from_slice(skill.bytes(slice));
+        }
+        put_u32(&mut records, out.len());
+        records.extend_from_slice(&skill.first_line.to_le_bytes());
+        records.extend_from_slice(&skill.body.to_le_bytes());
+        put_stamp(&mut records, skill.stamp);
+        records.extend_from_slice(&skill.digest.to_le_bytes());
+        records.push(u8::from(skill.demanding));
+    }
+    let texts = out.len() as u64;
+    put_u32(&mut out, section.skills.len());
+    out.extend_from_slice(&records);
+    put_u32(&mut out, section.remarks.len());
+    for (number, found) in &section.remarks {
+        out.extend_from_slice(&number.to_le_bytes());
+        put_diagnostic(&mut out, found);
+    }
+    put_u32(&mut out, section.invalid.len());
+    for invalid in &section.invalid {
+        put_blob(&mut out, &invalid.rel);
+        out.push(u8::from(invalid.stamp.is_some()));
+        put_stamp(&mut out, invalid.stamp.unwrap_or(Stamp { modified_ns: 0, size: 0, inode: 0 }));
+        put_u32(&mut out, invalid.diagnostics.len());
+        for found in &invalid.diagnostics {
+            put_diagnostic(&mut out, found);
+        }
+    }
+    put_u32(&mut out, section.dirs.len());
+    for dir in &section.dirs {
+        put_blob(&mut out, &dir.rel);
+        put_stamp(&mut out, dir.stamp);
+        out.push(u8::from(dir.tame));
+    }
+    put_u32(&mut out, section.again.len());
+    for rel in &section.again {
+        put_blob(&mut out, rel);
+    }
+    for start in &section.starts {
+        out.extend_from_slice(&start.to_le_bytes());
+    }
+    put_u32(&mut out, section.children.len());
+    for child in &section.children {
+        let (kind, number) = match *child {
+            Child::Skill(number) => (0_u32, number),
+            Child::Invalid(number) => (1, number),
+            Child::Dir(number) => (2, number),
+            Child::Again(number) => (3, number),
+        };
+        out.extend_from_slice(&(number << 2 | kind).to_le_bytes());
+    }
+    out.extend_from_slice(&texts.to_le_bytes());
+    out
+}
+
+fn decode(bytes: &Arc<[u8]>, root: &Arc<Root>) -> Option<Section> {
+    let end = bytes.len().checked_sub(8)?;
+    let texts = usize::try_from(u64::from_le_bytes(bytes[end..].try_into().ok()?)).ok()?;
+    let mut reader = Reader { bytes: bytes.get(..end)?, at: 0 };
+    let mut section = Section { scanned_ns: reader.i128()?, ..Section::default() };
+    reader.at = texts;
+    let count = reader.count()?;
+    section.skills.reserve_exact(count);
+    for _ in 0..count {
+        let at = [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
+        if !at.is_sorted() || at[3] as usize > texts {
+            return None;
+        }
+        section.skills.push(Skill {
+            text: Arc::clone(bytes),
+            rel: Slice { start: at[0], end: at[1] },
+            name: Slice { start: at[1], end: at[2] },
+            yaml: Slice { start: at[2], end: at[3] },
+            first_line: reader.u32()?,
+            body: reader.u32()?,
+            root: Arc::clone(root),
+            stamp: reader.stamp()?,
+            digest: u128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+            manifest: OnceLock::new(),
+            extra: None,
+            file: SkillFile::Markdown,
+            demanding: reader.take(1)? == [1],
+            state: State::NEW,
+        });
+    }
+    for _ in 0..reader.count()? {
+        let number = reader.u32()?;
+        let path = section.skill(number)?.path();
+        section.remarks.push((number, reader.diagnostic(path)?));
+    }
+    for _ in 0..reader.count()? {
+        let rel: Box<[u8]> = reader.blob()?.into();
+        let has_stamp = reader.take(1)? == [1];
+        let stamp = reader.stamp()?;
+        let dir = if rel.is_empty() { root.path.clone() } else { root.path.join(std::ffi::OsStr::from_bytes(&rel)) };
+        let path = dir.join(SkillFile::Markdown.name());
+        let mut diagnostics = Vec::new();
+        for _ in 0..reader.count()? {
+            diagnostics.push(reader.diagnostic(path.clone())?);
+        }
+        section.invalid.push(Invalid {
+            dir,
+            path,
+            rel,
+            file: SkillFile::Markdown,
+            stamp: has_stamp.then_some(stamp),
+            diagnostics,
+        });
+    }
+    for _ in 0..reader.count()? {
+        let rel = reader.blob()?.into();
+        section.dirs.push(ListedDir { rel, stamp: reader.stamp()?, tame: reader.take(1)? == [1] });
+    }
+    for _ in 0..reader.count()? {
+        section.again.push(reader.blob()?.into());
+    }
+    for _ in 0..=section.dirs.len() {
+        section.starts.push(reader.u32()?);
+    }
+    let count = reader.count()?;
+    section.children.reserve_exact(count);
+    for _ in 0..count {
+        let word = reader.u32()?;
+        let number = word >> 2;
+        section.children.push(match word & 3 {
+            0 => Child::Skill(number),
+            1 => Child::Invalid(number),
+            2 => Child::Dir(number),
+            _ => Child::Again(number),
+        });
+    }
+    Some(section)
+}
+
+/// Reads numbers and texts, or gives up.
+struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let taken = self.bytes.get(self.at..self.at.checked_add(count)?)?;
+        self.at += count;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn i128(&mut self) -> Option<i128> {
+        self.take(16)?.try_into().ok().map(i128::from_le_bytes)
+    }
+
+    /// How many things follow. Never more than there are bytes: memory is reserved by it.
+    fn count(&mut self) -> Option<usize> {
+        let count = self.u32()? as usize;
+        (count <= self.bytes.len()).then_some(count)
+    }
+
+    fn blob(&mut self) -> Option<&'b [u8]> {
+        let length = self.u32()? as usize;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.blob()?.to_vec()).ok()
+    }
+
+    fn stamp(&mut self) -> Option<Stamp> {
+        Some(Stamp { modified_ns: self.i128()?, size: self.u64()?, inode: self.u64()? })
+    }
+
+    fn diagnostic(&mut self, path: PathBuf) -> Option<Diagnostic> {
+        let code = Code::from_word(&self.text()?)?;
+        let severity = match self.take(1)? {
+            [0] => Severity::Error,
+            [1] => Severity::Warning,
+            _ => Severity::Info,
+        };
+        let place = Place { line: self.u32()?, column: self.u32()?, width: self.u32()? };
+        let message = self.text()?;
+        let help = self.text()?;
+        let mut found = Diagnostic::new(code, message).with_severity(severity).at(path);
+        found.place = (place.line > 0).then_some(place);
+        found.help = (!help.is_empty()).then(|| help.into());
+        Some(found)
+    }
+}
+
+fn put_u32(out: &mut Vec<u8>, number: usize) {
+    // A section is far below 4 GiB: `MAX_BYTES`.
+    out.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn put_blob(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_u32(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+fn put_stamp(out: &mut Vec<u8>, stamp: Stamp) {
+    out.extend_from_slice(&stamp.modified_ns.to_le_bytes());
+    out.extend_from_slice(&stamp.size.to_le_bytes());
+    out.extend_from_slice(&stamp.inode.to_le_bytes());
+}
+
+fn put_diagnostic(out: &mut Vec<u8>, found: &Diagnostic) {
+    put_blob(out, found.code.as_str().as_bytes());
+    out.push(match found.severity {
+        Severity::Error => 0,
+        Severity::Warning => 1,
+        Severity::Info => 2,
+    });
+    let place = found.place.unwrap_or(Place { line: 0, column: 0, width: 0 });
+    for number in [place.line, place.column, place.width] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    put_blob(out, found.message.as_bytes());
+    put_blob(out, found.help.as_deref().unwrap_or_default().as_bytes());
+}

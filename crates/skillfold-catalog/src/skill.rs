@@ -1,0 +1,272 @@
+//! One discovered skill: level 1.
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use skillfold_format::{FileKind, Manifest, Node, Parsed, Tokens};
+
+use crate::{BodyAt, BodyFile, Root, Source, Stamp};
+
+/// Which file describes the skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SkillFile {
+    /// `SKILL.md`
+    Markdown,
+    /// `skill.md`
+    LowerCase,
+    /// `Skill.md`
+    TitleCase,
+    /// `SKILL.yaml`
+    Yaml,
+}
+
+impl SkillFile {
+    /// The file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SkillFile::Markdown => "SKILL.md",
+            SkillFile::LowerCase => "skill.md",
+            SkillFile::TitleCase => "Skill.md",
+            SkillFile::Yaml => "SKILL.yaml",
+        }
+    }
+
+    /// How it is read.
+    pub fn kind(self) -> FileKind {
+        if self == SkillFile::Yaml { FileKind::Yaml } else { FileKind::Markdown }
+    }
+
+    /// The skill file of that name.
+    pub fn of(name: &[u8]) -> Option<SkillFile> {
+        [SkillFile::Markdown, SkillFile::Yaml, SkillFile::LowerCase, SkillFile::TitleCase]
+            .into_iter()
+            .find(|file| file.name().as_bytes() == name)
+    }
+}
+
+/// One discovered skill: its metadata, where it stands, and nothing of its body.
+///
+/// A catalog holds up to hundreds of thousands of them, so a skill keeps the text of its front matter and makes the
+/// typed [`Manifest`] of it when somebody asks (discovery, which has it anyway, leaves it here).
+#[derive(Debug)]
+pub struct Skill {
+    /// Path, name and front matter, one after the other; shared by all skills that came out of one cache file.
+    pub(crate) text: Arc<[u8]>,
+    pub(crate) rel: Slice,
+    pub(crate) name: Slice,
+    pub(crate) yaml: Slice,
+    /// The line on which the front matter starts, and where the body does.
+    pub(crate) first_line: u32,
+    pub(crate) body: u32,
+    pub(crate) root: Arc<Root>,
+    pub(crate) stamp: Stamp,
+    pub(crate) digest: u128,
+    pub(crate) manifest: OnceLock<Box<Manifest>>,
+    pub(crate) extra: Option<Box<Extra>>,
+    pub(crate) file: SkillFile,
+    /// Whether it requires programs.
+    pub(crate) demanding: bool,
+    pub(crate) state: State,
+}
+
+/// What only few skills have.
+#[derive(Debug, Default)]
+pub(crate) struct Extra {
+    /// Where the skill file really is, if it is a link to that of another directory.
+    pub(crate) real_dir: Option<PathBuf>,
+    /// The real path of the directory, if a link leads to it.
+    pub(crate) canonical: Option<PathBuf>,
+    /// The body of a `SKILL.yaml`, and how large it is.
+    pub(crate) body: Option<(BodyAt, u64)>,
+    /// Other places with the same front matter and size.
+    pub(crate) copies: Vec<Place>,
+}
+
+/// One of several places of one skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Where it was looked for.
+    pub root: Arc<Root>,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// Its skill file.
+    pub path: PathBuf,
+}
+
+/// What was decided about a skill when the catalog was put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) shadowed: bool,
+    pub(crate) enabled: bool,
+    pub(crate) available: bool,
+}
+
+impl State {
+    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true };
+}
+
+/// A range of `u32`s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Slice {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Slice {
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl Skill {
+    /// The name by which the skill is found.
+    pub fn name(&self) -> &str {
+        // Names were text when they were put in; a cache file that lies about that gives an empty name, not a panic.
+        std::str::from_utf8(self.bytes(self.name)).unwrap_or_default()
+    }
+
+    /// The typed front matter.
+    pub fn manifest(&self) -> &Manifest {
+        self.manifest.get_or_init(|| {
+            let parsed = Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind());
+            Box::new(parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name())))
+        })
+    }
+
+    /// The raw YAML tree: everything the author wrote.
+    pub fn raw(&self) -> Option<Node<'_>> {
+        Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind()).raw
+    }
+
+    /// The text of the front matter.
+    pub fn front_matter(&self) -> &str {
+        std::str::from_utf8(self.bytes(self.yaml)).unwrap_or_default()
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> Source {
+        self.root.source
+    }
+
+    /// The root below which it was found.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The plugin it belongs to.
+    pub fn plugin(&self) -> Option<&str> {
+        self.root.plugin.as_deref()
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> PathBuf {
+        let rel = self.bytes(self.rel);
+        if rel.is_empty() { self.root.path.clone() } else { self.root.path.join(OsStr::from_bytes(rel)) }
+    }
+
+    /// Its skill file.
+    pub fn path(&self) -> PathBuf {
+        self.dir().join(self.file.name())
+    }
+
+    /// Which file describes it.
+    pub fn file(&self) -> SkillFile {
+        self.file
+    }
+
+    /// The skill file's stamp when it was read.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// A digest of what the front matter says.
+    pub fn digest(&self) -> u128 {
+        self.digest
+    }
+
+    /// How many tokens the body costs, estimated from the file's size: nothing is read for it.
+    pub fn body_tokens(&self) -> Tokens {
+        let bytes = match self.extra.as_ref().and_then(|extra| extra.body.as_ref()) {
+            Some((_, size)) => *size,
+            None => self.stamp.size.saturating_sub(u64::from(self.body)),
+        };
+        Tokens::bytes4(usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    /// Whether it may be used: switched on by configuration or default.
+    pub fn enabled(&self) -> bool {
+        self.state.enabled
+    }
+
+    /// Whether all programs it requires are there.
+    pub fn available(&self) -> bool {
+        self.state.available
+    }
+
+    /// Whether another skill of the same name stands higher.
+    pub fn shadowed(&self) -> bool {
+        self.state.shadowed
+    }
+
+    /// How it is addressed if another skill has its name: `name@source`, or `plugin:name`.
+    pub fn address(&self) -> String {
+        match self.plugin() {
+            Some(plugin) => format!("{plugin}:{}", self.name()),
+            None => format!("{}@{}", self.name(), self.source()),
+        }
+    }
+
+    /// Every place where the same skill stands, this one first.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = vec![self.place()];
+        places.extend(self.extra.iter().flat_map(|extra| extra.copies.iter().cloned()));
+        places
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place { root: Arc::clone(&self.root), dir: self.dir(), path: self.path() }
+    }
+
+    /// Where its body stands.
+    pub fn body_file(&self) -> BodyFile {
+        let base_dir = self.dir();
+        let extra = self.extra.as_deref();
+        let body = match extra.and_then(|extra| extra.body.as_ref()) {
+            Some((at, _)) => at.clone(),
+            None => BodyAt::AfterFrontMatter(self.file.name().into()),
+        };
+        BodyFile {
+            name: self.name().into(),
+            open_dir: extra.and_then(|extra| extra.real_dir.clone()).unwrap_or_else(|| base_dir.clone()),
+            base_dir,
+            body,
+        }
+    }
+
+    pub(crate) fn bytes(&self, slice: Slice) -> &[u8] {
+        self.text.get(slice.range()).unwrap_or_default()
+    }
+
+    /// The real path of its directory, if a link leads to it.
+    pub(crate) fn canonical(&self) -> Option<&Path> {
+        self.extra.as_ref()?.canonical.as_deref()
+    }
+
+    /// What the index cache remembers of it: the same texts, without what was made of them.
+    pub(crate) fn memory(&self) -> Skill {
+        Skill {
+            text: Arc::clone(&self.text),
+            root: Arc::clone(&self.root),
+            manifest: OnceLock::new(),
+            extra: None,
+            ..*self
+        }
+    }
+
+    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+}

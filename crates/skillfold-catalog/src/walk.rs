@@ -1,0 +1,442 @@
+//! Finding skill directories below one root, in parallel, reading as little as can be.
+//!
+//! A directory with a `SKILL.md` needs no listing: the file is simply opened. Only directories without one are listed
+//! and their subdirectories looked at. What an earlier run has seen ([`Section`]) is not even opened again if its
+//! stamp still holds.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use skillfold_format::{Code, Diagnostic};
+
+use crate::candidate::{Invalid, Look, Scratch, look, look_for, said, unchanged};
+use crate::section::{Child, Section};
+use crate::{Root, Skill, SkillFile, Stamp};
+
+/// How deep below a root skills may stand.
+pub(crate) const MAX_DEPTH: usize = 5;
+/// How many directories are listed below one root at the most.
+const MAX_DIRS: usize = 1_000_000;
+/// How many entries of one directory are looked at.
+const MAX_ENTRIES: usize = 1_000_000;
+/// How many directories one task looks at: enough to be worth handing over, few enough to spread.
+const CHUNK: usize = 128;
+
+/// Directories in which nobody keeps skills.
+pub(crate) const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
+
+/// What was found below one root.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) skills: Vec<Skill>,
+    /// Skills of the section that still hold, by their number.
+    pub(crate) reused: Vec<u32>,
+    pub(crate) invalid: Vec<Invalid>,
+    /// Invalid files of the section that still hold, by their number.
+    pub(crate) reused_invalid: Vec<u32>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Directories that were listed.
+    pub(crate) dirs: Vec<ListedDir>,
+    /// Directories that must be looked at anew each time: nothing about them can be remembered.
+    pub(crate) again: Vec<Box<[u8]>>,
+    links: Vec<Link>,
+    /// Whether any directory link was followed.
+    pub(crate) followed: bool,
+    /// How many skill files were opened.
+    pub(crate) opened: usize,
+}
+
+/// A directory that was listed.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedDir {
+    pub(crate) rel: Box<[u8]>,
+    pub(crate) stamp: Stamp,
+    /// Whether its listing may be trusted as long as the stamp holds: no links in it, nothing odd.
+    pub(crate) tame: bool,
+}
+
+#[derive(Debug)]
+struct Link {
+    rel: Vec<u8>,
+    depth: usize,
+}
+
+impl Findings {
+    /// One of many: every skill is moved once.
+    fn concat(parts: Vec<Findings>) -> Findings {
+        let mut all = Findings::default();
+        all.skills.reserve_exact(parts.iter().map(|part| part.skills.len()).sum());
+        all.reused.reserve_exact(parts.iter().map(|part| part.reused.len()).sum());
+        parts.into_iter().fold(all, Findings::merge)
+    }
+
+    fn merge(mut self, mut other: Findings) -> Findings {
+        if self.skills.is_empty() && self.skills.capacity() < other.skills.len() {
+            std::mem::swap(&mut self.skills, &mut other.skills);
+        }
+        self.skills.append(&mut other.skills);
+        self.reused.append(&mut other.reused);
+        self.invalid.append(&mut other.invalid);
+        self.reused_invalid.append(&mut other.reused_invalid);
+        self.diagnostics.append(&mut other.diagnostics);
+        self.dirs.append(&mut other.dirs);
+        self.again.append(&mut other.again);
+        self.links.append(&mut other.links);
+        self.followed |= other.followed;
+        self.opened += other.opened;
+        self
+    }
+
+    fn take(&mut self, found: Look) -> bool {
+        self.opened += 1;
+        match found {
+            Look::Skill(skill, diagnostics) => {
+                self.skills.push(*skill);
+                self.diagnostics.extend(diagnostics);
+            }
+            Look::Invalid(invalid) => self.invalid.push(invalid),
+            Look::Nothing => {
+                self.opened -= 1;
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Finds everything below `root`. `nested` looks inside skills for further ones.
+pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) -> Findings {
+    let handle = match open_dir(rustix::fs::CWD, root.path.as_os_str().as_bytes()) {
+        Ok(handle) => handle,
+        Err(error) => {
+            let mut findings = Findings::default();
+            if root.required || error.kind() != io::ErrorKind::NotFound {
+                let found =
+                    Diagnostic::new(Code::Unreadable, format!("the directory cannot be read: {}", said(&error)))
+                        .at(root.path.clone())
+                        .with_help("check that it is there and that you may read it");
+                findings.diagnostics.push(found);
+            }
+            return findings;
+        }
+    };
+    let section = section.filter(|_| !nested);
+    let walker = Walker { root, base: handle.as_fd(), section, nested, listed: AtomicUsize::new(0) };
+    let mut findings = Findings::default();
+    let mut scratch = Scratch::default();
+    // The root itself may be a skill. A section can only hold one that was listed.
+    let is_skill = section.is_none_or(|section| section.dir(b"").is_none())
+        && findings.take(look(walker.base, root, b"", &mut scratch));
+    if !is_skill || nested {
+        let known = section.and_then(|section| section.dir(b""));
+        findings = findings.merge(walker.list(b"", 0, known));
+    }
+    walker.links(findings)
+}
+
+struct Walker<'w> {
+    root: &'w Arc<Root>,
+    base: BorrowedFd<'w>,
+    section: Option<&'w Section>,
+    nested: bool,
+    listed: AtomicUsize,
+}
+
+impl Walker<'_> {
+    /// Lists the directory `rel` and looks at what is in it.
+    fn list(&self, rel: &[u8], depth: usize, known: Option<u32>) -> Findings {
+        if let (Some(section), Some(number)) = (self.section, known)
+            && let Some(findings) = self.relist(section, number, rel, depth)
+        {
+            return findings;
+        }
+        let count = self.listed.fetch_add(1, Ordering::Relaxed);
+        if count >= MAX_DIRS {
+            let mut findings = Findings::default();
+            if count == MAX_DIRS {
+                findings.diagnostics.push(self.limit(rel, format!("more than {MAX_DIRS} directories")));
+            }
+            return findings;
+        }
+        match self.entries(rel) {
+            Ok(listing) => self.listing(rel, depth, listing),
+            Err(error) => {
+                let message = format!("the directory cannot be read: {}", said(&error));
+                let found = Diagnostic::new(Code::Unreadable, message)
+                    .at(self.path(rel))
+                    .with_help("check that it is there and that you may read it");
+                Findings { diagnostics: vec![found], again: vec![rel.into()], ..Findings::default() }
+            }
+        }
+    }
+
+    fn listing(&self, rel: &[u8], depth: usize, listing: Listing) -> Findings {
+        let mut findings = Findings::default();
+        let mut scratch = Scratch::default();
+        // A skill file that opening by name did not find: another spelling, a dangling link, or one just written.
+        if let Some(file) = listing.skill_file {
+            let found = look_for(self.base, self.root, rel, file, &mut scratch);
+            if findings.take(found) && !self.nested {
+                return findings;
+            }
+        }
+        if let Some(limit) = listing.limit {
+            findings.diagnostics.push(limit);
+        }
+        let tame = listing.links.is_empty() && listing.skill_file.is_none() && findings.diagnostics.is_empty();
+        findings.dirs.push(ListedDir { rel: rel.into(), stamp: listing.stamp, tame });
+        if depth >= MAX_DEPTH {
+            return findings;
+        }
+        let join = |name: &[u8]| if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
+        findings.links.extend(listing.links.iter().map(|name| Link { rel: join(name), depth: depth + 1 }));
+        let below = listing
+            .dirs
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut scratch = Scratch::default();
+                let mut findings = Findings::default();
+                let mut groups = Vec::new();
+                for name in chunk {
+                    let rel = join(name);
+                    if !self.known(&rel, &mut scratch, &mut findings) {
+                        let is_skill = findings.take(look(self.base, self.root, &rel, &mut scratch));
+                        if !is_skill || self.nested {
+                            groups.push(rel);
+                        }
+                    }
+                }
+                let dirs = groups
+                    .into_par_iter()
+                    .map(|rel| self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel))))
+                    .collect();
+                findings.merge(Findings::concat(dirs))
+            })
+            .collect();
+        findings.merge(Findings::concat(below))
+    }
+
+    /// Takes over what the section knows of a skill directory, if it still holds.
+    fn known(&self, rel: &[u8], scratch: &mut Scratch, findings: &mut Findings) -> bool {
+        let Some(section) = self.section else { return false };
+        match section.file(rel) {
+            Some(Child::Skill(number)) => {
+                let holds = section.skill(number).is_some_and(|skill| {
+                    section.trusts(skill.stamp) && unchanged(self.base, rel, skill.stamp, scratch)
+                });
+                if holds {
+                    findings.reused.push(number);
+                }
+                holds
+            }
+            Some(Child::Invalid(number)) => {
+                let stamp = section.invalid(number).and_then(|invalid| invalid.stamp);
+                let holds =
+                    stamp.is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, scratch));
+                if holds {
+                    findings.reused_invalid.push(number);
+                }
+                holds
+            }
+            _ => false,
+        }
+    }
+
+    /// Does what [`Walker::list`] does from the section's memory, if the directory's own stamp still holds.
+    fn relist(&self, section: &Section, number: u32, rel: &[u8], depth: usize) -> Option<Findings> {
+        let dir = section.listed(number)?;
+        let path: &[u8] = if rel.is_empty() { b"." } else { rel };
+        let stat = rustix::fs::statat(self.base, path, AtFlags::empty()).ok()?;
+        if !dir.tame || Stamp::of_stat(&stat) != dir.stamp || !section.trusts(dir.stamp) {
+            return None;
+        }
+        let children = section.children(number);
+        let below = children
+            .par_chunks(CHUNK * 4)
+            .map(|chunk| {
+                let mut scratch = Scratch::default();
+                let mut findings = Findings::default();
+                for child in chunk {
+                    let (rel, stamp) = match *child {
+                        Child::Skill(number) => match section.skill(number) {
+                            Some(skill) => (skill.bytes(skill.rel), Some(skill.stamp)),
+                            None => continue,
+                        },
+                        Child::Invalid(number) => match section.invalid(number) {
+                            Some(invalid) => (&*invalid.rel, invalid.stamp),
+                            None => continue,
+                        },
+                        Child::Dir(number) => {
+                            let Some(dir) = section.listed(number) else { continue };
+                            findings = findings.merge(self.list(&dir.rel, depth + 1, Some(number)));
+                            continue;
+                        }
+                        Child::Again(number) => match section.again(number) {
+                            Some(rel) => (rel, None),
+                            None => continue,
+                        },
+                    };
+                    let holds = stamp
+                        .is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, &mut scratch));
+                    match *child {
+                        Child::Skill(number) if holds => findings.reused.push(number),
+                        Child::Invalid(number) if holds => findings.reused_invalid.push(number),
+                        _ => {
+                            if !findings.take(look(self.base, self.root, rel, &mut scratch)) {
+                                findings = findings.merge(self.list(rel, depth + 1, None));
+                            }
+                        }
+                    }
+                }
+                findings
+            })
+            .collect();
+        let mut findings = Findings::concat(below);
+        findings.dirs.push(ListedDir { rel: rel.into(), stamp: dir.stamp, tame: true });
+        Some(findings)
+    }
+
+    /// Follows the directory links that were found, and those found behind them, in a fixed order.
+    fn links(&self, mut findings: Findings) -> Findings {
+        let mut visited = HashSet::new();
+        let mut scratch = Scratch::default();
+        while !findings.links.is_empty() {
+            let mut links = std::mem::take(&mut findings.links);
+            links.sort_by(|a, b| a.rel.cmp(&b.rel));
+            for link in links {
+                let path = self.path(&link.rel);
+                let target = match self.target(&path, &mut visited) {
+                    Ok(Some(target)) => target,
+                    Ok(None) => continue,
+                    Err(found) => {
+                        findings.diagnostics.push(found.at(path));
+                        continue;
+                    }
+                };
+                findings.followed = true;
+                let mut behind = Findings::default();
+                let is_skill = behind.take(look(self.base, self.root, &link.rel, &mut scratch));
+                if !is_skill || self.nested {
+                    behind = behind.merge(self.list(&link.rel, link.depth, None));
+                }
+                for skill in &mut behind.skills {
+                    let rest = skill.bytes(skill.rel).get(link.rel.len()..).unwrap_or_default();
+                    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+                    let canonical = if rest.is_empty() { target.clone() } else { target.join(OsStr::from_bytes(rest)) };
+                    skill.extra_mut().canonical = Some(canonical);
+                }
+                // What stands behind a link can change without the link's directory noticing.
+                behind.dirs.clear();
+                behind.again.clear();
+                findings = findings.merge(behind);
+            }
+        }
+        findings
+    }
+
+    /// Where a link leads: `None` if to no directory, or to one that was visited before.
+    fn target(&self, path: &std::path::Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Diagnostic> {
+        let target = match path.canonicalize() {
+            Ok(target) => target,
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                return Err(Diagnostic::new(Code::LinkCycle, "the link leads back to itself").with_help("remove it"));
+            }
+            Err(error) => {
+                let message = format!("the link leads nowhere: {}", said(&error));
+                return Err(Diagnostic::new(Code::DanglingLink, message).with_help("correct or remove the link"));
+            }
+        };
+        if !target.is_dir() {
+            return Ok(None);
+        }
+        let home = path.parent().and_then(|parent| parent.canonicalize().ok()).unwrap_or_default();
+        if home.starts_with(&target) {
+            let message = format!("the link leads back up to {}", target.display());
+            return Err(Diagnostic::new(Code::LinkCycle, message).with_help("remove it"));
+        }
+        Ok(visited.insert(target.clone()).then_some(target))
+    }
+
+    fn path(&self, rel: &[u8]) -> PathBuf {
+        if rel.is_empty() { self.root.path.clone() } else { self.root.path.join(OsStr::from_bytes(rel)) }
+    }
+
+    fn limit(&self, rel: &[u8], what: String) -> Diagnostic {
+        Diagnostic::new(Code::SearchLimit, format!("{what}: the rest was not looked at"))
+            .at(self.path(rel))
+            .with_help("name a directory that holds skills and little else")
+    }
+
+    fn entries(&self, rel: &[u8]) -> io::Result<Listing> {
+        let handle = open_dir(self.base, if rel.is_empty() { b"." } else { rel })?;
+        let stamp = Stamp::of_stat(&rustix::fs::fstat(&handle)?);
+        let mut listing = Listing { stamp, dirs: Vec::new(), links: Vec::new(), skill_file: None, limit: None };
+        for (count, entry) in rustix::fs::Dir::new(handle)?.enumerate() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if count >= MAX_ENTRIES {
+                listing.limit = Some(self.limit(rel, format!("more than {MAX_ENTRIES} entries")));
+                break;
+            }
+            if let Some(file) = SkillFile::of(name) {
+                // The best spelling wins, whatever order the file system lists them in.
+                listing.skill_file = Some(listing.skill_file.map_or(file, |other| rank(other).min(rank(file)).1));
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => self.kind(rel, name),
+                known => known,
+            };
+            match kind {
+                FileType::Directory if !is_skipped(name) => listing.dirs.push(name.into()),
+                FileType::Symlink if !is_skipped(name) => listing.links.push(name.into()),
+                _ => {}
+            }
+        }
+        // Names mostly are in the order in which the files were made, and sorted results need no sorting later.
+        listing.dirs.par_sort_unstable();
+        Ok(listing)
+    }
+
+    /// For file systems that do not tell in their listing.
+    fn kind(&self, rel: &[u8], name: &[u8]) -> FileType {
+        let path = if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
+        rustix::fs::statat(self.base, path.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
+            .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+    }
+}
+
+struct Listing {
+    stamp: Stamp,
+    dirs: Vec<Box<[u8]>>,
+    links: Vec<Box<[u8]>>,
+    skill_file: Option<SkillFile>,
+    limit: Option<Diagnostic>,
+}
+
+fn rank(file: SkillFile) -> (u8, SkillFile) {
+    let rank = match file {
+        SkillFile::Yaml => 0,
+        SkillFile::Markdown => 1,
+        SkillFile::LowerCase => 2,
+        SkillFile::TitleCase => 3,
+    };
+    (rank, file)
+}
+
+fn is_skipped(name: &[u8]) -> bool {
+    name == b"." || name == b".." || SKIPPED.iter().any(|skipped| skipped.as_bytes() == name)
+}
+
+fn open_dir(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(base, path, flags, Mode::empty())?)
+}

@@ -1,0 +1,225 @@
+//! [`Loader`]: from a skill's file to what a model reads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use skillfold_catalog::{BodyFile, Shown};
+use skillfold_format::Tokens;
+
+use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
+use crate::body::{Bodies, Body, Origin};
+use crate::cache::{Cache, CacheStats, Entry, KeyRef};
+use crate::error::LoadError;
+use crate::outline::Outline;
+
+/// What a [`Loader`] may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoaderConfig {
+    /// How many results are kept; 0 keeps none.
+    pub cache_capacity: usize,
+    /// A file larger than this is refused.
+    pub max_body_bytes: u64,
+    /// A body that its arguments would make longer than this is refused.
+    pub max_content_bytes: usize,
+}
+
+impl Default for LoaderConfig {
+    fn default() -> Self {
+        Self { cache_capacity: 100, max_body_bytes: 16 * 1024 * 1024, max_content_bytes: 32 * 1024 * 1024 }
+    }
+}
+
+/// What is wanted of a skill's body.
+#[derive(Clone, Debug, Default)]
+pub struct LoadRequest<'a> {
+    /// The arguments, as they were given; empty for none.
+    pub arguments: &'a str,
+    /// The placeholders that the body may use for them.
+    pub dialect: Dialect,
+    /// Only this section: a heading's title, its slug, a path `Parent/Child`, or `#anchor`. See [`Outline::section`].
+    pub section: Option<&'a str>,
+    /// What stands around the body.
+    pub form: Form,
+}
+
+/// What stands around a loaded body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// The line `Base directory for this skill: …`, a blank line, then the body with its arguments.
+    #[default]
+    Processed,
+    /// The body with its arguments, alone. For the body as it stands in its file see [`Loader::body`].
+    Body,
+}
+
+/// A loaded skill. Cheap to clone: its texts are shared with the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The skill's name.
+    pub name: Arc<str>,
+    /// What the model reads.
+    pub content: Arc<str>,
+    /// Where relative paths in the content start.
+    pub base_dir: Arc<Path>,
+    /// What the content costs, estimated from its length.
+    pub tokens: Tokens,
+    /// Whether it was answered from the cache.
+    pub cached: bool,
+}
+
+/// Loads bodies, and remembers them until their files change.
+///
+/// One loader serves many threads. A load that is cached costs one `stat` of the file; one that is not reads it,
+/// and if several want the same skill at once, with whatever arguments, one of them reads for all.
+///
+/// An entry is stale when the file's time, size or inode differ from those it was made from. An edit that changes
+/// none of them, within one tick of the file system's clock and in place, is not seen: [`Loader::clear`] helps.
+#[derive(Debug)]
+pub struct Loader {
+    config: LoaderConfig,
+    bodies: Bodies,
+    cache: Cache,
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new(LoaderConfig::default())
+    }
+}
+
+impl Loader {
+    /// A loader with nothing in its cache.
+    pub fn new(config: LoaderConfig) -> Self {
+        let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity > 0);
+        Self { bodies, cache: Cache::new(config.cache_capacity), config }
+    }
+
+    /// Loads the body of a skill, or a section of it, with its arguments put in.
+    ///
+    /// Each call is one event at `DEBUG` with target `skillfold::load`, which tells the skill, the size, whether it
+    /// was cached and how long it took, and never what the arguments were.
+    pub fn load(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
+        let logs = tracing::enabled!(target: "skillfold::load", tracing::Level::DEBUG);
+        let start = logs.then(Instant::now);
+        let result = self.load_unlogged(file, request);
+        if let Some(start) = start {
+            log(file, &result, start);
+        }
+        result
+    }
+
+    /// The body of a skill as it stands in its file, without base directory or arguments.
+    pub fn body(&self, file: &BodyFile) -> Result<Body, LoadError> {
+        self.bodies.get(file)
+    }
+
+    /// The headings of a skill's body and what each section costs.
+    pub fn outline(&self, file: &BodyFile) -> Result<Outline, LoadError> {
+        Ok(Outline::new(self.bodies.get(file)?.as_str()))
+    }
+
+    /// How well the cache does.
+    pub fn stats(&self) -> CacheStats {
+        self.cache.stats()
+    }
+
+    /// How many times a file was read since the loader was made.
+    pub fn reads(&self) -> u64 {
+        self.bodies.reads()
+    }
+
+    /// Forgets the results of one skill by its name, or all of them, and returns how many they were.
+    pub fn clear(&self, skill: Option<&str>) -> usize {
+        self.bodies.clear(skill);
+        self.cache.clear(skill)
+    }
+
+    fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
+        let &LoadRequest { arguments, ref dialect, section, form } = request;
+        if arguments.len() > MAX_ARGUMENT_BYTES {
+            let (skill, size) = (file.name.clone(), arguments.len());
+            return Err(LoadError::ArgumentsTooLarge { skill, size, limit: MAX_ARGUMENT_BYTES });
+        }
+        let key = KeyRef { file, arguments, dialect, section, form };
+        if let Some(entry) = self.cache.get(&key, |entry| entry.origin.as_ref().is_none_or(Origin::is_current)) {
+            return Ok(entry.loaded(true));
+        }
+        let body = self.bodies.get(file)?;
+        let content = self.compose(file, body.as_str(), request)?;
+        let entry = Arc::new(Entry {
+            name: Arc::from(&*file.name),
+            base_dir: Arc::from(file.base_dir.as_path()),
+            tokens: Tokens::bytes4(content.len()),
+            content: content.into(),
+            origin: body.origin().cloned(),
+        });
+        let loaded = entry.loaded(false);
+        self.cache.insert(&key, entry);
+        Ok(loaded)
+    }
+
+    fn compose(&self, file: &BodyFile, body: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        let skill = || file.name.clone();
+        let text = match request.section {
+            Some(wanted) => {
+                let outline = Outline::new(body);
+                let found = outline.section(wanted).map_err(|source| LoadError::Section { skill: skill(), source });
+                &body[found?.range.clone()]
+            }
+            None => body,
+        };
+        let base_dir = file.base_dir.to_string_lossy();
+        let head = match request.form {
+            Form::Processed => format!("Base directory for this skill: {base_dir}\n\n"),
+            Form::Body => String::new(),
+        };
+        let mut content = head;
+        content.reserve_exact(text.len() + request.arguments.len());
+        let substitution = Substitution {
+            arguments: request.arguments,
+            dialect: &request.dialect,
+            skill_dir: &base_dir,
+            max_bytes: self.config.max_content_bytes,
+        };
+        substitution
+            .apply_to(text, &mut content)
+            .map_err(|source| LoadError::ContentTooLarge { skill: skill(), source })?;
+        Ok(content)
+    }
+}
+
+impl Entry {
+    fn loaded(&self, cached: bool) -> Loaded {
+        Loaded {
+            name: Arc::clone(&self.name),
+            content: Arc::clone(&self.content),
+            base_dir: Arc::clone(&self.base_dir),
+            tokens: self.tokens,
+            cached,
+        }
+    }
+}
+
+fn log(file: &BodyFile, result: &Result<Loaded, LoadError>, start: Instant) {
+    let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let skill = Shown(&file.name);
+    match result {
+        Ok(Loaded { content, cached, .. }) => tracing::debug!(
+            target: "skillfold::load",
+            skill = %skill,
+            bytes = content.len(),
+            cached,
+            micros,
+            "loaded"
+        ),
+        Err(error) => tracing::debug!(
+            target: "skillfold::load",
+            skill = %skill,
+            error = error.code(),
+            micros,
+            "not loaded"
+        ),
+    }
+}

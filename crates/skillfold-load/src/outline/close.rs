@@ -1,0 +1,77 @@
+//! Titles that come close to what was asked for.
+
+/// Longer titles are compared by their beginnings: the cost grows with the square of the length.
+const MAX_CHARS: usize = 64;
+/// At most so many titles are compared, and named.
+const MAX_COMPARED: usize = 1000;
+const MAX_CLOSE: usize = 5;
+
+/// The titles that `wanted` may have meant, the closest first: those that contain it or are contained in it, and those
+/// that are a third of its letters away at most.
+pub(super) fn closest<'a>(wanted: &str, titles: impl Iterator<Item = &'a str>) -> Vec<Box<str>> {
+    let wanted = letters(wanted);
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut ranked: Vec<(usize, &str)> = titles
+        .take(MAX_COMPARED)
+        .filter_map(|title| {
+            let letters = letters(title);
+            let distance = edits(&wanted, &letters);
+            let related = contains(&letters, &wanted) || (letters.len() > 2 && contains(&wanted, &letters));
+            (related || distance * 3 <= wanted.len()).then_some((distance, title))
+        })
+        .collect();
+    ranked.sort_unstable();
+    ranked.dedup_by_key(|(_, title)| *title);
+    ranked.into_iter().take(MAX_CLOSE).map(|(_, title)| title.into()).collect()
+}
+
+fn letters(text: &str) -> Vec<char> {
+    let kept = text.chars().filter(|c| c.is_alphanumeric());
+    kept.flat_map(char::to_lowercase).take(MAX_CHARS).collect()
+}
+
+fn contains(whole: &[char], part: &[char]) -> bool {
+    !part.is_empty() && whole.windows(part.len()).any(|window| window == part)
+}
+
+/// Levenshtein's distance.
+fn edits(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{closest, edits};
+
+    #[test]
+    fn distances() {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        for (a, b, distance) in
+            [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("abc", "abc", 0), ("ab", "ba", 2)]
+        {
+            assert_eq!(edits(&chars(a), &chars(b)), distance, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_closest_comes_first() {
+        let titles = ["Quick start", "Tables", "Table of contents", "Forms"];
+        assert_eq!(*closest("table", titles.into_iter()), ["Tables".into(), "Table of contents".into()]);
+        assert_eq!(*closest("from", titles.into_iter()), []);
+        assert_eq!(*closest("fomrs!", titles.into_iter()), []);
+        assert_eq!(*closest("QUICKSTART", titles.into_iter()), ["Quick start".into()]);
+        assert_eq!(*closest("", titles.into_iter()), []);
+    }
+}

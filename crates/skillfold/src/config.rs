@@ -1,0 +1,166 @@
+//! `skillfold.toml`.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// What a `skillfold.toml` says. Every part may be missing.
+///
+/// ```
+/// use skillfold::Config;
+///
+/// let config = Config::parse("[skills]\ndirs = [\"shared/skills\"]\ndisable = [\"hello-extended\"]\n").unwrap();
+/// assert_eq!(config.skills.disable, ["hello-extended"]);
+/// assert_eq!(Config::parse("[skils]\n").unwrap_err().line, 1);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which skills there are.
+    #[serde(default)]
+    pub skills: SkillsConfig,
+    /// How they are loaded.
+    #[serde(default)]
+    pub load: LoadConfig,
+}
+
+/// The part about which skills there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillsConfig {
+    /// Further directories to look in. Relative ones start at the file's own directory.
+    #[serde(default)]
+    pub dirs: Vec<PathBuf>,
+    /// Plugins to take skills from.
+    #[serde(default)]
+    pub plugins: Vec<PathBuf>,
+    /// Skills to switch on.
+    #[serde(default)]
+    pub enable: Vec<String>,
+    /// Skills to switch off.
+    #[serde(default)]
+    pub disable: Vec<String>,
+}
+
+/// The part about loading.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadConfig {
+    /// How many loaded bodies are kept.
+    pub cache_entries: Option<usize>,
+}
+
+/// Why a `skillfold.toml` cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// What is wrong.
+    pub message: String,
+    /// On which line, counted from 1.
+    pub line: usize,
+    /// In which column, counted from 1 in characters.
+    pub column: usize,
+    /// How many characters are concerned.
+    pub width: usize,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let before = text.get(..span.start).unwrap_or(text);
+            let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+            ConfigError {
+                message: error.message().to_owned(),
+                line: before.matches('\n').count() + 1,
+                column: before[start..].chars().count() + 1,
+                width: text
+                    .get(span)
+                    .map_or(1, |marked| marked.lines().next().unwrap_or_default().chars().count())
+                    .max(1),
+            }
+        })
+    }
+
+    /// The same, its relative paths made absolute by the directory of its file.
+    #[must_use]
+    pub fn below(mut self, dir: &Path) -> Config {
+        for path in self.skills.dirs.iter_mut().chain(&mut self.skills.plugins) {
+            *path = dir.join(&*path);
+        }
+        self
+    }
+
+    /// Takes away what a project may not decide for its user: directories that are not its own. Returns them.
+    pub fn distrust(&mut self, project: &Path) -> Vec<PathBuf> {
+        let mut refused = Vec::new();
+        for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
+            paths.retain(|path| {
+                // By what is on disk: neither `..` nor a link may lead out.
+                let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+                let inside = real.starts_with(project.canonicalize().unwrap_or_else(|_| project.to_path_buf()))
+                    && !path.components().any(|part| part == std::path::Component::ParentDir);
+                if !inside {
+                    refused.push(path.clone());
+                }
+                inside
+            });
+        }
+        refused
+    }
+
+    /// Adds what a file of higher standing says.
+    pub fn merge(&mut self, higher: Config) {
+        self.skills.dirs.extend(higher.skills.dirs);
+        self.skills.plugins.extend(higher.skills.plugins);
+        // The later word on a skill replaces the earlier one.
+        let said: HashSet<&String> = higher.skills.enable.iter().chain(&higher.skills.disable).collect();
+        self.skills.enable.retain(|name| !said.contains(name));
+        self.skills.disable.retain(|name| !said.contains(name));
+        self.skills.enable.extend(higher.skills.enable.iter().cloned());
+        self.skills.disable.extend(higher.skills.disable.iter().cloned());
+        self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_file_has_the_last_word() {
+        let mut user =
+            Config::parse("[skills]\nenable = [\"a\"]\ndisable = [\"b\"]\n[load]\ncache_entries = 5\n").unwrap();
+        user.merge(Config::parse("[skills]\nenable = [\"b\"]\ndisable = [\"a\"]\n").unwrap());
+        assert_eq!((user.skills.enable, user.skills.disable), (vec!["b".to_owned()], vec!["a".to_owned()]));
+        assert_eq!(user.load.cache_entries, Some(5));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let error = Config::parse("[skills]\ndirs = 5\n").unwrap_err();
+        assert_eq!((error.line, error.column), (2, 8));
+    }
+
+    #[test]
+    fn a_project_decides_about_its_own_directories_only() {
+        let tmp = tempfile::tempdir().unwrap();
+        let project = tmp.path().join("project");
+        std::fs::create_dir_all(project.join("own")).unwrap();
+        std::os::unix::fs::symlink("/", project.join("link")).unwrap();
+        let text = "[skills]\ndirs = [\"own\", \"/etc\", \"../other\", \"link\"]\n";
+        let mut config = Config::parse(text).unwrap().below(&project);
+        assert_eq!(config.distrust(&project).len(), 3);
+        assert_eq!(config.skills.dirs, [project.join("own")]);
+    }
+}

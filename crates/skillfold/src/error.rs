@@ -1,0 +1,83 @@
+//! What can go wrong when somebody asks for a skill.
+
+use std::path::PathBuf;
+
+use skillfold_catalog::FileError;
+use skillfold_format::Diagnostic;
+use skillfold_load::LoadError;
+
+/// Why a skill, or something of it, could not be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No skill has that name.
+    #[error("no skill is called {name:?}")]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// Names that may have been meant.
+        close: Vec<String>,
+    },
+    /// There is such a skill, but it is broken.
+    #[error("the skill {name:?} is not usable: {}", first(diagnostics))]
+    Invalid {
+        /// What was asked for.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// It is switched off.
+    #[error("the skill {name:?} is disabled")]
+    Disabled {
+        /// What was asked for.
+        name: String,
+    },
+    /// A program that it requires is missing.
+    #[error("the skill {name:?} is unavailable: it requires {}", requires.join(", "))]
+    Unavailable {
+        /// What was asked for.
+        name: String,
+        /// What it requires.
+        requires: Vec<String>,
+    },
+    /// Its body could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// One of its files could not be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+fn first(diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics.iter().find(|found| found.is_error()).or(diagnostics.first());
+    errors.map_or_else(|| "it cannot be read".to_owned(), |found| found.message.to_string())
+}
+
+impl Error {
+    /// A stable word for what went wrong.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::NotFound { .. } => "not_found",
+            Error::Invalid { .. } => "invalid",
+            Error::Disabled { .. } => "disabled",
+            Error::Unavailable { .. } => "unavailable",
+            Error::Load(error) => error.code(),
+            Error::File(error) => error.code(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Error::NotFound { close, .. } if !close.is_empty() => format!("did you mean {}?", close.join(", ")),
+            Error::NotFound { .. } => "`skillfold list` shows what there is".to_owned(),
+            Error::Invalid { path, .. } => format!("`skillfold lint {}` says more", path.display()),
+            Error::Disabled { name } => format!("enable it: add {name:?} to `enable` in skillfold.toml"),
+            Error::Unavailable { .. } => "install what it requires".to_owned(),
+            Error::Load(error) => error.hint().to_owned(),
+            Error::File(error) => error.hint().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The right skill at the right moment, for the fewest tokens.
+//!
+//! A skill is a directory with a `SKILL.md`: front matter that says what it is good for, and a body that says how. An
+//! agent that is given all of them drowns; one that is given none does not know what it could do. This crate discloses
+//! them level by level:
+//!
+//! 1. **metadata** of every skill, found on disk without reading a single body: [`Skillfold::catalog`];
+//! 2. the **body** of one skill, with its arguments: [`Skillfold::load`];
+//! 3. the **files** beside it: [`Skillfold::files`], [`Skillfold::read`].
+//!
+//! ```
+//! use skillfold::{LoadRequest, Skillfold};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::create_dir(dir.path().join("pdf"))?;
+//! # std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\nRead $ARGUMENTS.\n")?;
+//! # std::fs::write(dir.path().join("pdf/reference.md"), "# Reference\n")?;
+//! let skills = Skillfold::builder().skills_dir(dir.path()).build();
+//!
+//! for skill in skills.catalog().skills() {
+//!     println!("{}: {}", skill.name(), skill.manifest().description());
+//! }
+//! let loaded = skills.load("pdf", &LoadRequest { arguments: "a.pdf", ..LoadRequest::default() })?;
+//! assert!(loaded.content.ends_with("Read a.pdf.\n"));
+//! assert_eq!(skills.read("pdf", "reference.md")?, "# Reference\n");
+//!
+//! let refused = skills.read("pdf", "../../etc/passwd").unwrap_err();
+//! assert_eq!(refused.code(), "security");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The library never prints, and never looks at the environment or the home directory on its own: what a program
+//! wants looked at, it says. No `async` is needed; with the feature `tokio` there are async twins where I/O happens.
+
+mod bundled;
+mod config;
+mod error;
+mod skills;
+
+pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
+pub use config::{Config, ConfigError};
+pub use error::Error;
+pub use skillfold_catalog::{
+    Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
+    Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, plugin_roots, plugins_below,
+    project_roots, uri, user_roots,
+};
+pub use skillfold_format as format;
+pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};
+pub use skillfold_load::{
+    Body, CacheStats, Dialect, Form, Heading, LoadError, LoadRequest, Loaded, Loader, LoaderConfig, Outline,
+};
+pub use skills::{Builder, Skillfold};

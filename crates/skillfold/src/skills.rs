@@ -1,0 +1,278 @@
+//! [`Skillfold`]: a catalog, and what can be had of its skills.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use skillfold_catalog::{
+    Catalog, Discovery, Enablement, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots, user_roots,
+};
+use skillfold_load::{CacheStats, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
+
+use crate::Error;
+
+/// Largest file that [`Skillfold::read`] returns.
+const MAX_READ: u64 = 16 << 20;
+
+/// The skills of one set-up, ready to be listed, loaded and read by many threads at once.
+///
+/// Readers take no lock: they work on a snapshot, and [`Skillfold::refresh`] swaps in a new one.
+#[derive(Debug)]
+pub struct Skillfold {
+    discovery: Discovery,
+    catalog: ArcSwap<Catalog>,
+    loader: Loader,
+}
+
+/// Says where to look for skills. Nothing is looked at that is not named here.
+///
+/// ```
+/// use skillfold::{Skillfold, Source};
+///
+/// let dir = tempfile::tempdir()?;
+/// let skills = Skillfold::builder().skills_dir(dir.path()).project(dir.path(), dir.path()).build();
+/// assert!(skills.catalog().is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing is looked for until `build`"]
+pub struct Builder {
+    roots: Vec<Root>,
+    cache: Option<PathBuf>,
+    search_path: Option<Vec<PathBuf>>,
+    enablement: Enablement,
+    nested: bool,
+    loader: LoaderConfig,
+}
+
+impl Builder {
+    /// Looks below a directory, or at a single skill's; its skills stand above all others.
+    pub fn skills_dir(self, dir: impl Into<PathBuf>) -> Builder {
+        self.root(Root::required(dir, Source::Inline))
+    }
+
+    /// Looks in the usual places of a project: in `start` and the directories above it up to `top`.
+    pub fn project(self, start: &Path, top: &Path) -> Builder {
+        self.roots(project_roots(start, top))
+    }
+
+    /// Looks in the usual places below a home directory.
+    pub fn user(self, home: &Path) -> Builder {
+        self.roots(user_roots(home))
+    }
+
+    /// Looks below a root.
+    pub fn root(self, root: Root) -> Builder {
+        self.roots([root])
+    }
+
+    /// Looks below several roots.
+    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Builder {
+        self.roots.extend(roots);
+        self
+    }
+
+    /// Remembers what was seen in this file, for a faster second start.
+    pub fn index_cache(mut self, file: impl Into<PathBuf>) -> Builder {
+        self.cache = Some(file.into());
+        self
+    }
+
+    /// Where programs that skills require are looked for: the directories of `PATH`, usually.
+    pub fn search_path(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Builder {
+        self.search_path = Some(dirs.into_iter().collect());
+        self
+    }
+
+    /// Switches skills on and off.
+    pub fn enablement(mut self, enablement: Enablement) -> Builder {
+        self.enablement = enablement;
+        self
+    }
+
+    /// Looks for further skills inside skills, too.
+    pub fn nested(mut self, nested: bool) -> Builder {
+        self.nested = nested;
+        self
+    }
+
+    /// How much is cached, and how large things may get.
+    pub fn loader(mut self, config: LoaderConfig) -> Builder {
+        self.loader = config;
+        self
+    }
+
+    /// How skills will be looked for.
+    pub fn discovery(&self) -> Discovery {
+        let mut discovery =
+            Discovery::new(self.roots.iter().cloned()).enablement(self.enablement.clone()).nested(self.nested);
+        if let Some(file) = &self.cache {
+            discovery = discovery.cache(file);
+        }
+        if let Some(dirs) = &self.search_path {
+            discovery = discovery.search_path(dirs.iter().cloned());
+        }
+        discovery
+    }
+
+    /// Looks. Never fails: what is wrong is among the catalog's diagnostics.
+    #[must_use]
+    pub fn build(self) -> Skillfold {
+        let discovery = self.discovery();
+        let catalog = ArcSwap::from_pointee(discovery.run());
+        Skillfold { discovery, catalog, loader: Loader::new(self.loader) }
+    }
+
+    /// Looks, without blocking an async runtime.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let skills = skillfold::Skillfold::builder().build_async().await;
+    /// assert!(skills.catalog().is_empty());
+    /// # }
+    /// ```
+    #[cfg(feature = "tokio")]
+    pub async fn build_async(self) -> Skillfold {
+        unblock(move || self.build()).await
+    }
+}
+
+impl Skillfold {
+    /// Starts with nothing.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The skills as they were when last looked at.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// Looks again, and lets later calls see what changed. Calls under way go on with what they have.
+    pub fn refresh(&self) -> Arc<Catalog> {
+        let catalog = Arc::new(self.discovery.run());
+        self.catalog.store(Arc::clone(&catalog));
+        catalog
+    }
+
+    /// Level 2: a skill's body with its arguments. `address` is a name, `name@source` or `plugin:name`.
+    pub fn load(&self, address: &str, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
+        let catalog = self.catalog.load();
+        let skill = usable(&catalog, address)?;
+        Ok(self.loader.load(&skill.body_file(), request)?)
+    }
+
+    /// The headings of a skill's body, with what each costs.
+    pub fn outline(&self, address: &str) -> Result<Outline, Error> {
+        let catalog = self.catalog.load();
+        Ok(self.loader.outline(&usable(&catalog, address)?.body_file())?)
+    }
+
+    /// Level 3: the files of a skill.
+    pub fn files(&self, address: &str) -> Result<Listing, Error> {
+        let catalog = self.catalog.load();
+        Ok(dir(known(&catalog, address)?)?.list(&ListLimits::default())?)
+    }
+
+    /// Level 3: one text file of a skill. No path leads out of its directory.
+    pub fn read(&self, address: &str, path: &str) -> Result<String, Error> {
+        let catalog = self.catalog.load();
+        Ok(dir(known(&catalog, address)?)?.read_to_string(path, MAX_READ)?)
+    }
+
+    /// Level 3: one file of a skill, text or not.
+    pub fn read_bytes(&self, address: &str, path: &str) -> Result<Vec<u8>, Error> {
+        let catalog = self.catalog.load();
+        Ok(dir(known(&catalog, address)?)?.read(path, MAX_READ)?)
+    }
+
+    /// How well the cache of loaded bodies serves.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.loader.stats()
+    }
+
+    /// Forgets loaded bodies, of one skill or of all, and says how many.
+    pub fn clear_cache(&self, skill: Option<&str>) -> usize {
+        self.loader.clear(skill)
+    }
+}
+
+/// The same for hosts that run on tokio: each does its I/O on a thread that may block.
+#[cfg(feature = "tokio")]
+impl Skillfold {
+    /// [`Skillfold::refresh`], without blocking the runtime.
+    pub async fn refresh_async(self: &Arc<Self>) -> Arc<Catalog> {
+        let this = Arc::clone(self);
+        unblock(move || this.refresh()).await
+    }
+
+    /// [`Skillfold::load`], without blocking the runtime.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let skills = Arc::new(skillfold::Skillfold::builder().build_async().await);
+    /// let error = skills.load_async("pdf", "a.pdf").await.unwrap_err();
+    /// assert_eq!(error.code(), "not_found");
+    /// # }
+    /// ```
+    pub async fn load_async(
+        self: &Arc<Self>,
+        address: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Result<Loaded, Error> {
+        let (this, address, arguments) = (Arc::clone(self), address.into(), arguments.into());
+        unblock(move || this.load(&address, &LoadRequest { arguments: &arguments, ..LoadRequest::default() })).await
+    }
+
+    /// [`Skillfold::read`], without blocking the runtime.
+    pub async fn read_async(
+        self: &Arc<Self>,
+        address: impl Into<String>,
+        path: impl Into<String>,
+    ) -> Result<String, Error> {
+        let (this, address, path) = (Arc::clone(self), address.into(), path.into());
+        unblock(move || this.read(&address, &path)).await
+    }
+}
+
+#[cfg(feature = "tokio")]
+async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // Blocking work is never cancelled once it runs, so the only failure is a panic: it goes on in the caller.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// The skill of that name, whether it may be used or not.
+fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+    if let Some(skill) = catalog.get(address) {
+        return Ok(skill);
+    }
+    if let Some(invalid) = catalog.invalid_named(address) {
+        return Err(Error::Invalid {
+            name: address.to_owned(),
+            path: invalid.path.clone(),
+            diagnostics: invalid.diagnostics.clone(),
+        });
+    }
+    let close = catalog.close_names(address).into_iter().map(str::to_owned).collect();
+    Err(Error::NotFound { name: address.to_owned(), close })
+}
+
+fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+    let skill = known(catalog, address)?;
+    if !skill.enabled() {
+        return Err(Error::Disabled { name: address.to_owned() });
+    }
+    if !skill.available() {
+        let requires = skill.manifest().requires().map(str::to_owned).collect();
+        return Err(Error::Unavailable { name: address.to_owned(), requires });
+    }
+    Ok(skill)
+}
+
+fn dir(skill: &Skill) -> Result<SkillDir, Error> {
+    Ok(SkillDir::open(skill.name(), &skill.dir())?)
+}

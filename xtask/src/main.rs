@@ -1,0 +1,62 @@
+//! The project's own chores, as `cargo xtask CHORE` (the alias stands in `.cargo/config.toml`).
+//!
+//! - `test`: everything that must pass, from formatting to a smoke run; what `.ci/run` runs.
+//! - `bench`: `skillfold bench`, in release.
+//! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
+//! - `deny`: licences and advisories of the dependencies.
+//!
+//! It starts programs and depends on none of the crates that it checks: whatever state they are
+//! in, this compiles.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people, whose result is what it prints")]
+
+mod deny;
+mod fresh;
+mod process;
+mod reference;
+mod smoke;
+mod test;
+
+use process::{Failure, cargo, run};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+
+  test [--no-skip] [STEP...]  all that must pass, or only the named steps
+  bench [ARGS...]             skillfold bench, in release, with these arguments
+  fresh                       clone HEAD into an empty directory, run the README's two commands
+  deny                        licences and advisories of the dependencies
+
+steps of `test`, in order: fmt, clippy, tests, doctests, docs, reference, smoke";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments.as_slice() {
+        ["test", rest @ ..] => test::main(rest),
+        ["bench", rest @ ..] => bench(rest),
+        ["fresh"] => fresh::main(),
+        ["deny"] => deny::main(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(arguments: &[&str]) -> Result<(), Failure> {
+    let build = ["run", "--release", "--package", "skillfold-cli", "--bin", "skillfold", "--", "bench"];
+    run(cargo().args(build).args(arguments))
+}

@@ -1,0 +1,50 @@
+//! The smoke run: the README's main command, as somebody would run it who has nothing.
+
+use crate::process::{Failure, Scratch, build_skillfold, line, skillfold};
+use crate::test::Outcome;
+use std::process::Command;
+
+/// What the README shows, after the program's name.
+const MAIN: [&str; 3] = ["load", "hello-extended", "Alice"];
+
+/// What must be in the answer: the envelope of level 2, and the argument put in its place.
+const EXPECTED: [&str; 2] = ["Base directory for this skill:", "Alice"];
+
+pub(crate) fn step() -> Result<Outcome, Failure> {
+    build_skillfold()?;
+    let scratch = Scratch::new("smoke")?;
+    // No project, no home, no settings: only what is bundled in the binary can answer.
+    let mut command = Command::new(skillfold());
+    command.args(MAIN).current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    let output =
+        command.output().map_err(|error| Failure::new(format!("cannot start {}: {error}", skillfold().display())))?;
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let missing = missing(&stdout);
+    if output.status.success() && missing.is_empty() {
+        println!("    {} answered {} bytes", line(&command), output.stdout.len());
+        return Ok(Outcome::Passed);
+    }
+    let mut message = format!("`{}` in an empty directory: {}", line(&command), output.status);
+    for text in missing {
+        message += &["; its output has no ", text].concat();
+    }
+    Err(Failure::new(format!("{message}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")))
+}
+
+fn missing(stdout: &str) -> Vec<&'static str> {
+    EXPECTED.into_iter().filter(|text| !stdout.contains(text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(missing("Base directory for this skill: /x\nHello Bob"), ["Alice"]);
+        assert!(missing("Base directory for this skill: /x\nHello Alice").is_empty());
+    }
+}
