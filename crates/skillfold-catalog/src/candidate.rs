@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use skillfold_format::split::{Scan, scan};
-use skillfold_format::{Code, Diagnostic, FileKind, MAX_FILE, Parsed};
+use skillfold_format::split::{FrontMatter, Scan, scan};
+use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Parsed};
 
 use crate::skill::{Extra, Slice, State};
 use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
@@ -44,8 +44,8 @@ impl Invalid {
 /// What a directory turned out to be.
 #[derive(Debug)]
 pub(crate) enum Look {
-    /// A skill, with what was remarked about it.
-    Skill(Box<Skill>, Vec<Diagnostic>),
+    /// A skill, with what was remarked about it. It has no text until the scratch is sealed.
+    Skill(Skill, Vec<Diagnostic>),
     /// A skill that is not usable.
     Invalid(Invalid),
     /// Neither `SKILL.yaml` nor `SKILL.md` is there.
@@ -57,10 +57,25 @@ pub(crate) enum Look {
 pub(crate) struct Scratch {
     path: Vec<u8>,
     block: Vec<u8>,
-    text: Vec<u8>,
+    /// The texts of the skills that were found and not [sealed](Scratch::seal) yet.
+    texts: Vec<u8>,
 }
 
 impl Scratch {
+    /// Gives the skills that were found since the last time their texts, in one piece of memory: thousands of small
+    /// ones cost more than what is in them.
+    pub(crate) fn seal(&mut self, skills: &mut [Skill]) {
+        if self.texts.is_empty() {
+            return;
+        }
+        // A copy of just the right size; the buffer goes on being used.
+        let texts = Arc::new(self.texts.clone());
+        for skill in skills.iter_mut().rev().take_while(|skill| skill.text.is_empty()) {
+            skill.text = Arc::clone(&texts);
+        }
+        self.texts.clear();
+    }
+
     /// `dir/file`, ready for a system call.
     pub(crate) fn path(&mut self, dir: &[u8], file: &str) -> &[u8] {
         self.path.clear();
@@ -205,60 +220,82 @@ impl Candidate<'_> {
             let help = "move most of it into files of their own, below references/";
             return self.invalid(Some(stamp), vec![Diagnostic::new(Code::TooLarge, message).with_help(help)]);
         }
-        let read = match fill(handle, &mut self.scratch.block, self.file.kind()) {
-            Ok(read) => read,
-            Err(error) => return self.unreadable(&error),
-        };
-        self.parse(read, stamp)
+        match fill(handle, &mut self.scratch.block, self.file.kind()) {
+            Ok((_, Scan::Found(front))) if self.file != SkillFile::Yaml => self.glance(front, stamp),
+            Ok((read, _)) => self.parse(read, stamp),
+            Err(error) => self.unreadable(&error),
+        }
     }
 
+    /// The front matter of a `SKILL.md` is all there.
+    fn glance(&mut self, front: FrontMatter, stamp: Stamp) -> Look {
+        let mut glance = Glance::of(&self.scratch.block, &front);
+        let Some(name) = &glance.name else { return self.invalid(Some(stamp), glance.diagnostics) };
+        if matches!(self.file, SkillFile::LowerCase | SkillFile::TitleCase) {
+            let message = format!("the file is called `{}`", self.file.name());
+            let found = Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`");
+            glance.diagnostics.push(found);
+        }
+        self.skill(name, &front, stamp, glance.digest, glance.demanding, glance.diagnostics)
+    }
+
+    /// A `SKILL.yaml`, or a `SKILL.md` without front matter.
     fn parse(&mut self, read: usize, stamp: Stamp) -> Look {
         let parsed = Parsed::of(&self.scratch.block[..read], self.file.kind());
         let Some(manifest) = parsed.manifest else { return self.invalid(Some(stamp), parsed.diagnostics) };
         let digest = parsed.raw.as_ref().map_or(0, skillfold_format::Node::digest);
         let mut diagnostics = parsed.diagnostics;
-        if matches!(self.file, SkillFile::LowerCase | SkillFile::TitleCase) {
-            let message = format!("the file is called `{}`", self.file.name());
-            diagnostics.push(Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`"));
-        }
-        if self.file == SkillFile::Yaml {
-            let (body, remark) = yaml_body(&self.dir(), manifest.name(), manifest.prompt_file());
-            diagnostics.extend(remark);
-            self.extra.get_or_insert_default().body = Some(body);
-        }
+        let (body, remark) = yaml_body(&self.dir(), manifest.name(), manifest.prompt_file());
+        diagnostics.extend(remark);
+        self.extra.get_or_insert_default().body = Some(body);
+        let front = FrontMatter { yaml: parsed.yaml, body: parsed.body, first_line: parsed.first_line };
         let demanding = manifest.requires().next().is_some();
-        let text = &mut self.scratch.text;
-        text.clear();
+        self.skill(manifest.name(), &front, stamp, digest, demanding, diagnostics)
+    }
+
+    fn skill(
+        &mut self,
+        name: &str,
+        front: &FrontMatter,
+        stamp: Stamp,
+        digest: u128,
+        demanding: bool,
+        mut diagnostics: Vec<Diagnostic>,
+    ) -> Look {
+        if !diagnostics.is_empty() {
+            let path = self.dir().join(self.file.name());
+            diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
+        }
+        let Scratch { texts, block, .. } = &mut *self.scratch;
         let mut put = |bytes: &[u8]| {
-            let start = narrow(text.len());
-            text.extend_from_slice(bytes);
-            Slice { start, end: narrow(text.len()) }
+            let start = narrow(texts.len());
+            texts.extend_from_slice(bytes);
+            Slice { start, end: narrow(texts.len()) }
         };
-        let rel = put(self.rel);
-        let name = put(manifest.name().as_bytes());
-        let yaml = put(&self.scratch.block[parsed.yaml]);
         let skill = Skill {
-            text: Arc::from(&text[..]),
-            rel,
-            name,
-            yaml,
-            first_line: parsed.first_line,
-            body: narrow(parsed.body),
+            text: Arc::clone(unsealed()),
+            rel: put(self.rel),
+            name: put(name.as_bytes()),
+            yaml: put(&block[front.yaml.clone()]),
+            first_line: front.first_line,
+            body: narrow(front.body),
             root: Arc::clone(self.root),
             stamp,
             digest,
-            demanding,
-            manifest: OnceLock::from(Box::new(manifest)),
+            manifest: OnceLock::new(),
             extra: self.extra.take(),
             file: self.file,
+            demanding,
             state: State::NEW,
         };
-        if !diagnostics.is_empty() {
-            let path = skill.path();
-            diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
-        }
-        Look::Skill(Box::new(skill), diagnostics)
+        Look::Skill(skill, diagnostics)
     }
+}
+
+/// What stands for a skill's text until it has one: shared, so that it costs nothing.
+fn unsealed() -> &'static Arc<Vec<u8>> {
+    static NONE: OnceLock<Arc<Vec<u8>>> = OnceLock::new();
+    NONE.get_or_init(Arc::default)
 }
 
 fn narrow(count: usize) -> u32 {
@@ -272,8 +309,9 @@ pub(crate) fn said(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// Reads until the front matter has ended (or, of a `SKILL.yaml`, everything). Returns how much of `block` is filled.
-fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<usize> {
+/// Reads until the front matter has ended (or, of a `SKILL.yaml`, everything). Returns how much of `block` is filled,
+/// and what was found in it.
+fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(usize, Scan)> {
     let mut filled = 0;
     loop {
         // Front matter that goes on for blocks is rare and may be a trap: doubling keeps the scans linear.
@@ -288,13 +326,13 @@ fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<usi
         };
         filled += read;
         let complete = read == 0;
-        let enough = match kind {
-            FileKind::Markdown => scan(&block[..filled], complete) != Scan::NeedMore,
-            FileKind::Yaml => complete,
+        let found = match kind {
+            FileKind::Markdown => scan(&block[..filled], complete),
+            FileKind::Yaml => Scan::NeedMore,
         };
         // The file may grow while it is read; the limit holds all the same.
-        if enough || complete || filled as u64 > MAX_FILE {
-            return Ok(filled);
+        if found != Scan::NeedMore || complete || filled as u64 > MAX_FILE {
+            return Ok((filled, found));
         }
     }
 }

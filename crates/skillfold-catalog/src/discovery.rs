@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::{Invalid, said};
-use crate::index_cache::{IndexCache, encode};
+use crate::index_cache::{Encoded, IndexCache, encode};
 use crate::section::Section;
 use crate::walk::{Findings, walk};
 use crate::{Catalog, Root, Skill, SkillFile};
@@ -98,12 +98,12 @@ impl Discovery {
         let mut roots = self.roots.clone();
         roots.sort_by_key(|root| root.source);
         let roots: Vec<Arc<Root>> = (0..).zip(roots).map(|(rank, root)| Arc::new(Root { rank, ..root })).collect();
-        let mut cache = self.cache.as_deref().filter(|_| !self.nested).map(IndexCache::open);
+        let cache = self.cache.as_deref().filter(|_| !self.nested).map(IndexCache::open);
         let scanned_ns = now_ns();
         let mut found = Vec::with_capacity(roots.len());
         let mut fresh_sections = Vec::new();
         for root in &roots {
-            let section = cache.as_mut().and_then(|cache| cache.section(root));
+            let section = cache.as_ref().and_then(|cache| cache.section(root));
             let findings = walk(root, section.as_ref(), self.nested);
             let settled = Settled::of(findings, section);
             if cache.is_some() && settled.changed {
@@ -230,7 +230,7 @@ impl Settled {
     }
 
     /// What the cache should remember, written down.
-    fn section(&self, root: &Root, scanned_ns: i128) -> (Vec<u8>, Vec<u8>) {
+    fn section(&self, root: &Root, scanned_ns: i128) -> Encoded {
         let mut section = Section { scanned_ns, ..Section::default() };
         let mut memorable: Vec<&Skill> = self.skills.iter().filter(|skill| is_memorable(skill)).collect();
         memorable
@@ -262,7 +262,7 @@ impl Settled {
         section.dirs.clone_from(&self.findings_dirs);
         section.dirs.sort_by(|a, b| a.rel.cmp(&b.rel));
         section.adopt();
-        (root.path.as_os_str().as_bytes().to_vec(), encode(&section))
+        encode(root, &section)
     }
 }
 

@@ -6,15 +6,18 @@
 //! never correctness.
 //!
 //! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
-//! root, offset, length and checksum), the sections.
+//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head with all
+//! numbers and a table of blocks, then the blocks with all texts, each with a checksum of its own: they are read and
+//! checked in parallel.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use skillfold_format::{Code, Diagnostic, Place, Severity};
 use twox_hash::XxHash3_64;
 
@@ -28,6 +31,8 @@ use crate::{Root, Skill, SkillFile, Stamp};
 const MAGIC: &[u8; 8] = b"skfidx01";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// How much text a block holds, about.
+const BLOCK: usize = 1 << 20;
 /// Most sections, and most bytes, that the file may hold. The least recently written go first.
 const MAX_SECTIONS: usize = 64;
 const MAX_BYTES: u64 = 1 << 30;
@@ -43,7 +48,10 @@ pub(crate) struct IndexCache {
 struct Entry {
     root: Vec<u8>,
     offset: u64,
+    /// Of head and blocks.
     length: u64,
+    head: u64,
+    /// Of the head.
     checksum: u64,
 }
 
@@ -84,9 +92,10 @@ impl IndexCache {
                 root: reader.blob()?.to_vec(),
                 offset: reader.u64()?,
                 length: reader.u64()?,
+                head: reader.u64()?,
                 checksum: reader.u64()?,
             };
-            if entry.offset.checked_add(entry.length)? > metadata.len() {
+            if entry.offset.checked_add(entry.length)? > metadata.len() || entry.head > entry.length {
                 return None;
             }
             entries.push(entry);
@@ -95,58 +104,96 @@ impl IndexCache {
     }
 
     /// What the cache holds about a root.
-    pub(crate) fn section(&mut self, root: &Arc<Root>) -> Option<Section> {
+    pub(crate) fn section(&self, root: &Arc<Root>) -> Option<Section> {
         let key = root.path.as_os_str().as_bytes();
-        let entry = self.table.iter().find(|entry| entry.root == key)?.clone();
-        let bytes = self.bytes(&entry)?;
-        (XxHash3_64::oneshot(&bytes) == entry.checksum).then(|| decode(&bytes, root)).flatten()
+        let entry = self.table.iter().find(|entry| entry.root == key)?;
+        let head = self.bytes(entry.offset, entry.head)?;
+        if XxHash3_64::oneshot(&head) != entry.checksum {
+            return None;
+        }
+        let mut reader = Reader { bytes: &head, at: 0 };
+        let mut offset = entry.offset + entry.head;
+        let mut places = Vec::new();
+        for _ in 0..reader.count()? {
+            let (length, checksum) = (reader.u64()?, reader.u64()?);
+            places.push((offset, length, checksum));
+            offset = offset.checked_add(length)?;
+        }
+        if offset != entry.offset + entry.length {
+            return None;
+        }
+        let blocks: Option<Vec<Arc<Vec<u8>>>> = places
+            .into_par_iter()
+            .map(|(offset, length, checksum)| {
+                let bytes = self.bytes(offset, length)?;
+                (XxHash3_64::oneshot(&bytes) == checksum).then(|| Arc::new(bytes))
+            })
+            .collect();
+        decode(&mut reader, &blocks?, root)
     }
 
-    /// The bytes of a section, read straight into the memory that its skills will share.
-    fn bytes(&mut self, entry: &Entry) -> Option<Arc<[u8]>> {
-        let file = self.file.as_mut()?;
-        file.seek(SeekFrom::Start(entry.offset)).ok()?;
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(entry.length).ok()?).collect();
-        file.read_exact(Arc::get_mut(&mut bytes)?).ok()?;
+    /// Some bytes of the file. Lengths are those of the table, which the file is known to have.
+    fn bytes(&self, mut offset: u64, length: u64) -> Option<Vec<u8>> {
+        let file = self.file.as_ref()?;
+        let length = usize::try_from(length).ok()?;
+        let mut bytes = Vec::with_capacity(length);
+        // Straight into fresh memory: clearing it first would take as long as reading.
+        while bytes.len() < length {
+            let read = rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset).ok()?;
+            if read == 0 {
+                return None;
+            }
+            offset += read as u64;
+        }
+        bytes.truncate(length);
         Some(bytes)
     }
 
     /// Writes the file anew: the given sections first, then what it held about other roots.
-    pub(crate) fn write(mut self, path: &Path, sections: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
-        let mut table = Vec::new();
+    pub(crate) fn write(mut self, path: &Path, sections: &[Encoded]) -> io::Result<()> {
         let mut kept = Vec::new();
         let mut total: u64 = 0;
         for entry in std::mem::take(&mut self.table) {
             total = total.saturating_add(entry.length);
-            let fresh = sections.iter().any(|(root, _)| *root == entry.root);
+            let fresh = sections.iter().any(|section| section.root == entry.root);
             if !fresh && kept.len() + sections.len() < MAX_SECTIONS && total < MAX_BYTES {
-                kept.extend(
-                    self.bytes(&entry)
-                        .filter(|bytes| XxHash3_64::oneshot(bytes) == entry.checksum)
-                        .map(|bytes| (entry.root, bytes)),
-                );
+                // As they are: their checksums go with them.
+                kept.extend(self.bytes(entry.offset, entry.length).map(|bytes| (entry, bytes)));
             }
         }
-        let all: Vec<(&[u8], &[u8])> = sections
+        let mut table = Vec::new();
+        let table_length: usize = sections
             .iter()
-            .map(|(root, bytes)| (&root[..], &bytes[..]))
-            .chain(kept.iter().map(|(root, bytes)| (&root[..], &bytes[..])))
-            .collect();
-        let table_length: usize = all.iter().map(|(root, _)| 4 + root.len() + 24).sum();
+            .map(|section| &section.root)
+            .chain(kept.iter().map(|(entry, _)| &entry.root))
+            .map(|root| 4 + root.len() + 32)
+            .sum();
         let mut offset = (MAGIC.len() + 4 + BUILD.len() + 16 + table_length) as u64;
-        for (root, bytes) in &all {
+        let mut put = |root: &[u8], length: u64, head: u64, checksum: u64| {
             put_blob(&mut table, root);
-            table.extend_from_slice(&offset.to_le_bytes());
-            table.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-            table.extend_from_slice(&XxHash3_64::oneshot(bytes).to_le_bytes());
-            offset += bytes.len() as u64;
+            for number in [offset, length, head, checksum] {
+                table.extend_from_slice(&number.to_le_bytes());
+            }
+            offset += length;
+        };
+        for section in sections {
+            let blocks: usize = section.blocks.iter().map(Vec::len).sum();
+            let head = section.head.len() as u64;
+            put(&section.root, head + blocks as u64, head, XxHash3_64::oneshot(&section.head));
         }
+        for (entry, _) in &kept {
+            put(&entry.root, entry.length, entry.head, entry.checksum);
+        }
+        let parts = sections
+            .iter()
+            .flat_map(|section| std::iter::once(&section.head[..]).chain(section.blocks.iter().map(|block| &block[..])))
+            .chain(kept.iter().map(|(_, bytes)| &bytes[..]));
         let mut head = MAGIC.to_vec();
         put_blob(&mut head, BUILD.as_bytes());
         head.extend_from_slice(&(table.len() as u64).to_le_bytes());
         head.extend_from_slice(&XxHash3_64::oneshot(&table).to_le_bytes());
         head.extend_from_slice(&table);
-        replace(path, std::iter::once(&head[..]).chain(all.into_iter().map(|(_, bytes)| bytes)))
+        replace(path, std::iter::once(&head[..]).chain(parts))
     }
 }
 
@@ -173,24 +220,42 @@ fn replace<'b>(path: &Path, parts: impl Iterator<Item = &'b [u8]>) -> io::Result
     result
 }
 
-/// Writes a section down. Texts first, so that a skill's bytes are where its numbers say.
-pub(crate) fn encode(section: &Section) -> Vec<u8> {
-    let mut out = Vec::with_capacity(section.skills.len() * 512 + 1024);
-    out.extend_from_slice(&section.scanned_ns.to_le_bytes());
-    let mut records = Vec::with_capacity(section.skills.len() * 88);
+/// A section, written down.
+pub(crate) struct Encoded {
+    pub(crate) root: Vec<u8>,
+    head: Vec<u8>,
+    blocks: Vec<Vec<u8>>,
+}
+
+/// Writes a section down.
+pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    let mut records = Vec::with_capacity(section.skills.len() * 93);
     for skill in &section.skills {
-        for slice in [skill.rel, skill.name, skill.yaml] {
-            put_u32(&mut records, out.len());
-            out.extend_from_slice(skill.bytes(slice));
+        if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
+            blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
         }
-        put_u32(&mut records, out.len());
+        let number = blocks.len() - 1;
+        let block = &mut blocks[number];
+        put_u32(&mut records, number);
+        for slice in [skill.rel, skill.name, skill.yaml] {
+            put_u32(&mut records, block.len());
+            block.extend_from_slice(skill.bytes(slice));
+        }
+        put_u32(&mut records, block.len());
         records.extend_from_slice(&skill.first_line.to_le_bytes());
         records.extend_from_slice(&skill.body.to_le_bytes());
         put_stamp(&mut records, skill.stamp);
         records.extend_from_slice(&skill.digest.to_le_bytes());
         records.push(u8::from(skill.demanding));
     }
-    let texts = out.len() as u64;
+    let mut out = Vec::with_capacity(records.len() + 4096);
+    put_u32(&mut out, blocks.len());
+    for block in &blocks {
+        out.extend_from_slice(&(block.len() as u64).to_le_bytes());
+        out.extend_from_slice(&XxHash3_64::oneshot(block).to_le_bytes());
+    }
+    out.extend_from_slice(&section.scanned_ns.to_le_bytes());
     put_u32(&mut out, section.skills.len());
     out.extend_from_slice(&records);
     put_u32(&mut out, section.remarks.len());
@@ -231,25 +296,22 @@ pub(crate) fn encode(section: &Section) -> Vec<u8> {
         };
         out.extend_from_slice(&(number << 2 | kind).to_le_bytes());
     }
-    out.extend_from_slice(&texts.to_le_bytes());
-    out
+    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out, blocks }
 }
 
-fn decode(bytes: &Arc<[u8]>, root: &Arc<Root>) -> Option<Section> {
-    let end = bytes.len().checked_sub(8)?;
-    let texts = usize::try_from(u64::from_le_bytes(bytes[end..].try_into().ok()?)).ok()?;
-    let mut reader = Reader { bytes: bytes.get(..end)?, at: 0 };
+/// Reads a section whose head is under `reader`, behind the table of blocks.
+fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Vec<u8>>], root: &Arc<Root>) -> Option<Section> {
     let mut section = Section { scanned_ns: reader.i128()?, ..Section::default() };
-    reader.at = texts;
     let count = reader.count()?;
     section.skills.reserve_exact(count);
     for _ in 0..count {
+        let block = blocks.get(reader.u32()? as usize)?;
         let at = [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
-        if !at.is_sorted() || at[3] as usize > texts {
+        if !at.is_sorted() || at[3] as usize > block.len() {
             return None;
         }
         section.skills.push(Skill {
-            text: Arc::clone(bytes),
+            text: Arc::clone(block),
             rel: Slice { start: at[0], end: at[1] },
             name: Slice { start: at[1], end: at[2] },
             yaml: Slice { start: at[2], end: at[3] },

@@ -50,11 +50,12 @@ impl SkillFile {
 /// One discovered skill: its metadata, where it stands, and nothing of its body.
 ///
 /// A catalog holds up to hundreds of thousands of them, so a skill keeps the text of its front matter and makes the
-/// typed [`Manifest`] of it when somebody asks (discovery, which has it anyway, leaves it here).
+/// typed [`Manifest`] of it when somebody asks. (Keeping the one that discovery made costs more than making it again:
+/// at 100,000 skills the memory, not the parsing, is what takes time.)
 #[derive(Debug)]
 pub struct Skill {
-    /// Path, name and front matter, one after the other; shared by all skills that came out of one cache file.
-    pub(crate) text: Arc<[u8]>,
+    /// Path, name and front matter, one after the other; shared with other skills.
+    pub(crate) text: Arc<Vec<u8>>,
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
@@ -128,12 +129,15 @@ impl Skill {
         std::str::from_utf8(self.bytes(self.name)).unwrap_or_default()
     }
 
-    /// The typed front matter.
+    /// The typed front matter, made when first asked for and then kept.
     pub fn manifest(&self) -> &Manifest {
-        self.manifest.get_or_init(|| {
-            let parsed = Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind());
-            Box::new(parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name())))
-        })
+        self.manifest.get_or_init(|| Box::new(self.make_manifest()))
+    }
+
+    /// The typed front matter, made anew and not kept: for walks over a whole catalog.
+    pub fn make_manifest(&self) -> Manifest {
+        let parsed = Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind());
+        parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
     }
 
     /// The raw YAML tree: everything the author wrote.

@@ -95,11 +95,18 @@ impl Findings {
         self
     }
 
+    /// Takes a single find, which needs no company to share memory with.
+    fn take_one(&mut self, found: Look, scratch: &mut Scratch) -> bool {
+        let taken = self.take(found);
+        scratch.seal(&mut self.skills);
+        taken
+    }
+
     fn take(&mut self, found: Look) -> bool {
         self.opened += 1;
         match found {
             Look::Skill(skill, diagnostics) => {
-                self.skills.push(*skill);
+                self.skills.push(skill);
                 self.diagnostics.extend(diagnostics);
             }
             Look::Invalid(invalid) => self.invalid.push(invalid),
@@ -133,8 +140,10 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) ->
     let mut findings = Findings::default();
     let mut scratch = Scratch::default();
     // The root itself may be a skill. A section can only hold one that was listed.
-    let is_skill = section.is_none_or(|section| section.dir(b"").is_none())
-        && findings.take(look(walker.base, root, b"", &mut scratch));
+    let is_skill = section.is_none_or(|section| section.dir(b"").is_none()) && {
+        let found = look(walker.base, root, b"", &mut scratch);
+        findings.take_one(found, &mut scratch)
+    };
     if !is_skill || nested {
         let known = section.and_then(|section| section.dir(b""));
         findings = findings.merge(walker.list(b"", 0, known));
@@ -184,7 +193,7 @@ impl Walker<'_> {
         // A skill file that opening by name did not find: another spelling, a dangling link, or one just written.
         if let Some(file) = listing.skill_file {
             let found = look_for(self.base, self.root, rel, file, &mut scratch);
-            if findings.take(found) && !self.nested {
+            if findings.take_one(found, &mut scratch) && !self.nested {
                 return findings;
             }
         }
@@ -201,19 +210,19 @@ impl Walker<'_> {
         let below = listing
             .dirs
             .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut scratch = Scratch::default();
+            .map_init(Scratch::default, |scratch, chunk| {
                 let mut findings = Findings::default();
                 let mut groups = Vec::new();
                 for name in chunk {
                     let rel = join(name);
-                    if !self.known(&rel, &mut scratch, &mut findings) {
-                        let is_skill = findings.take(look(self.base, self.root, &rel, &mut scratch));
+                    if !self.known(&rel, scratch, &mut findings) {
+                        let is_skill = findings.take(look(self.base, self.root, &rel, scratch));
                         if !is_skill || self.nested {
                             groups.push(rel);
                         }
                     }
                 }
+                scratch.seal(&mut findings.skills);
                 let dirs = groups
                     .into_par_iter()
                     .map(|rel| self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel))))
@@ -261,8 +270,7 @@ impl Walker<'_> {
         let children = section.children(number);
         let below = children
             .par_chunks(CHUNK * 4)
-            .map(|chunk| {
-                let mut scratch = Scratch::default();
+            .map_init(Scratch::default, |scratch, chunk| {
                 let mut findings = Findings::default();
                 for child in chunk {
                     let (rel, stamp) = match *child {
@@ -284,13 +292,14 @@ impl Walker<'_> {
                             None => continue,
                         },
                     };
-                    let holds = stamp
-                        .is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, &mut scratch));
+                    let holds =
+                        stamp.is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, scratch));
                     match *child {
                         Child::Skill(number) if holds => findings.reused.push(number),
                         Child::Invalid(number) if holds => findings.reused_invalid.push(number),
                         _ => {
-                            if !findings.take(look(self.base, self.root, rel, &mut scratch)) {
+                            let found = look(self.base, self.root, rel, scratch);
+                            if !findings.take_one(found, scratch) {
                                 findings = findings.merge(self.list(rel, depth + 1, None));
                             }
                         }
@@ -323,7 +332,8 @@ impl Walker<'_> {
                 };
                 findings.followed = true;
                 let mut behind = Findings::default();
-                let is_skill = behind.take(look(self.base, self.root, &link.rel, &mut scratch));
+                let found = look(self.base, self.root, &link.rel, &mut scratch);
+                let is_skill = behind.take_one(found, &mut scratch);
                 if !is_skill || self.nested {
                     behind = behind.merge(self.list(&link.rel, link.depth, None));
                 }

@@ -13,6 +13,8 @@ pub(crate) struct Ground<'a> {
     /// Where a byte of that text stands in the author's own.
     pub(crate) place: &'a dyn Fn(std::ops::Range<usize>) -> Place,
     pub(crate) kind: FileKind,
+    /// Whether the manifest is wanted, or only its name and what is wrong with it.
+    pub(crate) hollow: bool,
 }
 
 /// Reads the manifest off a mapping. `None` if an error among the diagnostics forbids it.
@@ -29,43 +31,38 @@ impl Reader<'_, '_> {
     fn manifest(&mut self, root: &Node<'_>) -> Option<Manifest> {
         self.duplicates(root);
         let json = self.json_metadata(root);
-        let metadata = json.as_ref().or_else(|| root.get("metadata"));
-        let tops = root.entries();
-        let inner = metadata.map_or(&[][..], Node::entries);
-        // The standard's own fields count at the top only; extensions count in both places, the top first.
-        let top = |key| find(tops, key);
-        let any = |key| find(tops, key).or_else(|| find(inner, key));
-
-        let name = self.name(top("name"));
-        let description = self.description(top("description"));
-        let types = self.types(any("types"));
-        let version = any("version").and_then(|node| self.text(node, "version"));
+        let fields = Fields::of(root, json.as_ref());
+        let name = self.name(fields.get(Field::Name));
+        let description = self.description(fields.get(Field::Description));
+        let types = self.types(fields.get(Field::Types));
+        let version = self.field(&fields, Field::Version, "version");
         if self.ground.kind == FileKind::Yaml && version.is_none() {
             self.missing("version", "a `SKILL.yaml` needs a version, such as `version: 1.0.0`");
         }
         let mut rare = Rare {
-            license: top("license").and_then(|node| self.text(node, "license")),
-            compatibility: top("compatibility").and_then(|node| self.text(node, "compatibility")),
-            model: any("model").and_then(|node| self.text(node, "model")),
-            argument_hint: any("argument-hint").and_then(|node| self.text(node, "argument-hint")),
-            brief_description: any("brief-description").and_then(|node| self.text(node, "brief_description")),
+            license: self.field(&fields, Field::License, "license"),
+            compatibility: self.field(&fields, Field::Compatibility, "compatibility"),
+            model: self.field(&fields, Field::Model, "model"),
+            argument_hint: self.field(&fields, Field::ArgumentHint, "argument-hint"),
+            brief_description: self.field(&fields, Field::BriefDescription, "brief_description"),
             types: types.unwrap_or_default(),
-            toolsets: self.list(any("toolsets"), "toolsets", Split::No),
-            scripts: self.scripts(any("scripts")),
-            scripts_ignore: self.list(any("scripts-ignore"), "scripts_ignore", Split::No),
-            requires: self.list(any("requires"), "requires", Split::Commas),
+            toolsets: self.list(fields.get(Field::Toolsets), "toolsets", Split::No),
+            scripts: self.scripts(fields.get(Field::Scripts)),
+            scripts_ignore: self.list(fields.get(Field::ScriptsIgnore), "scripts_ignore", Split::No),
+            requires: self.list(fields.get(Field::Requires), "requires", Split::Commas),
             prompt_file: None,
         };
         if self.ground.kind == FileKind::Yaml {
-            let prompt = top("prompt").and_then(|prompt| prompt.get("system_prompt_file"));
+            let prompt = fields.get(Field::Prompt).and_then(|prompt| prompt.get("system_prompt_file"));
             rare.prompt_file = prompt.and_then(|node| self.text(node, "prompt.system_prompt_file"));
         }
-        let triggers = self.triggers(any("triggers"));
-        let allowed_tools = self.allowed_tools(top("allowed-tools"));
-        let priority = self.integer(any("priority"), "priority");
-        let default_enabled = self.boolean(any("default-enabled"), "default_enabled", true);
-        let disable_model_invocation = self.boolean(any("disable-model-invocation"), "disable-model-invocation", false);
-        let user_invocable = self.boolean(any("user-invocable"), "user-invocable", true);
+        let triggers = self.triggers(fields.get(Field::Triggers));
+        let allowed_tools = self.allowed_tools(fields.get(Field::AllowedTools));
+        let priority = self.integer(fields.get(Field::Priority), "priority");
+        let default_enabled = self.boolean(fields.get(Field::DefaultEnabled), "default_enabled", true);
+        let disable_model_invocation =
+            self.boolean(fields.get(Field::DisableModelInvocation), "disable-model-invocation", false);
+        let user_invocable = self.boolean(fields.get(Field::UserInvocable), "user-invocable", true);
         if self.diagnostics.iter().any(Diagnostic::is_error) {
             return None;
         }
@@ -81,6 +78,10 @@ impl Reader<'_, '_> {
             disable_model_invocation,
             user_invocable,
         })
+    }
+
+    fn field(&mut self, fields: &Fields<'_, '_>, field: Field, name: &str) -> Option<Box<str>> {
+        fields.get(field).and_then(|node| self.text(node, name))
     }
 
     fn place(&self, node: &Node<'_>) -> Place {
@@ -176,8 +177,9 @@ impl Reader<'_, '_> {
     /// A text, whatever type it was given as.
     fn text(&mut self, node: &Node<'_>, field: &str) -> Option<Box<str>> {
         match &node.value {
-            Value::Scalar { text, .. } if !node.is_null() => Some(Box::from(&**text)),
-            Value::Scalar { .. } => None,
+            Value::Scalar { .. } if node.is_null() => None,
+            Value::Scalar { .. } if self.ground.hollow => Some(Box::default()),
+            Value::Scalar { text, .. } => Some(Box::from(&**text)),
             _ => {
                 self.wrong_type(node, field, "a text");
                 let text = self.slice(node);
@@ -206,9 +208,11 @@ impl Reader<'_, '_> {
                 }
             }
             Value::Seq(items) => {
-                let mut out = Vec::with_capacity(items.len());
+                let hollow = self.ground.hollow && field != "requires" && field != "types";
+                let mut out = Vec::with_capacity(if hollow { 0 } else { items.len() });
                 for item in items {
                     match &item.value {
+                        Value::Scalar { .. } if hollow => {}
                         Value::Scalar { text, .. } if !text.trim().is_empty() => out.push(Box::from(&**text)),
                         Value::Scalar { .. } => {}
                         _ => {
@@ -248,7 +252,7 @@ impl Reader<'_, '_> {
         match &node.value {
             Value::Map(entries) => {
                 self.unknown_triggers(entries);
-                let get = |key| find(entries, key);
+                let get = |key| node.get(key);
                 Triggers {
                     keywords: self.list(get("keywords"), "triggers.keywords", Split::Commas),
                     verbs: self.list(get("verbs"), "triggers.verbs", Split::Commas),
@@ -334,6 +338,96 @@ impl Reader<'_, '_> {
     }
 }
 
+/// The fields of a manifest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Name,
+    Description,
+    License,
+    Compatibility,
+    AllowedTools,
+    Prompt,
+    // From here on, extensions: they count below `metadata`, too.
+    Version,
+    Model,
+    DisableModelInvocation,
+    UserInvocable,
+    ArgumentHint,
+    BriefDescription,
+    Triggers,
+    Types,
+    Toolsets,
+    Scripts,
+    ScriptsIgnore,
+    DefaultEnabled,
+    Priority,
+    Requires,
+}
+
+const FIELDS: usize = Field::Requires as usize + 1;
+
+impl Field {
+    /// The field of a key, `-` and `_` in it being the same.
+    fn of(key: &str) -> Option<Field> {
+        Some(match key {
+            "name" => Field::Name,
+            "description" => Field::Description,
+            "license" => Field::License,
+            "compatibility" => Field::Compatibility,
+            "allowed-tools" | "allowed_tools" => Field::AllowedTools,
+            "prompt" => Field::Prompt,
+            "version" => Field::Version,
+            "model" => Field::Model,
+            "disable-model-invocation" | "disable_model_invocation" => Field::DisableModelInvocation,
+            "user-invocable" | "user_invocable" => Field::UserInvocable,
+            "argument-hint" | "argument_hint" => Field::ArgumentHint,
+            "brief_description" | "brief-description" => Field::BriefDescription,
+            "triggers" => Field::Triggers,
+            "types" => Field::Types,
+            "toolsets" => Field::Toolsets,
+            "scripts" => Field::Scripts,
+            "scripts_ignore" | "scripts-ignore" => Field::ScriptsIgnore,
+            "default_enabled" | "default-enabled" => Field::DefaultEnabled,
+            "priority" => Field::Priority,
+            "requires" => Field::Requires,
+            _ => return None,
+        })
+    }
+}
+
+/// The nodes of all fields, found in one pass: of several the first, the top level before `metadata`.
+struct Fields<'n, 'a>([Option<&'n Node<'a>>; FIELDS]);
+
+impl<'n, 'a> Fields<'n, 'a> {
+    fn of(root: &'n Node<'a>, json_metadata: Option<&'n Node<'a>>) -> Fields<'n, 'a> {
+        let mut nodes = [None; FIELDS];
+        let mut metadata = json_metadata;
+        for (key, value) in root.entries() {
+            match key.as_str() {
+                Some("metadata") => metadata = metadata.or(Some(value)),
+                Some(key) => {
+                    if let Some(field) = Field::of(key) {
+                        nodes[field as usize].get_or_insert(value);
+                    }
+                }
+                None => {}
+            }
+        }
+        for (key, value) in metadata.map_or(&[][..], Node::entries) {
+            if let Some(field) = key.as_str().and_then(Field::of)
+                && field as usize >= Field::Version as usize
+            {
+                nodes[field as usize].get_or_insert(value);
+            }
+        }
+        Fields(nodes)
+    }
+
+    fn get(&self, field: Field) -> Option<&'n Node<'a>> {
+        self.0[field as usize]
+    }
+}
+
 /// What a single text means where a list is due.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
@@ -341,14 +435,6 @@ enum Split {
     Commas,
     /// One item.
     No,
-}
-
-/// The value of a key, `-` and `_` in it being the same.
-fn find<'n, 'a>(entries: &'n [(Node<'a>, Node<'a>)], key: &str) -> Option<&'n Node<'a>> {
-    let same = |written: &str| {
-        written.len() == key.len() && written.bytes().zip(key.bytes()).all(|(w, k)| w == k || (k == b'-' && w == b'_'))
-    };
-    entries.iter().find(|(k, _)| k.as_str().is_some_and(same)).map(|(_, value)| value)
 }
 
 fn is_blank(node: &Node<'_>) -> bool {

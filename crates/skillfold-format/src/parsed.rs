@@ -5,9 +5,9 @@ use std::ops::Range;
 use crate::fields::{self, Ground};
 use crate::node::{Node, Value};
 use crate::repair::{self, Edit};
-use crate::split::{self, Scan};
+use crate::split::{self, FrontMatter, Scan};
 use crate::yaml::{self, Failure, Notes};
-use crate::{Code, Diagnostic, Manifest, Place, plain};
+use crate::{Code, Diagnostic, Manifest, Place, SkillName, plain};
 
 /// Largest skill file, in bytes.
 pub const MAX_FILE: u64 = 1 << 20;
@@ -66,19 +66,24 @@ impl<'a> Parsed<'a> {
     }
 
     fn with(bytes: &'a [u8], kind: FileKind, path: Path) -> Parsed<'a> {
-        let (yaml, body, first_line) = match kind {
-            FileKind::Yaml => (bom(bytes)..bytes.len(), bytes.len(), 1),
+        let front = match kind {
+            FileKind::Yaml => FrontMatter { yaml: bom(bytes)..bytes.len(), body: bytes.len(), first_line: 1 },
             FileKind::Markdown => match split::scan(bytes, true) {
-                Scan::Found(found) => (found.yaml, found.body, found.first_line),
+                Scan::Found(found) => found,
                 Scan::Unclosed => return Parsed::failed(bytes, unclosed()),
                 Scan::Missing | Scan::NeedMore => return Parsed::failed(bytes, missing(bytes)),
             },
         };
+        Parsed::cut(bytes, front, kind, path, false)
+    }
+
+    fn cut(bytes: &'a [u8], front: FrontMatter, kind: FileKind, path: Path, hollow: bool) -> Parsed<'a> {
+        let FrontMatter { yaml, body, first_line } = front;
         let text = match std::str::from_utf8(&bytes[yaml.clone()]) {
             Ok(text) => text,
             Err(error) => return Parsed::failed(bytes, not_utf8(bytes, yaml.start + error.valid_up_to())),
         };
-        let mut parsed = Parsed::front_matter_via(text, first_line, kind, path);
+        let mut parsed = Parsed::front_matter_via(text, first_line, kind, path, hollow);
         for edit in &mut parsed.edits {
             edit.range = edit.range.start + yaml.start..edit.range.end + yaml.start;
             edit.at += yaml.start;
@@ -98,10 +103,10 @@ impl<'a> Parsed<'a> {
 
     /// Reads front matter that has been cut out of its file already; `first_line` is the line it started on.
     pub fn front_matter(text: &'a str, first_line: u32, kind: FileKind) -> Parsed<'a> {
-        Parsed::front_matter_via(text, first_line, kind, Path::Fast)
+        Parsed::front_matter_via(text, first_line, kind, Path::Fast, false)
     }
 
-    fn front_matter_via(text: &'a str, first_line: u32, kind: FileKind, path: Path) -> Parsed<'a> {
+    fn front_matter_via(text: &'a str, first_line: u32, kind: FileKind, path: Path, hollow: bool) -> Parsed<'a> {
         let mut parsed = Parsed {
             manifest: None,
             raw: None,
@@ -116,14 +121,14 @@ impl<'a> Parsed<'a> {
             && let Some(node) = plain::parse(text)
         {
             let place = |range| Place::of(text, range, first_line);
-            parsed.read(node, &Ground { parsed: text, place: &place, kind });
+            parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
             return parsed;
         }
         match yaml::parse(text) {
             Ok((node, notes)) => {
                 parsed.notes = notes;
                 let place = |range| Place::of(text, range, first_line);
-                parsed.read(node, &Ground { parsed: text, place: &place, kind });
+                parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
             }
             Err(failure) => parsed.mend(text, failure, kind),
         }
@@ -164,7 +169,7 @@ impl<'a> Parsed<'a> {
             let place = |range: Range<usize>| {
                 Place::of(text, repair.original(range.start)..repair.original(range.end), first_line)
             };
-            self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind });
+            self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind, hollow: false });
         }
         self.edits = repair.edits;
     }
@@ -209,6 +214,45 @@ impl<'a> Parsed<'a> {
     /// The file with what repair changed, and nothing else.
     pub fn repaired(&self, bytes: &[u8]) -> Vec<u8> {
         repair::apply(bytes, &self.edits)
+    }
+}
+
+/// What discovery needs of a `SKILL.md`: enough to find and trust it, and nothing that would have to be stored. The
+/// [`Manifest`] is made of the same text when somebody asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glance {
+    /// The canonical name, unless an error forbids using the skill.
+    pub name: Option<SkillName>,
+    /// Whether it requires programs.
+    pub demanding: bool,
+    /// A digest of what the front matter says.
+    pub digest: u128,
+    /// What was found on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Glance {
+    /// Reads the front matter that [`split::scan`] found in `bytes`. Finds exactly what [`Parsed::of`] finds.
+    ///
+    /// ```
+    /// use skillfold_format::{Glance, split::{Scan, scan}};
+    ///
+    /// let file = b"---\nname: PDF\ndescription: Reads PDF files.\n---\n";
+    /// let Scan::Found(front) = scan(file, true) else { panic!() };
+    /// let glance = Glance::of(file, &front);
+    /// assert_eq!(glance.name.as_deref(), Some("pdf"));
+    /// assert_eq!(glance.diagnostics.len(), 1, "the name was canonicalised");
+    /// ```
+    pub fn of(bytes: &[u8], front: &FrontMatter) -> Glance {
+        let mut parsed = Parsed::cut(bytes, front.clone(), FileKind::Markdown, Path::Fast, true);
+        let name =
+            parsed.manifest.as_mut().map(|manifest| std::mem::replace(&mut manifest.name, SkillName::unchecked("")));
+        Glance {
+            name,
+            demanding: parsed.manifest.is_some_and(|manifest| manifest.requires().next().is_some()),
+            digest: parsed.raw.map_or(0, |raw| raw.digest()),
+            diagnostics: parsed.diagnostics,
+        }
     }
 }
 
