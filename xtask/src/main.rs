@@ -23,7 +23,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  test [--no-skip] [STEP...]  all that must pass, or only the named steps
+  test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what needs PyPI is skipped
   bench [ARGS...]             skillfold bench, in release, with these arguments
   fresh                       clone HEAD into an empty directory, run the README's two commands
   deny                        licences and advisories of the dependencies

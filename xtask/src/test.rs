@@ -33,8 +33,8 @@ const STEPS: [Step; 7] = [
 #[derive(Debug, PartialEq, Eq)]
 struct Choice<'a> {
     names: Vec<&'a str>,
-    /// A step that cannot run here is a failure: for machines that should have everything.
-    no_skip: bool,
+    /// A step that needs the network may be skipped; otherwise that is a failure.
+    offline: bool,
 }
 
 /// Runs the named steps, or all; stops at the first that fails.
@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), Failure> {
         println!("==> {}: {}", step.name, step.what);
         let began = Instant::now();
         let outcome = match (step.run)() {
-            Ok(Outcome::Skipped(why)) if choice.no_skip => Err(Failure::new(format!("cannot run here: {why}"))),
+            Ok(Outcome::Skipped(why)) if !choice.offline => Err(Failure::new(format!("cannot run here: {why}"))),
             other => other,
         };
         let seconds = began.elapsed().as_secs_f64();
@@ -74,14 +74,14 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), Failure> {
 
 fn choose<'a>(arguments: &[&'a str]) -> Result<Choice<'a>, Failure> {
     let (flags, names): (Vec<&str>, Vec<&str>) = arguments.iter().copied().partition(|text| text.starts_with('-'));
-    if let Some(flag) = flags.iter().find(|&&flag| flag != "--no-skip") {
+    if let Some(flag) = flags.iter().find(|&&flag| flag != "--offline") {
         return Err(Failure::new(format!("`test` has no option {flag}; see `cargo xtask help`")));
     }
     if let Some(name) = names.iter().find(|&&name| STEPS.iter().all(|step| step.name != name)) {
         let known = STEPS.map(|step| step.name).join(", ");
         return Err(Failure::new(format!("there is no step {name}; there are {known}")));
     }
-    Ok(Choice { names, no_skip: !flags.is_empty() })
+    Ok(Choice { names, offline: !flags.is_empty() })
 }
 
 /// Nothing is left out without a word: what was skipped stands in the closing line too.
@@ -96,28 +96,28 @@ fn fmt() -> Result<Outcome, Failure> {
 }
 
 fn clippy() -> Result<Outcome, Failure> {
-    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
     Ok(Outcome::Passed)
 }
 
 fn tests() -> Result<Outcome, Failure> {
     if succeeds(cargo().args(["nextest", "--version"])) {
-        run(cargo().args(["nextest", "run", "--workspace"]))?;
+        run(cargo().args(["nextest", "run", "--workspace", "--all-features"]))?;
     } else {
         println!("    cargo-nextest is not installed: cargo test does the same, a little slower");
         // Not `--all-targets`: that would run the criterion benches too, once each.
-        run(cargo().args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples"]))?;
+        run(cargo().args(["test", "--workspace", "--all-features", "--lib", "--bins", "--tests", "--examples"]))?;
     }
     Ok(Outcome::Passed)
 }
 
 fn doctests() -> Result<Outcome, Failure> {
-    run(cargo().args(["test", "--workspace", "--doc"]))?;
+    run(cargo().args(["test", "--workspace", "--all-features", "--doc"]))?;
     Ok(Outcome::Passed)
 }
 
 fn docs() -> Result<Outcome, Failure> {
-    run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    run(cargo().args(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Outcome::Passed)
 }
 
@@ -127,9 +127,9 @@ mod tests_of_choice {
 
     #[test]
     fn steps_are_chosen_by_name() {
-        assert_eq!(choose(&[]).unwrap(), Choice { names: vec![], no_skip: false });
-        let chosen = choose(&["fmt", "--no-skip", "smoke"]).unwrap();
-        assert_eq!(chosen, Choice { names: vec!["fmt", "smoke"], no_skip: true });
+        assert_eq!(choose(&[]).unwrap(), Choice { names: vec![], offline: false });
+        let chosen = choose(&["fmt", "--offline", "smoke"]).unwrap();
+        assert_eq!(chosen, Choice { names: vec!["fmt", "smoke"], offline: true });
         assert!(choose(&["fnt"]).unwrap_err().0.contains("there are fmt, clippy"));
         assert!(choose(&["--fast"]).unwrap_err().0.contains("--fast"));
     }

@@ -221,22 +221,22 @@ impl Candidate<'_> {
             return self.invalid(Some(stamp), vec![Diagnostic::new(Code::TooLarge, message).with_help(help)]);
         }
         match fill(handle, &mut self.scratch.block, self.file.kind()) {
-            Ok((_, Scan::Found(front))) if self.file != SkillFile::Yaml => self.glance(front, stamp),
+            Ok((_, Scan::Found(front))) if self.file != SkillFile::Yaml => self.glance(&front, stamp),
             Ok((read, _)) => self.parse(read, stamp),
             Err(error) => self.unreadable(&error),
         }
     }
 
     /// The front matter of a `SKILL.md` is all there.
-    fn glance(&mut self, front: FrontMatter, stamp: Stamp) -> Look {
-        let mut glance = Glance::of(&self.scratch.block, &front);
+    fn glance(&mut self, front: &FrontMatter, stamp: Stamp) -> Look {
+        let mut glance = Glance::of(&self.scratch.block, front);
         let Some(name) = &glance.name else { return self.invalid(Some(stamp), glance.diagnostics) };
         if matches!(self.file, SkillFile::LowerCase | SkillFile::TitleCase) {
             let message = format!("the file is called `{}`", self.file.name());
             let found = Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`");
             glance.diagnostics.push(found);
         }
-        self.skill(name, &front, stamp, glance.digest, glance.demanding, glance.diagnostics)
+        self.skill(name, front, stamp, glance.digest, glance.demanding, glance.diagnostics)
     }
 
     /// A `SKILL.yaml`, or a `SKILL.md` without front matter.

@@ -289,15 +289,15 @@ fn drop_duplicates(skills: &mut Vec<Skill>) {
     for (at, skill) in skills.iter().enumerate() {
         let rank = skill.root.rank;
         let linked = skill.canonical();
-        let real = match linked {
-            Some(path) => path.to_path_buf(),
-            None => {
-                let base = real_roots
-                    .entry(rank)
-                    .or_insert_with(|| skill.root.path.canonicalize().unwrap_or_else(|_| skill.root.path.clone()));
+        let real = linked.map_or_else(
+            || {
+                let root = &skill.root.path;
+                let base =
+                    real_roots.entry(rank).or_insert_with(|| root.canonicalize().unwrap_or_else(|_| root.clone()));
                 base.join(std::ffi::OsStr::from_bytes(skill.bytes(skill.rel)))
-            }
-        };
+            },
+            Path::to_path_buf,
+        );
         order.push((rank, linked.is_some(), skill.dir(), real, at));
     }
     order.sort();

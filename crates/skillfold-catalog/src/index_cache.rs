@@ -11,9 +11,8 @@
 //! checked in parallel.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +24,7 @@ use crate::candidate::Invalid;
 use crate::section::{Child, Section};
 use crate::skill::{Slice, State};
 use crate::walk::ListedDir;
-use crate::{Root, Skill, SkillFile, Stamp};
+use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
 const MAGIC: &[u8; 8] = b"skfidx01";
@@ -193,31 +192,8 @@ impl IndexCache {
         head.extend_from_slice(&(table.len() as u64).to_le_bytes());
         head.extend_from_slice(&XxHash3_64::oneshot(&table).to_le_bytes());
         head.extend_from_slice(&table);
-        replace(path, std::iter::once(&head[..]).chain(parts))
+        replace_file(path, std::iter::once(&head[..]).chain(parts))
     }
-}
-
-/// Writes beside and renames, so that nobody ever sees half a file.
-fn replace<'b>(path: &Path, parts: impl Iterator<Item = &'b [u8]>) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir)?;
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    // Two threads of one process may write too: the counter keeps their files apart.
-    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let beside = dir.join(format!(".{name}.{}-{count}", std::process::id()));
-    let result = (|| {
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
-        for part in parts {
-            file.write_all(part)?;
-        }
-        std::fs::rename(&beside, path)
-    })();
-    if result.is_err() {
-        // Best effort: the error that matters is the one above.
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
 }
 
 /// A section, written down.

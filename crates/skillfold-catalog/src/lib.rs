@@ -31,6 +31,7 @@ mod catalog;
 mod discovery;
 mod index_cache;
 mod plugin;
+mod replace;
 mod section;
 mod shown;
 mod skill;
@@ -44,6 +45,7 @@ pub use candidate::Invalid;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use discovery::{Discovery, Effort, Enablement};
 pub use plugin::{plugin_roots, plugins_below};
+pub use replace::replace_file;
 pub use shown::Shown;
 pub use skill::{Place, Skill, SkillFile};
 #[doc(hidden)]

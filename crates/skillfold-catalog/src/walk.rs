@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -171,7 +171,7 @@ impl Walker<'_> {
         if count >= MAX_DIRS {
             let mut findings = Findings::default();
             if count == MAX_DIRS {
-                findings.diagnostics.push(self.limit(rel, format!("more than {MAX_DIRS} directories")));
+                findings.diagnostics.push(self.limit(rel, &format!("more than {MAX_DIRS} directories")));
             }
             return findings;
         }
@@ -322,7 +322,7 @@ impl Walker<'_> {
             links.sort_by(|a, b| a.rel.cmp(&b.rel));
             for link in links {
                 let path = self.path(&link.rel);
-                let target = match self.target(&path, &mut visited) {
+                let target = match target(&path, &mut visited) {
                     Ok(Some(target)) => target,
                     Ok(None) => continue,
                     Err(found) => {
@@ -352,34 +352,11 @@ impl Walker<'_> {
         findings
     }
 
-    /// Where a link leads: `None` if to no directory, or to one that was visited before.
-    fn target(&self, path: &std::path::Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Diagnostic> {
-        let target = match path.canonicalize() {
-            Ok(target) => target,
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                return Err(Diagnostic::new(Code::LinkCycle, "the link leads back to itself").with_help("remove it"));
-            }
-            Err(error) => {
-                let message = format!("the link leads nowhere: {}", said(&error));
-                return Err(Diagnostic::new(Code::DanglingLink, message).with_help("correct or remove the link"));
-            }
-        };
-        if !target.is_dir() {
-            return Ok(None);
-        }
-        let home = path.parent().and_then(|parent| parent.canonicalize().ok()).unwrap_or_default();
-        if home.starts_with(&target) {
-            let message = format!("the link leads back up to {}", target.display());
-            return Err(Diagnostic::new(Code::LinkCycle, message).with_help("remove it"));
-        }
-        Ok(visited.insert(target.clone()).then_some(target))
-    }
-
     fn path(&self, rel: &[u8]) -> PathBuf {
         if rel.is_empty() { self.root.path.clone() } else { self.root.path.join(OsStr::from_bytes(rel)) }
     }
 
-    fn limit(&self, rel: &[u8], what: String) -> Diagnostic {
+    fn limit(&self, rel: &[u8], what: &str) -> Diagnostic {
         Diagnostic::new(Code::SearchLimit, format!("{what}: the rest was not looked at"))
             .at(self.path(rel))
             .with_help("name a directory that holds skills and little else")
@@ -393,7 +370,7 @@ impl Walker<'_> {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if count >= MAX_ENTRIES {
-                listing.limit = Some(self.limit(rel, format!("more than {MAX_ENTRIES} entries")));
+                listing.limit = Some(self.limit(rel, &format!("more than {MAX_ENTRIES} entries")));
                 break;
             }
             if let Some(file) = SkillFile::of(name) {
@@ -422,6 +399,29 @@ impl Walker<'_> {
         rustix::fs::statat(self.base, path.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
             .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
     }
+}
+
+/// Where a link leads: `None` if to no directory, or to one that was visited before.
+fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Diagnostic> {
+    let target = match path.canonicalize() {
+        Ok(target) => target,
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            return Err(Diagnostic::new(Code::LinkCycle, "the link leads back to itself").with_help("remove it"));
+        }
+        Err(error) => {
+            let message = format!("the link leads nowhere: {}", said(&error));
+            return Err(Diagnostic::new(Code::DanglingLink, message).with_help("correct or remove the link"));
+        }
+    };
+    if !target.is_dir() {
+        return Ok(None);
+    }
+    let home = path.parent().and_then(|parent| parent.canonicalize().ok()).unwrap_or_default();
+    if home.starts_with(&target) {
+        let message = format!("the link leads back up to {}", target.display());
+        return Err(Diagnostic::new(Code::LinkCycle, message).with_help("remove it"));
+    }
+    Ok(visited.insert(target.clone()).then_some(target))
 }
 
 struct Listing {

@@ -16,8 +16,27 @@ const ABBREVIATIONS: [&str; 17] = [
 /// assert_eq!(brief("Builds Node.js services, e.g. APIs. Not for browsers."), "Builds Node.js services, e.g. APIs");
 /// ```
 pub fn brief(description: &str) -> String {
-    let folded = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let folded = fold(description);
     cut(first_sentence(&folded))
+}
+
+/// The beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog are
+/// made at once, and descriptions are much longer than briefs.
+fn fold(description: &str) -> String {
+    let mut folded = String::with_capacity(MAX_BRIEF * 2);
+    let mut chars = 0;
+    for word in description.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+        chars += word.chars().count() + 1;
+        // A sentence that has not ended by now is cut; whether one has takes the word behind it to know.
+        if chars > MAX_BRIEF * 2 {
+            break;
+        }
+    }
+    folded
 }
 
 fn first_sentence(text: &str) -> &str {
@@ -106,5 +125,7 @@ mod tests {
         assert_eq!(brief("."), "");
         assert_eq!(brief(&"長".repeat(100)).chars().count(), 80);
         assert_eq!(brief(&"x".repeat(80)), "x".repeat(80));
+        let long = format!("{} end. Next.", "word ".repeat(14));
+        assert_eq!(brief(&long), format!("{}end", "word ".repeat(14)));
     }
 }

@@ -5,7 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use skillfold_catalog::replace_file;
 
 /// One file of a bundled skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,23 +52,9 @@ pub fn unpack_bundled(dir: &Path) -> io::Result<PathBuf> {
         if std::fs::read(&path).is_ok_and(|bytes| bytes == file.bytes) {
             continue;
         }
-        write_whole(&path, file.bytes)?;
+        replace_file(&path, [file.bytes])?;
     }
     Ok(root)
-}
-
-/// Writes beside and renames: another process may be reading, or writing the same.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir)?;
-    let beside = dir.join(format!(".{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // Best effort: the error that matters is the one above.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }
 
 #[cfg(test)]

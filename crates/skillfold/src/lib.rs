@@ -43,7 +43,7 @@ pub use error::Error;
 pub use skillfold_catalog::{
     Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
     Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, plugin_roots, plugins_below,
-    project_roots, uri, user_roots,
+    project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};

@@ -1,0 +1,121 @@
+//! Discovery, from directories to a catalog: sources, hostile trees, determinism, the index cache.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
+
+#[path = "discovery/cache.rs"]
+mod cache;
+#[path = "discovery/generation.rs"]
+mod generation;
+#[path = "discovery/hostile.rs"]
+mod hostile;
+#[path = "discovery/layout.rs"]
+mod layout;
+#[path = "discovery/sources.rs"]
+mod sources;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use skillfold_catalog::{Catalog, Discovery, Root, Source};
+use tempfile::TempDir;
+
+/// A directory tree to discover in.
+struct Tree {
+    dir: TempDir,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        Tree { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A skill called like the last part of `dir`.
+    fn skill(&self, dir: &str) -> PathBuf {
+        let name = dir.rsplit('/').next().unwrap();
+        self.write(&format!("{dir}/SKILL.md"), skill(name, "Does a thing."))
+    }
+
+    fn link(&self, target: impl AsRef<Path>, link: &str) {
+        let link = self.path().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, link).unwrap();
+    }
+
+    fn discover(&self) -> Catalog {
+        Discovery::new([Root::required(self.path(), Source::Inline)]).run()
+    }
+
+    /// Makes everything look as if it had been written a while ago: young stamps are not trusted.
+    fn age(&self) {
+        age(self.path());
+    }
+}
+
+fn age(path: &Path) {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    if metadata.is_symlink() {
+        return;
+    }
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            age(&entry.unwrap().path());
+        }
+    }
+    let old = metadata.modified().unwrap().min(SystemTime::now() - Duration::from_secs(10));
+    fs::File::open(path).unwrap().set_modified(old).unwrap();
+}
+
+fn skill(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\n---\n# {name}\n")
+}
+
+fn names(catalog: &Catalog) -> Vec<&str> {
+    catalog.skills().map(skillfold_catalog::Skill::name).collect()
+}
+
+fn codes(catalog: &Catalog) -> Vec<&'static str> {
+    catalog.diagnostics().iter().map(|found| found.code.as_str()).collect()
+}
+
+/// Everything a catalog says, to compare one with another.
+fn picture(catalog: &Catalog) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for skill in catalog.all() {
+        let places: Vec<_> = skill.places().into_iter().map(|place| place.path).collect();
+        writeln!(
+            out,
+            "{} {:?} {:?} shadowed {} enabled {} available {} tokens {} body {:?} manifest {:?}",
+            skill.name(),
+            skill.source(),
+            places,
+            skill.shadowed(),
+            skill.enabled(),
+            skill.available(),
+            skill.body_tokens(),
+            skill.body_file(),
+            skill.manifest(),
+        )
+        .unwrap();
+    }
+    for invalid in catalog.invalid() {
+        writeln!(out, "invalid {:?}", invalid.path).unwrap();
+    }
+    for found in catalog.diagnostics() {
+        writeln!(out, "{found} {:?} {:?}", found.place, found.help).unwrap();
+    }
+    writeln!(out, "{}", catalog.generation()).unwrap();
+    out
+}

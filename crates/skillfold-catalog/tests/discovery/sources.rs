@@ -1,0 +1,202 @@
+//! Several roots: who counts, who is hidden, who is off.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use skillfold_catalog::{Discovery, Enablement, Filter, Root, Source, plugin_roots, plugins_below};
+use skillfold_format::pattern;
+
+use crate::{Tree, codes, names, skill};
+
+fn root(tree: &Tree, dir: &str, source: Source) -> Root {
+    Root::new(tree.path().join(dir), source)
+}
+
+/// One skill `pdf` in every source, each with a description of its own.
+fn everywhere(tree: &Tree) -> Vec<Root> {
+    let mut roots = Vec::new();
+    // Lowest first: the order in which roots are given must not matter.
+    for source in Source::ALL.into_iter().rev() {
+        tree.write(&format!("{source}/pdf/SKILL.md"), skill("pdf", &format!("Of {source}.")));
+        let mut root = root(tree, source.as_str(), source);
+        if source == Source::Plugin {
+            root.plugin = Some("office".into());
+        }
+        roots.push(root);
+    }
+    roots
+}
+
+#[test]
+fn the_higher_source_counts_and_the_others_stay_reachable() {
+    let tree = Tree::new();
+    let mut roots = everywhere(&tree);
+    for expected in Source::ALL {
+        let catalog = Discovery::new(roots.clone()).run();
+        assert_eq!(names(&catalog), ["pdf"]);
+        assert_eq!(catalog.get("pdf").unwrap().source(), expected);
+        assert_eq!(codes(&catalog), vec!["shadowed"; roots.len() - 1]);
+        for root in &roots {
+            let address = match root.source {
+                Source::Plugin => "office:pdf".to_owned(),
+                source => format!("pdf@{source}"),
+            };
+            assert_eq!(catalog.get(&address).unwrap().source(), root.source, "{address}");
+        }
+        roots.retain(|root| root.source != expected);
+    }
+}
+
+#[test]
+fn two_of_one_source_are_numbered() {
+    let tree = Tree::new();
+    tree.write("one/pdf/SKILL.md", skill("pdf", "First."));
+    tree.write("two/pdf/SKILL.md", skill("pdf", "The second."));
+    tree.write("two/pdf2/SKILL.md", skill("pdf", "The third one."));
+    let catalog = Discovery::new([root(&tree, "one", Source::Project), root(&tree, "two", Source::Project)]).run();
+    let of = |address: &str| catalog.get(address).map(|skill| skill.manifest().description().to_owned());
+    assert_eq!(of("pdf").as_deref(), Some("First."));
+    assert_eq!(of("pdf@project").as_deref(), Some("First."));
+    assert_eq!(of("pdf@project#2").as_deref(), Some("The second."));
+    assert_eq!(of("pdf@project#3").as_deref(), Some("The third one."));
+    assert_eq!(of("pdf@project#4"), None);
+    assert_eq!(of("pdf@project#0"), None);
+    assert_eq!(of("pdf@nowhere"), None);
+    let helps: Vec<_> = catalog.diagnostics().iter().map(|found| found.help.clone().unwrap()).collect();
+    assert!(helps[0].contains("pdf@project#2") && helps[1].contains("pdf@project#3"), "{helps:?}");
+}
+
+#[test]
+fn identical_copies_collapse_into_one_with_two_places() {
+    let tree = Tree::new();
+    tree.write("project/pdf/SKILL.md", skill("pdf", "Same."));
+    tree.write("user/pdf/SKILL.md", skill("pdf", "Same."));
+    tree.write("bundled/pdf/SKILL.md", skill("pdf", "Other."));
+    let catalog = Discovery::new([
+        root(&tree, "project", Source::Project),
+        root(&tree, "user", Source::User),
+        root(&tree, "bundled", Source::Bundled),
+    ])
+    .run();
+    let places = catalog.get("pdf").unwrap().places();
+    let paths: Vec<_> = places.iter().map(|place| place.path.strip_prefix(tree.path()).unwrap()).collect();
+    assert_eq!(paths, [PathBuf::from("project/pdf/SKILL.md"), PathBuf::from("user/pdf/SKILL.md")]);
+    assert_eq!(codes(&catalog), ["shadowed"], "silently, but for the one that differs");
+}
+
+#[test]
+fn a_disabled_winner_lets_no_lower_one_surface() {
+    let tree = Tree::new();
+    let roots = everywhere(&tree);
+    let enablement = Enablement { disable: HashSet::from(["pdf@inline".to_owned()]), ..Enablement::default() };
+    let catalog = Discovery::new(roots).enablement(enablement).run();
+    let skill = catalog.get("pdf").unwrap();
+    assert_eq!((skill.source(), skill.enabled()), (Source::Inline, false));
+    assert!(catalog.get("pdf@user").unwrap().enabled());
+    let on = Filter { enabled: Some(true), ..Filter::default() };
+    assert_eq!(catalog.select(&on).count(), 0);
+}
+
+#[test]
+fn explicit_words_beat_defaults_and_enable_beats_disable() {
+    let tree = Tree::new();
+    for name in ["off", "on", "quiet"] {
+        tree.write(
+            &format!("{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: d\ndefault_enabled: false\n---\n"),
+        );
+    }
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let run = |source, enable: &[&str], disable: &[&str]| {
+        let enablement = Enablement { enable: set(enable), disable: set(disable) };
+        let catalog = Discovery::new([Root::new(tree.path(), source)]).enablement(enablement).run();
+        catalog.skills().filter(|skill| skill.enabled()).map(|skill| skill.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(run(Source::Bundled, &["on"], &["on", "off"]), ["on"]);
+    assert_eq!(run(Source::Project, &[], &["off"]), ["on", "quiet"], "whoever put it there opted in");
+}
+
+#[test]
+fn requirements_are_checked_on_the_given_path() {
+    let tree = Tree::new();
+    tree.write("a/SKILL.md", "---\nname: a\ndescription: d\nrequires: [frob, sh-like]\n---\n");
+    tree.write("b/SKILL.md", "---\nname: b\ndescription: d\nmetadata:\n  requires: [sh-like]\n---\n");
+    tree.write("c/SKILL.md", "---\nname: c\ndescription: d\nrequires: [/bin/sh]\n---\n");
+    let bin = tree.write("bin/sh-like", "#!/bin/sh\n");
+    std::fs::set_permissions(&bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    tree.write("bin/frob", "not executable");
+    let discovery = Discovery::new([Root::new(tree.path(), Source::Inline)]);
+    let catalog = discovery.clone().search_path([tree.path().join("bin")]).run();
+    assert_eq!(names(&catalog), ["b"], "a program is a name: a path is never looked up");
+    assert_eq!(codes(&catalog), ["requires_missing", "requires_missing"]);
+    assert!(!catalog.get("a").unwrap().available());
+    assert_eq!(catalog.close_names("aa"), Vec::<&str>::new(), "what is unavailable is not suggested");
+    assert_eq!(names(&discovery.run()), ["a", "b", "c"], "without a path every requirement counts as met");
+}
+
+#[test]
+fn filters() {
+    let tree = Tree::new();
+    tree.write("git-commit/SKILL.md", skill("git-commit", "Writes commit messages."));
+    tree.write("pdf/SKILL.md", skill("pdf", "Reads PDF files."));
+    let catalog = tree.discover();
+    let select = |filter: Filter| catalog.select(&filter).map(|skill| skill.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(select(Filter { name: Some(pattern::compile("^GIT-").unwrap()), ..Filter::default() }), ["git-commit"]);
+    assert_eq!(select(Filter { keyword: Some("pdf".into()), ..Filter::default() }), ["pdf"]);
+    assert_eq!(select(Filter { source: Some(Source::User), ..Filter::default() }), Vec::<String>::new());
+    assert_eq!(select(Filter { source: Some(Source::Inline), ..Filter::default() }), ["git-commit", "pdf"]);
+}
+
+#[test]
+fn index_entries_own_their_data() {
+    let tree = Tree::new();
+    tree.write("a/SKILL.md", "---\nname: a\ndescription: d\ntriggers: [x]\n---\n");
+    let catalog = tree.discover();
+    let mut entries = catalog.index_entries();
+    assert_eq!((&*entries[0].name, &*entries[0].triggers.keywords[0]), ("a", "x"));
+    entries[0].types.clear();
+    entries[0].description.clear();
+    drop(entries);
+    assert_eq!(catalog.index_entries()[0].types, ["prompt"]);
+    assert_eq!(catalog.index_entries()[0].description, "d");
+    assert_eq!(Tree::new().discover().index_entries(), []);
+}
+
+#[test]
+fn plugins_bring_their_skills() {
+    let tree = Tree::new();
+    tree.write(
+        "cache/market/office/1.0/.claude-plugin/plugin.json",
+        r#"{"name": "office", "skills": ["./more", "../../out"]}"#,
+    );
+    tree.skill("cache/market/office/1.0/skills/pdf");
+    tree.skill("cache/market/office/1.0/more/csv");
+    tree.skill("cache/market/out/secret");
+    tree.write("cache/market/broken/.claude-plugin/plugin.json", "{");
+    let plugins = plugins_below(tree.path());
+    assert_eq!(plugins.len(), 2);
+    let (mut roots, mut diagnostics) = (Vec::new(), Vec::new());
+    for plugin in plugins {
+        let (more, found) = plugin_roots(&plugin);
+        roots.extend(more);
+        diagnostics.extend(found);
+    }
+    assert_eq!(diagnostics.iter().map(|found| found.code.as_str()).collect::<Vec<_>>(), ["invalid_plugin"]);
+    let catalog = Discovery::new(roots).run();
+    assert_eq!(names(&catalog), ["csv", "pdf"]);
+    assert_eq!(catalog.get("office:pdf").unwrap().plugin(), Some("office"));
+}
+
+#[test]
+fn close_names() {
+    let tree = Tree::new();
+    for name in ["pdf", "pdf-tools", "csv", "hello-extended"] {
+        tree.skill(name);
+    }
+    tree.write("secret/SKILL.md", "---\nname: secret\ndescription: d\ndisable-model-invocation: true\n---\n");
+    let catalog = tree.discover();
+    assert_eq!(catalog.close_names("pfd"), ["pdf"]);
+    assert_eq!(catalog.close_names("helo-extended"), ["hello-extended"]);
+    assert_eq!(catalog.close_names("secre"), Vec::<&str>::new(), "hidden skills are not given away");
+    assert_eq!(catalog.close_names("zzz"), Vec::<&str>::new());
+}
