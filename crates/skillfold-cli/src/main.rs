@@ -1,1 +1,76 @@
-fn main() {}
+//! The binary `skillfold`: one file per command, over the library of the same name.
+//!
+//! The library never prints and never looks at the environment; both happen here. What a run may see of the machine is
+//! gathered in [`environment`] and [`settings`], what it says goes through [`terminal`], and [`commands`] are what is
+//! left: ask the library, show the answer.
+
+mod bundled;
+mod chunks;
+mod cli;
+mod commands;
+mod context;
+mod environment;
+mod error;
+mod progress;
+mod report;
+mod settings;
+mod skill_file;
+mod skill_json;
+mod terminal;
+mod text;
+
+use std::process::exit;
+
+use context::Context;
+use terminal::Terminal;
+
+// Discovery and printing allocate a few small strings a skill, from all threads at once: what mimalloc is made for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What a command that did its work came to. The numbers are the exit codes, and part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Done.
+    Done = 0,
+    /// Done, and found wanting: `validate` and `lint` say so.
+    Wanting = 1,
+}
+
+fn main() {
+    // Before the command line is parsed, because complaints about it are coloured, too.
+    let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLFOLD_COLOR")) {
+        Ok(color) => color,
+        Err(error) => {
+            Terminal::new(cli::Color::Auto).error(&error);
+            exit(error.exit_code());
+        }
+    };
+    color.write_global();
+    let cli = match cli::Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, on stdout and with code 0. Nobody is left to hear of a failure.
+            let _ = error.print();
+            exit(error.exit_code());
+        }
+    };
+    let terminal = Terminal::new(color);
+    terminal.log(cli.global.verbose);
+    let context = Context::new(terminal, cli.global);
+    let code = match commands::run(&cli.command, &context).and_then(|outcome| {
+        context.terminal.flush()?;
+        Ok(outcome)
+    }) {
+        Ok(outcome) => outcome as i32,
+        // Whoever reads has had enough, as in `skillfold list | head -1`: that is how pipes are meant to work, and no
+        // reason to complain. ripgrep does the same.
+        Err(error) if error.is_broken_pipe() => 0,
+        Err(error) => {
+            context.fail(&error);
+            error.exit_code()
+        }
+    };
+    // Without returning: taking a catalog of 100,000 skills apart costs more than the kernel needs to drop the lot.
+    exit(code);
+}

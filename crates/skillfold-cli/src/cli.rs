@@ -1,0 +1,193 @@
+//! The command line: what can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+use crate::error::CliError;
+
+const EXAMPLES: &str = "\
+Examples:
+  skillfold list                              every skill there is
+  skillfold show hello-extended               what it is, and what belongs to it
+  skillfold load hello-extended Alice         its instructions, with an argument
+  skillfold new release-notes                 start a skill of your own
+  skillfold --isolated --skills-dir ./s list  only the skills below ./s
+
+Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
+With --json a command that fails prints {\"error\": {code, message, help}} on stdout.
+SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG and _COLOR stand for the options of that name.";
+
+/// Find, read and check agent skills: directories with a SKILL.md.
+#[derive(Debug, Parser)]
+#[command(name = "skillfold", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The second `--skills-dir`, the one behind a command's name.
+const DIRS_BEHIND: &str = "skills_dir_behind";
+
+impl Cli {
+    /// The command line as clap sees it.
+    ///
+    /// `--skills-dir` stands before a command's name and behind it as two arguments: of a global argument that is given
+    /// in both places clap keeps only what stands behind, and directories must not get lost.
+    pub(crate) fn grammar() -> clap::Command {
+        let command = Cli::command();
+        let before = command.get_arguments().find(|arg| arg.get_id() == "skills_dir").cloned();
+        command.mut_subcommands(|subcommand| subcommand.args(before.clone().map(|arg| arg.id(DIRS_BEHIND))))
+    }
+
+    /// Reads the command line.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let matches = Cli::grammar().try_get_matches_from(args)?;
+        let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::grammar()))?;
+        if let Some((_, behind)) = matches.subcommand() {
+            cli.global.skills_dir.extend(behind.get_many::<PathBuf>(DIRS_BEHIND).into_iter().flatten().cloned());
+        }
+        Ok(cli)
+    }
+}
+
+/// What every command takes, before its name or after.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Look for skills below DIR first; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) skills_dir: Vec<PathBuf>,
+    /// Look nowhere else: no project, user, plugin or bundled skills
+    #[arg(long, global = true)]
+    pub(crate) isolated: bool,
+    /// Neither read nor write the index cache
+    #[arg(long, global = true)]
+    pub(crate) no_cache: bool,
+    /// Read FILE instead of the user's and the project's skillfold.toml
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say more on stderr; -vv and -vvv say still more
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+    /// When to use colours; auto: on a terminal, unless `NO_COLOR` is set
+    // Already looked at by `color`, below; here for the help and for complaints.
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every skill
+    List(commands::list::Args),
+    /// Show one skill: metadata, files, diagnostics
+    Show(commands::show::Args),
+    /// Print the instructions of a skill, with arguments
+    Load(commands::load::Args),
+    /// List the files of a skill
+    Files(commands::files::Args),
+    /// Print a file of a skill
+    Read(commands::read::Args),
+    /// Check skills against the open standard
+    Validate(commands::validate::Args),
+    /// Review the style of skills, and repair broken YAML
+    Lint(commands::lint::Args),
+    /// Start a new skill
+    New(commands::new::Args),
+    /// Measure on this machine, beside what the bare system calls cost
+    Bench(commands::bench::Args),
+    /// Print a script that completes commands in a shell
+    Completions(commands::completions::Args),
+    /// Print a manual page
+    Man(commands::man::Args),
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl ValueEnum for Color {
+    fn value_variants<'a>() -> &'a [Color] {
+        &[Color::Auto, Color::Always, Color::Never]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Color::Auto => PossibleValue::new("auto"),
+            Color::Always => PossibleValue::new("always"),
+            Color::Never => PossibleValue::new("never"),
+        })
+    }
+}
+
+impl Color {
+    /// Makes it what every stream of this process follows.
+    pub(crate) fn write_global(self) {
+        match self {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// Whether to use colours, as far as it can be told before the command line is parsed. A wrong `--color` is left for
+/// the parser to complain about.
+pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<OsString>) -> Result<Color, CliError> {
+    let mut args = args.into_iter();
+    while let Some(arg) = args.next() {
+        let value = match arg.to_str() {
+            Some("--") => break,
+            Some("--color") => args.next(),
+            Some(arg) => arg.strip_prefix("--color=").map(OsString::from),
+            None => None,
+        };
+        if let Some(value) = value {
+            return Ok(value.to_str().and_then(|value| Color::from_str(value, false).ok()).unwrap_or(Color::Auto));
+        }
+    }
+    match variable {
+        Some(value) if !value.is_empty() => {
+            value.to_str().and_then(|value| Color::from_str(value, false).ok()).ok_or_else(|| {
+                CliError::usage("usage", format!("SKILLFOLD_COLOR is `{}`", value.display()))
+                    .help("set it to auto, always or never")
+            })
+        }
+        _ => Ok(Color::Auto),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::grammar().debug_assert();
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_variable() {
+        let color = |args: &[&str], variable: Option<&str>| {
+            color(args.iter().map(OsString::from), variable.map(OsString::from)).map_err(|error| error.exit_code())
+        };
+        assert_eq!(color(&["skillfold", "list", "--color", "never"], Some("always")), Ok(Color::Never));
+        assert_eq!(color(&["skillfold", "--color=always"], None), Ok(Color::Always));
+        assert_eq!(color(&["skillfold", "--", "--color=always"], Some("never")), Ok(Color::Never));
+        assert_eq!(color(&["skillfold"], Some("")), Ok(Color::Auto));
+        assert_eq!(color(&["skillfold"], Some("blue")), Err(2));
+    }
+}

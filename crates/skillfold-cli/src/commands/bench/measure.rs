@@ -1,0 +1,225 @@
+//! What is measured, how, and beside which floor.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use skillfold::{Catalog, Discovery, LoadRequest, Root, Skillfold, Source};
+use skillfold_bench::{Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
+
+/// The tree sizes that are measured unless others are asked for.
+pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
+/// What §16 of the specification promises.
+const DISCOVER: f64 = 2.5;
+const CACHED: f64 = 1.5;
+const FIRST_LOAD: Duration = Duration::from_micros(50);
+const CACHED_LOAD: Duration = Duration::from_micros(1);
+const PROCESS: Duration = Duration::from_millis(10);
+
+/// Measures discovery, loading and the whole program on trees of `sizes` skills, kept below `dir`.
+pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&str)) -> io::Result<Report> {
+    let mut report = Report { rows: Vec::new(), notes: Vec::new() };
+    for &count in sizes {
+        say(&format!("making a tree of {count} skills"));
+        let options = Options { count, ..Options::default() };
+        let tree = generate(&dir.join(format!("tree-{count}")), &options)?;
+        let bench = Bench { tree: &tree, count, rounds: rounds_for(count, rounds), dir };
+        say(&format!("{count} skills: discovery"));
+        bench.discover(&mut report)?;
+        say(&format!("{count} skills: from the index cache"));
+        bench.cached(&mut report)?;
+        say(&format!("{count} skills: the whole program"));
+        bench.process(&mut report)?;
+        if count == sizes[0] {
+            say("loading");
+            bench.load(&mut report)?;
+            bench.reuse(&mut report)?;
+        }
+    }
+    let threads = rayon::current_num_threads();
+    report.notes.push(format!(
+        "best of several runs in turns with the floor, {threads} threads each, page cache warm; \
+         matching and disclosure are measured once they exist"
+    ));
+    Ok(report)
+}
+
+/// Large trees need fewer rounds, small ones more, for the same trust.
+fn rounds_for(count: usize, rounds: usize) -> usize {
+    match count {
+        0..=1_000 => rounds * 8,
+        1_001..=10_000 => rounds * 3,
+        _ => rounds,
+    }
+}
+
+struct Bench<'b> {
+    tree: &'b Tree,
+    count: usize,
+    rounds: usize,
+    dir: &'b Path,
+}
+
+impl Bench<'_> {
+    fn discovery(&self) -> Discovery {
+        Discovery::new([Root::new(self.tree.root(), Source::Inline)])
+    }
+
+    fn discover(&self, report: &mut Report) -> io::Result<()> {
+        let before = memory().map(|memory| memory.resident);
+        let catalog = self.discovery().run();
+        let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
+        self.check(&catalog)?;
+        drop(catalog);
+        let mut failed = Ok(());
+        let (ours, bare) = Plan::rounds(self.rounds)
+            .pair(|| self.discovery().run(), || failed = floor::read_4k(self.tree.paths(), threads()).map(drop));
+        failed?;
+        let row = Row::new("discover", self.count, ours.min).against(bare.min, Limit::times(DISCOVER)).memory(held);
+        report.rows.push(row);
+        Ok(())
+    }
+
+    fn cached(&self, report: &mut Report) -> io::Result<()> {
+        let file = self.dir.join(format!("index-{}", self.count));
+        let discovery = self.discovery().cache(&file);
+        // Files written within the last second are not vouched for: wait until they are.
+        for _ in 0..5 {
+            if discovery.run().effort().read == 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1_100));
+        }
+        if discovery.run().effort().read > 0 {
+            return Err(io::Error::other("the index cache is not used; is the tree being written to?"));
+        }
+        let mut failed = Ok(());
+        let (ours, bare) = Plan::rounds(self.rounds)
+            .pair(|| discovery.run(), || failed = floor::stat(self.tree.paths(), threads()).map(drop));
+        failed?;
+        let row = Row::new("discover, index cache", self.count, ours.min).against(bare.min, Limit::times(CACHED));
+        report.rows.push(row);
+        Ok(())
+    }
+
+    /// The program as people run it, from start to exit.
+    fn process(&self, report: &mut Report) -> io::Result<()> {
+        let program = std::env::current_exe()?;
+        let mut failed = Ok(());
+        let mut missed = Ok(());
+        let (ours, bare) = Plan::rounds(self.rounds.div_ceil(2)).pair(
+            || {
+                let status = Command::new(&program)
+                    .args(["--isolated", "--no-cache", "list", "--json", "--skills-dir"])
+                    .arg(self.tree.root())
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .status();
+                match status {
+                    Ok(status) if status.success() => {}
+                    Ok(status) => failed = Err(io::Error::other(format!("`list --json` ended with {status}"))),
+                    Err(error) => failed = Err(error),
+                }
+            },
+            || missed = floor::read_4k(self.tree.paths(), threads()).map(drop),
+        );
+        failed.and(missed)?;
+        let limit = match self.count {
+            0..=100 => Limit::times_plus(1.0, PROCESS),
+            101..=10_000 => Limit::times_plus(DISCOVER, PROCESS),
+            _ => Limit::times(DISCOVER),
+        };
+        report.rows.push(Row::new("list --json, whole program", self.count, ours.min).against(bare.min, limit));
+        Ok(())
+    }
+
+    fn load(&self, report: &mut Report) -> io::Result<()> {
+        let skills = Skillfold::builder().skills_dir(self.tree.root()).build();
+        let catalog = skills.catalog();
+        let Some(skill) = catalog.skills().next() else { return Ok(()) };
+        let (name, path) = (skill.name().to_owned(), skill.path());
+        let request = LoadRequest { arguments: "report.pdf", ..LoadRequest::default() };
+        let mut failed = Ok(());
+        let (ours, bare) = Plan::rounds(self.rounds).batch(64).pair(
+            || {
+                skills.clear_cache(None);
+                failed = skills.load(&name, &request).map(drop);
+            },
+            || floor::read_whole(&path),
+        );
+        failed.map_err(io::Error::other)?;
+        let limit = Limit::times_plus(1.5, FIRST_LOAD);
+        report.rows.push(Row::new("first load", self.count, ours.min).against(bare.min, limit));
+        let mut failed = Ok(());
+        let (ours, bare) = Plan::rounds(self.rounds)
+            .batch(256)
+            .pair(|| failed = skills.load(&name, &request).map(drop), || floor::stat_one(&path));
+        failed.map_err(io::Error::other)?;
+        let limit = Limit::times_plus(1.0, CACHED_LOAD);
+        report.rows.push(Row::new("cached load", self.count, ours.min).against(bare.min, limit));
+        Ok(())
+    }
+
+    /// 10 of the skills in use, arguments by Zipf's law, 1,000 loads: how often the cache serves, and what it holds.
+    fn reuse(&self, report: &mut Report) -> io::Result<()> {
+        let skills = Skillfold::builder().skills_dir(self.tree.root()).build();
+        let catalog = skills.catalog();
+        let names: Vec<&str> = catalog.skills().map(skillfold::Skill::name).take(10).collect();
+        let eager: u64 = catalog.skills().map(|skill| skill.stamp().size).sum();
+        let mut held = std::collections::HashMap::new();
+        for step in 0..1_000 {
+            let name = names[step % names.len()];
+            // The n-th of ten arguments turns up about 1/n as often as the first.
+            let argument = zipf(step / names.len());
+            let arguments = format!("file-{argument}.pdf");
+            let request = LoadRequest { arguments: &arguments, ..LoadRequest::default() };
+            let loaded = skills.load(name, &request).map_err(io::Error::other)?;
+            held.insert((name, argument), loaded.content.len() as u64);
+        }
+        let stats = skills.cache_stats();
+        let bodies: u64 = held.values().sum();
+        let metadata: u64 = catalog.skills().map(|skill| skill.front_matter().len() as u64 + 128).sum();
+        report.notes.push(format!(
+            "{} skills, {} of them used, Zipf arguments, 1,000 loads: {:.1} % hits (promised: over 80 %); \
+             held: {} KiB of metadata and {} KiB of content, all files at once would be {} KiB",
+            self.count,
+            names.len(),
+            stats.hit_rate() * 100.0,
+            metadata / 1024,
+            bodies / 1024,
+            eager / 1024,
+        ));
+        Ok(())
+    }
+
+    fn check(&self, catalog: &Catalog) -> io::Result<()> {
+        if catalog.len() == self.count {
+            return Ok(());
+        }
+        let message =
+            format!("{} of {} skills were found in {}", catalog.len(), self.count, self.tree.root().display());
+        Err(io::Error::other(message))
+    }
+}
+
+/// Which of ten arguments the `step`-th load of a skill has, by Zipf's law, without chance.
+fn zipf(step: usize) -> u32 {
+    let total: f64 = (1..=10).map(|n| 1.0 / f64::from(n)).sum();
+    // A low-discrepancy walk over 0..1 visits every argument as often as the law says.
+    let step = u32::try_from(step).unwrap_or(u32::MAX);
+    let mut left = (f64::from(step) * 0.618_033_988_75).fract() * total;
+    for n in 1..10_u32 {
+        left -= 1.0 / f64::from(n);
+        if left < 0.0 {
+            return n;
+        }
+    }
+    10
+}
+
+fn threads() -> NonZeroUsize {
+    NonZeroUsize::new(rayon::current_num_threads()).unwrap_or(NonZeroUsize::MIN)
+}

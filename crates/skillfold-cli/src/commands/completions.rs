@@ -1,0 +1,42 @@
+//! `skillfold completions`: a script for a shell.
+
+use clap_complete::Shell;
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::error::CliError;
+
+const AFTER: &str = "\
+Examples:
+  skillfold completions bash > ~/.local/share/bash-completion/completions/skillfold
+  skillfold completions zsh > ~/.zfunc/_skillfold
+  skillfold completions fish > ~/.config/fish/completions/skillfold.fish
+
+With --json it prints {shell, script}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Serialize)]
+struct CompletionsJson<'c> {
+    shell: String,
+    script: &'c str,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::grammar(), "skillfold", &mut script);
+    if context.json() {
+        let script = &String::from_utf8_lossy(&script);
+        context.print_json(&CompletionsJson { shell: args.shell.to_string(), script })?;
+    } else {
+        context.terminal.print_bytes(&script)?;
+    }
+    Ok(Outcome::Done)
+}

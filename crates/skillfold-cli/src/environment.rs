@@ -1,0 +1,127 @@
+//! What the machine says: variables and directories. The library may not look at them; this is where it is done.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::error::CliError;
+
+/// What this run may know of the machine it runs on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    /// The current directory, if it still exists.
+    pub(crate) cwd: Option<PathBuf>,
+    /// The user's home directory.
+    pub(crate) home: Option<PathBuf>,
+    /// Where programs are looked for.
+    pub(crate) path: Vec<PathBuf>,
+    /// `$XDG_CACHE_HOME`, or its default.
+    pub(crate) cache_home: Option<PathBuf>,
+    /// `$XDG_DATA_HOME`, or its default.
+    pub(crate) data_home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`, or its default.
+    pub(crate) config_home: Option<PathBuf>,
+    /// `$SKILLFOLD_SKILLS_DIRS`, a list like `PATH`.
+    pub(crate) skills_dirs: Vec<PathBuf>,
+    /// `$SKILLFOLD_ISOLATED`
+    pub(crate) isolated: bool,
+    /// `$SKILLFOLD_NO_CACHE`
+    pub(crate) no_cache: bool,
+    /// `$SKILLFOLD_CONFIG`
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub(crate) fn of_process() -> Result<Environment, CliError> {
+        Environment::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))
+    }
+
+    /// The environment that `variable` tells of. One that is set to nothing counts as not set.
+    pub(crate) fn read(
+        cwd: Option<PathBuf>,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Environment, CliError> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        // The base directory specification: a relative path is invalid and to be ignored.
+        let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let list = |name: &str| variable(name).map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
+        let home = absolute("HOME");
+        let base = |name: &str, below: &str| absolute(name).or_else(|| Some(home.as_ref()?.join(below)));
+        // A relative entry would make what a skill requires depend on where one stands, and let a checkout decide it.
+        let path = list("PATH").unwrap_or_default().into_iter().filter(|dir| dir.is_absolute()).collect();
+        let skills_dirs = list("SKILLFOLD_SKILLS_DIRS").unwrap_or_default();
+        Ok(Environment {
+            cwd,
+            path,
+            cache_home: base("XDG_CACHE_HOME", ".cache"),
+            data_home: base("XDG_DATA_HOME", ".local/share"),
+            config_home: base("XDG_CONFIG_HOME", ".config"),
+            skills_dirs: skills_dirs.into_iter().filter(|dir| !dir.as_os_str().is_empty()).collect(),
+            isolated: flag("SKILLFOLD_ISOLATED", variable("SKILLFOLD_ISOLATED").as_deref())?,
+            no_cache: flag("SKILLFOLD_NO_CACHE", variable("SKILLFOLD_NO_CACHE").as_deref())?,
+            config: variable("SKILLFOLD_CONFIG").map(PathBuf::from),
+            home,
+        })
+    }
+
+    /// The directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        let cwd = self.cwd.as_deref()?;
+        // A file, in worktrees and submodules.
+        Some(cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd))
+    }
+}
+
+fn flag(name: &str, value: Option<&OsStr>) -> Result<bool, CliError> {
+    let Some(value) = value else { return Ok(false) };
+    match value.to_string_lossy().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => {
+            Err(CliError::usage("usage", format!("{name} is `{}`", value.display()))
+                .help("set it to 1 or 0, or unset it"))
+        }
+    }
+}
+
+/// A path that means the same wherever one stands.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    if absolute.components().any(|part| part == std::path::Component::ParentDir) {
+        // `std::path::absolute` leaves `..` alone, as what it leads to depends on links: so ask the file system.
+        return absolute.canonicalize().unwrap_or(absolute);
+    }
+    absolute
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Environment, i32> {
+        let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+        Environment::read(None, &find).map_err(|error| error.exit_code())
+    }
+
+    #[test]
+    fn base_directories_have_defaults() {
+        let environment =
+            read(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "/data"), ("XDG_CACHE_HOME", "cache")]).unwrap();
+        assert_eq!(environment.data_home.as_deref(), Some(Path::new("/data")));
+        assert_eq!(environment.cache_home.as_deref(), Some(Path::new("/home/a/.cache")), "a relative one is ignored");
+        assert_eq!(read(&[("HOME", "")]).unwrap().cache_home, None);
+    }
+
+    #[test]
+    fn relative_entries_of_the_path_do_not_count() {
+        let environment = read(&[("PATH", ":/bin:.:bin")]).unwrap();
+        assert_eq!(environment.path, [Path::new("/bin")]);
+    }
+
+    #[test]
+    fn flags_are_words() {
+        assert!(read(&[("SKILLFOLD_ISOLATED", "Yes")]).unwrap().isolated);
+        assert!(!read(&[("SKILLFOLD_ISOLATED", "0")]).unwrap().isolated);
+        assert_eq!(read(&[("SKILLFOLD_NO_CACHE", "maybe")]).unwrap_err(), 2);
+    }
+}

@@ -1,0 +1,79 @@
+//! Signs of life, for work that takes longer than people like to wait in the dark.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// What is done before this shows nothing: a bar that flashes up is worse than none.
+const PATIENCE: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows on stderr that work goes on, from half a second in until it is dropped. Only on a terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    done: Arc<AtomicU64>,
+    shown: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// For work of which nobody knows how much it is.
+    pub(crate) fn unknown(message: &'static str) -> Progress {
+        Progress::start(message, None)
+    }
+
+    /// For so many things.
+    pub(crate) fn of(message: &'static str, total: usize) -> Progress {
+        Progress::start(message, Some(total as u64))
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn start(message: &'static str, total: Option<u64>) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress::default();
+        }
+        let done = Arc::new(AtomicU64::new(0));
+        let (sender, stop) = channel();
+        let count = Arc::clone(&done);
+        // A thread of its own: the work may not come back for seconds, and should not have to think of this.
+        let thread = std::thread::spawn(move || {
+            if stop.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = bar(message, total);
+            while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                bar.set_position(count.load(Ordering::Relaxed));
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Progress { done, shown: Some((sender, thread)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.shown.take() {
+            drop(sender);
+            // What it drew must be gone before others write. It cannot fail in a way that matters here.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn bar(message: &'static str, total: Option<u64>) -> ProgressBar {
+    let (bar, template) = match total {
+        Some(total) => (ProgressBar::new(total), "{spinner} {msg} {wide_bar} {pos}/{len}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    bar.with_style(style).with_message(message)
+}

@@ -1,0 +1,210 @@
+//! What counts: the user's `skillfold.toml`, the project's, variables, flags, each over the one before.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use skillfold::{Config, Diagnostic, Enablement, LoaderConfig, Root, Source, plugin_roots, plugins_below};
+
+use crate::bundled;
+use crate::cli::Global;
+use crate::environment::{Environment, absolute};
+use crate::error::{CliError, Excerpt, said};
+
+const FILE: &str = "skillfold.toml";
+/// No sane configuration is larger, and a device that never ends must not be read to its end.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// Where to look, and how.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) roots: Vec<Root>,
+    pub(crate) enablement: Enablement,
+    pub(crate) loader: LoaderConfig,
+    /// The index cache, if it is to be used.
+    pub(crate) cache: Option<PathBuf>,
+    /// What was found on the way, to be told.
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Something that the user should know, though the work goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Settings {
+    /// Puts together what all of them say.
+    pub(crate) fn gather(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        let mut settings = Settings::default();
+        let isolated = global.isolated || environment.isolated;
+        settings.named_dirs(global, environment)?;
+        let config = settings.configure(global, environment, isolated)?;
+        if !isolated {
+            settings.usual_places(environment);
+        }
+        settings.enablement = Enablement {
+            enable: HashSet::from_iter(config.skills.enable),
+            disable: HashSet::from_iter(config.skills.disable),
+        };
+        if let Some(entries) = config.load.cache_entries {
+            settings.loader.cache_capacity = entries;
+        }
+        if !(global.no_cache || environment.no_cache) {
+            settings.cache = environment.cache_home.as_ref().map(|dir| dir.join("skillfold/index"));
+        }
+        Ok(settings)
+    }
+
+    /// The directories that were named for this run: by flags, or else by the variable.
+    fn named_dirs(&mut self, global: &Global, environment: &Environment) -> Result<(), CliError> {
+        let (dirs, by) = if global.skills_dir.is_empty() {
+            (&environment.skills_dirs, "SKILLFOLD_SKILLS_DIRS")
+        } else {
+            (&global.skills_dir, "--skills-dir")
+        };
+        for dir in dirs {
+            let problem = match dir.metadata() {
+                Ok(metadata) if metadata.is_dir() => None,
+                Ok(_) => Some("it is not a directory".to_owned()),
+                Err(error) => Some(said(&error)),
+            };
+            if let Some(problem) = problem {
+                let message = format!("{by} {}: {problem}", dir.display());
+                return Err(CliError::usage("usage", message).help("name a directory that holds skills"));
+            }
+            self.roots.push(Root::required(absolute(dir), Source::Inline));
+        }
+        Ok(())
+    }
+
+    /// Reads the configuration files. Their directories become roots here, because what a directory counts as depends
+    /// on who named it; the rest is merged.
+    fn configure(&mut self, global: &Global, environment: &Environment, isolated: bool) -> Result<Config, CliError> {
+        if let Some(file) = global.config.as_ref().or(environment.config.as_ref()) {
+            let by = if global.config.is_some() { "--config" } else { "SKILLFOLD_CONFIG" };
+            let file = absolute(file);
+            let Some(config) = read_config(&file)? else {
+                return Err(CliError::usage("usage", format!("{by} {}: no such file", file.display()))
+                    .help("name a skillfold.toml that is there"));
+            };
+            if !isolated {
+                self.configured_places(&config, Source::User);
+            }
+            return Ok(config);
+        }
+        if isolated {
+            return Ok(Config::default());
+        }
+        let mut all = Config::default();
+        if let Some(dir) = &environment.config_home
+            && let Some(config) = read_config(&dir.join("skillfold").join(FILE))?
+        {
+            self.configured_places(&config, Source::User);
+            all.merge(config);
+        }
+        if let Some(project) = environment.project()
+            && let Some(mut config) = read_config(&project.join(FILE))?
+        {
+            for refused in config.distrust(project) {
+                let refused = absolute(&refused);
+                self.notices.push(Notice {
+                    code: "untrusted_path",
+                    message: format!(
+                        "{} may not add {}: it is outside of the project",
+                        project.join(FILE).display(),
+                        refused.display()
+                    ),
+                    help: format!(
+                        "if you trust it, pass --skills-dir {}, or add it to your own {FILE}",
+                        refused.display()
+                    ),
+                });
+            }
+            self.configured_places(&config, Source::Project);
+            all.merge(config);
+        }
+        Ok(all)
+    }
+
+    fn configured_places(&mut self, config: &Config, source: Source) {
+        self.roots.extend(config.skills.dirs.iter().map(|dir| Root::required(absolute(dir), source)));
+        for dir in &config.skills.plugins {
+            self.plugin(&absolute(dir));
+        }
+    }
+
+    /// The places where skills usually are.
+    fn usual_places(&mut self, environment: &Environment) {
+        let user = environment.home.as_deref().map(skillfold::user_roots).unwrap_or_default();
+        if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
+            let roots = skillfold::project_roots(cwd, project);
+            // Whoever stands in their home directory has no project there.
+            let own = |root: &Root| !user.iter().any(|other| other.path == root.path);
+            self.roots.extend(roots.into_iter().filter(own));
+        }
+        self.roots.extend(user);
+        if let Some(home) = &environment.home {
+            for dir in plugins_below(&home.join(".claude/plugins")) {
+                self.plugin(&dir);
+            }
+        }
+        match bundled::unpack(environment) {
+            Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
+            Err(error) => self.notices.push(Notice {
+                code: "bundled_missing",
+                message: format!("the bundled skills are missing, as they could not be unpacked: {}", said(&error)),
+                help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
+            }),
+        }
+    }
+
+    fn plugin(&mut self, dir: &Path) {
+        let (roots, diagnostics) = plugin_roots(dir);
+        self.roots.extend(roots);
+        self.diagnostics.extend(diagnostics);
+    }
+}
+
+/// Reads a configuration file; none if there is none.
+fn read_config(path: &Path) -> Result<Option<Config>, CliError> {
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(CliError::failure("config", format!("cannot read {}: {}", path.display(), said(&error)))
+                .help("make it readable, or pass another one with --config"));
+        }
+    };
+    match Config::parse(&text) {
+        Ok(config) => Ok(Some(config.below(path.parent().unwrap_or(Path::new("/"))))),
+        Err(error) => Err(CliError::failure("config", error.message.clone())
+            .help("`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load]")
+            .excerpt(Excerpt {
+                path: path.display().to_string(),
+                line: error.line,
+                column: error.column,
+                width: error.width,
+                text,
+            })),
+    }
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    use std::io::Read as _;
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_CONFIG + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_CONFIG {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
+}

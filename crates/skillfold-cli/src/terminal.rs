@@ -1,0 +1,142 @@
+//! The one way out: results to stdout, everything else to stderr, colours where they belong.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Effects, Style};
+use serde::Serialize;
+use tracing::Level;
+
+use crate::cli::Color;
+use crate::error::CliError;
+use crate::report;
+
+/// Colours by meaning. Sixteen-colour names, so that the user's theme decides what they look like.
+pub(crate) mod style {
+    use super::{AnsiColor, Effects, Style};
+
+    pub(crate) const NAME: Style = Style::new().effects(Effects::BOLD);
+    pub(crate) const DIM: Style = Style::new().effects(Effects::DIMMED);
+    pub(crate) const SOURCE: Style = AnsiColor::Cyan.on_default();
+    pub(crate) const GOOD: Style = AnsiColor::Green.on_default().effects(Effects::BOLD);
+    pub(crate) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+    pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+    pub(crate) const HELP: Style = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
+    pub(crate) const COMMAND: Style = AnsiColor::Cyan.on_default();
+}
+
+/// `text` in a style; what is written to a stream without colours loses it on the way.
+pub(crate) fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Where output goes and how it may look.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    stdout: io::Stdout,
+    stdout_color: anstream::ColorChoice,
+    stdout_tty: bool,
+    stderr_color: anstream::ColorChoice,
+    stderr_tty: bool,
+    /// The columns of the terminal that results go to; none if they go elsewhere, where nothing is cut.
+    width: Option<usize>,
+}
+
+impl Terminal {
+    /// Looks at both streams. `Auto` honours `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb`.
+    pub(crate) fn new(color: Color) -> Terminal {
+        color.write_global();
+        let stdout = io::stdout();
+        let stdout_tty = stdout.is_terminal();
+        let width = stdout_tty.then(terminal_size::terminal_size).flatten();
+        Terminal {
+            stdout_color: AutoStream::choice(&stdout),
+            stdout_tty,
+            stdout,
+            stderr_color: AutoStream::choice(&io::stderr()),
+            stderr_tty: io::stderr().is_terminal(),
+            width: width.map(|(width, _)| usize::from(width.0).max(40)),
+        }
+    }
+
+    /// Sends what the library logs to stderr: refused paths always, more if asked for.
+    pub(crate) fn log(&self, verbose: u8) {
+        let level = match verbose {
+            0 => Level::WARN,
+            1 => Level::INFO,
+            2 => Level::DEBUG,
+            _ => Level::TRACE,
+        };
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(io::stderr)
+            .with_ansi(self.stderr_color != anstream::ColorChoice::Never)
+            .without_time()
+            .finish();
+        // It fails if there is one already, and this is the only place that sets one.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+
+    /// The columns of the terminal that results go to, if they go to one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.stdout_tty
+    }
+
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        self.stderr_tty
+    }
+
+    /// Writes a text for people to stdout.
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        AutoStream::new(self.stdout.lock(), self.stdout_color).write_all(text.as_bytes())
+    }
+
+    /// Writes bytes to stdout as they are.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout.lock().write_all(bytes)
+    }
+
+    /// Writes one JSON document to stdout: on one line for programs, indented on a terminal.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut bytes =
+            if self.stdout_is_terminal() { serde_json::to_vec_pretty(value)? } else { serde_json::to_vec(value)? };
+        bytes.push(b'\n');
+        Ok(self.print_bytes(&bytes)?)
+    }
+
+    /// Writes to stderr. A stderr that is gone is no reason to fail.
+    pub(crate) fn say(&self, text: &str) {
+        let mut stream = AutoStream::new(io::stderr().lock(), self.stderr_color);
+        let _ = writeln!(stream, "{text}");
+    }
+
+    /// Something is not as it should be, and the work goes on.
+    pub(crate) fn warn(&self, code: &str, message: &str, help: &str) {
+        let head = paint(style::WARNING, format_args!("warning[{code}]"));
+        self.say(&format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help")));
+    }
+
+    /// Why the command failed.
+    pub(crate) fn error(&self, error: &CliError) {
+        let excerpt = error.shown_excerpt();
+        if let Some(excerpt) = excerpt {
+            self.say(&report::excerpt(error, excerpt));
+            return;
+        }
+        let head = paint(style::BAD, format_args!("error[{}]", error.code()));
+        self.say(&format!("{head}: {}", error.message()));
+        if let Some(help) = error.hint() {
+            self.say(&format!("  {}: {help}", paint(style::HELP, "help")));
+        }
+    }
+
+    /// Makes sure that everything is out.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        self.stdout.lock().flush()
+    }
+}

@@ -1,0 +1,149 @@
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+const USER: &str = "home/.config/skillfold/skillfold.toml";
+
+/// Which skills are on, by the last word of all who have one.
+fn enabled(sandbox: &Sandbox, variables: &[(&str, &str)], args: &[&str]) -> String {
+    let mut command = sandbox.command(&[args, &["list", "--enabled", "--source", "project"]].concat());
+    command.envs(variables.iter().copied());
+    let run = sandbox.finish(command.output().unwrap());
+    assert_eq!(run.code, Some(0), "{run}");
+    let names: Vec<&str> = run.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+    names.join(" ")
+}
+
+#[test]
+fn later_files_win() {
+    let sandbox = Sandbox::new();
+    for name in ["a", "b", "c"] {
+        sandbox.skill(&format!("work/skills/{name}"), "Does it. Use when asked.");
+    }
+    sandbox.write(USER, "[skills]\ndisable = [\"a\", \"b\"]\n");
+    assert_eq!(enabled(&sandbox, &[], &[]), "c");
+    sandbox.write("work/skillfold.toml", "[skills]\nenable = [\"a\"]\ndisable = [\"c\"]\n");
+    assert_eq!(enabled(&sandbox, &[], &[]), "a");
+    sandbox.write("work/other.toml", "[skills]\ndisable = [\"a\"]\n");
+    assert_eq!(enabled(&sandbox, &[("SKILLFOLD_CONFIG", "other.toml")], &[]), "b c");
+    sandbox.write("work/flag.toml", "");
+    assert_eq!(enabled(&sandbox, &[("SKILLFOLD_CONFIG", "other.toml")], &["--config", "flag.toml"]), "a b c");
+}
+
+#[test]
+fn variables_stand_for_flags() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("one/a", "Does it. Use when asked.");
+    sandbox.skill("two/b", "Does it. Use when asked.");
+    sandbox.skill("three/c", "Does it. Use when asked.");
+    let run = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("SKILLFOLD_SKILLS_DIRS", "../one:../two").env("SKILLFOLD_ISOLATED", "1");
+        command.env("SKILLFOLD_NO_CACHE", "true").env("SKILLFOLD_COLOR", "always");
+        sandbox.finish(command.output().unwrap()).to_string().replace('\u{1b}', "␛")
+    };
+    assert_snapshot!(run(&["list"]), @r"
+    exit 0
+    --- stdout
+    ␛[1ma␛[0m     ␛[36minline␛[0m       1  Does it
+    ␛[1mb␛[0m     ␛[36minline␛[0m       1  Does it
+    --- stderr
+    ␛[2m2 skills␛[0m
+    ");
+    assert_snapshot!(run(&["list", "--color", "never", "--skills-dir", "../three"]), @r"
+    exit 0
+    --- stdout
+    c     inline       1  Does it
+    --- stderr
+    1 skill
+    ");
+    assert!(!sandbox.path("home/.cache").exists());
+}
+
+#[test]
+fn wrong_variables_are_wrong_usage() {
+    let sandbox = Sandbox::new();
+    for (name, value) in [
+        ("SKILLFOLD_ISOLATED", "perhaps"),
+        ("SKILLFOLD_COLOR", "blue"),
+        ("SKILLFOLD_SKILLS_DIRS", "nowhere"),
+        ("SKILLFOLD_CONFIG", "nowhere.toml"),
+    ] {
+        let run = sandbox.finish(sandbox.command(&["list"]).env(name, value).output().unwrap());
+        assert_eq!(run.code, Some(2), "{name}: {run}");
+        assert!(run.stderr.contains(name), "{run}");
+    }
+}
+
+#[test]
+fn a_project_names_only_its_own_directories() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/more/inside", "Does it. Use when asked.");
+    sandbox.skill("elsewhere/outside", "Does it. Use when asked.");
+    sandbox.write("work/skillfold.toml", "[skills]\ndirs = [\"more\", \"../elsewhere\"]\n");
+    assert_snapshot!(sandbox.run(&["list", "--source", "project"]), @r"
+    exit 0
+    --- stdout
+    inside  project       3  Does it
+    --- stderr
+    warning[untrusted_path]: [TMP]/work/skillfold.toml may not add [TMP]/elsewhere: it is outside of the project
+      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or add it to your own skillfold.toml
+    1 skill
+    ");
+    // The user may.
+    sandbox.write(USER, format!("[skills]\ndirs = [{:?}]\n", sandbox.path("elsewhere")));
+    assert_snapshot!(sandbox.run(&["list", "--source", "user"]).stdout, @"outside  user         3  Does it");
+}
+
+#[test]
+fn a_broken_file_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skillfold.toml", "[skills]\ndirs = [\"a\"]\ndisabled = [\"b\"]\n");
+    assert_snapshot!(sandbox.run(&["list"]), @r#"
+    exit 1
+    --- stderr
+    error[config]: unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`
+     --> [TMP]/work/skillfold.toml:3:1
+      |
+    3 | disabled = ["b"]
+      | ^^^^^^^^
+      |
+      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load]
+    "#);
+    assert_snapshot!(sandbox.run(&["list", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"error":{"code":"config","message":"unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`","help":"`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load]"}}
+    --- stderr
+    error[config]: unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`
+     --> [TMP]/work/skillfold.toml:3:1
+      |
+    3 | disabled = ["b"]
+      | ^^^^^^^^
+      |
+      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load]
+    "#);
+    // What looks at no skills does not care.
+    assert_eq!(sandbox.run(&["new", "x"]).code, Some(0));
+}
+
+#[test]
+fn without_a_home_there_is_still_a_place() {
+    let sandbox = Sandbox::new();
+    let run = |home: &str| {
+        let mut command = sandbox.command(&["list"]);
+        command.env("HOME", home);
+        sandbox.finish(command.output().unwrap())
+    };
+    assert_eq!(run("").stdout.lines().count(), 2);
+    // Root can write anywhere but below a file.
+    assert_eq!(run("/dev/null/home").stdout.lines().count(), 2);
+    let private = std::fs::read_dir(sandbox.path("tmp")).unwrap().next().unwrap().unwrap();
+    assert!(private.file_name().to_str().unwrap().starts_with("skillfold-"));
+    // Somebody else was there first.
+    std::fs::remove_dir_all(private.path()).unwrap();
+    std::fs::write(private.path(), "").unwrap();
+    let refused = run("");
+    assert_eq!(refused.code, Some(0), "{refused}");
+    assert!(refused.stderr.starts_with("warning[bundled_missing]: "), "{refused}");
+}

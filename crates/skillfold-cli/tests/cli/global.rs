@@ -1,0 +1,190 @@
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+#[test]
+fn help() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.run(&["--help"]), @r#"
+    exit 0
+    --- stdout
+    Find, read and check agent skills: directories with a SKILL.md
+
+    Usage: skillfold [OPTIONS] <COMMAND>
+
+    Commands:
+      list         List every skill
+      show         Show one skill: metadata, files, diagnostics
+      load         Print the instructions of a skill, with arguments
+      files        List the files of a skill
+      read         Print a file of a skill
+      validate     Check skills against the open standard
+      lint         Review the style of skills, and repair broken YAML
+      new          Start a new skill
+      bench        Measure on this machine, beside what the bare system calls cost
+      completions  Print a script that completes commands in a shell
+      man          Print a manual page
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Global options:
+          --skills-dir <DIR>  Look for skills below DIR first; may be given several times
+          --isolated          Look nowhere else: no project, user, plugin or bundled skills
+          --no-cache          Neither read nor write the index cache
+          --config <FILE>     Read FILE instead of the user's and the project's skillfold.toml
+          --json              Print one JSON document on stdout
+      -v, --verbose...        Say more on stderr; -vv and -vvv say still more
+          --color <WHEN>      When to use colours; auto: on a terminal, unless `NO_COLOR` is set
+                              [default: auto] [possible values: auto, always, never]
+
+    Examples:
+      skillfold list                              every skill there is
+      skillfold show hello-extended               what it is, and what belongs to it
+      skillfold load hello-extended Alice         its instructions, with an argument
+      skillfold new release-notes                 start a skill of your own
+      skillfold --isolated --skills-dir ./s list  only the skills below ./s
+
+    Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
+    With --json a command that fails prints {"error": {code, message, help}} on stdout.
+    SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG and _COLOR stand for the options of that name.
+    "#);
+    assert_snapshot!(sandbox.run(&["lint", "--help"]), @r"
+    exit 0
+    --- stdout
+    Review the style of skills, and repair broken YAML
+
+    Usage: skillfold lint [OPTIONS] [PATH]...
+
+    Arguments:
+      [PATH]...  Skills, SKILL.md files or directories of skills; without any, those of the project
+
+    Options:
+          --fix   Write the repair of broken YAML into the file, and touch nothing else
+      -h, --help  Print help
+
+    Global options:
+          --skills-dir <DIR>  Look for skills below DIR first; may be given several times
+          --isolated          Look nowhere else: no project, user, plugin or bundled skills
+          --no-cache          Neither read nor write the index cache
+          --config <FILE>     Read FILE instead of the user's and the project's skillfold.toml
+          --json              Print one JSON document on stdout
+      -v, --verbose...        Say more on stderr; -vv and -vvv say still more
+          --color <WHEN>      When to use colours; auto: on a terminal, unless `NO_COLOR` is set
+                              [default: auto] [possible values: auto, always, never]
+
+    Examples:
+      skillfold lint                 every skill of the project
+      skillfold lint skills/pdf      one skill, or all below a directory
+      skillfold lint --fix           repair broken YAML, and change nothing else
+
+    It exits with 1 if there is an error or a warning; suggestions are only shown.
+    With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]},
+    where `valid` says that there is neither error nor warning, and with --fix also
+    fixed: [{path, changes: [{line, column, message}]}].
+    ");
+    for command in ["list", "show", "load", "files", "read", "validate", "lint", "new", "bench", "completions", "man"] {
+        let run = sandbox.run(&[command, "--help"]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{command}");
+        assert!(command == "bench" || run.stdout.contains("Examples:"), "{run}");
+        let widest = run.stdout.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{run}");
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.run(&["lst"]), @r"
+    exit 2
+    --- stderr
+    error: unrecognized subcommand 'lst'
+
+      tip: some similar subcommands exist: 'lint', 'list'
+
+    Usage: skillfold [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(sandbox.run(&["list", "--nmae", "x"]), @r"
+    exit 2
+    --- stderr
+    error: unexpected argument '--nmae' found
+
+      tip: a similar argument exists: '--name'
+
+    Usage: skillfold list --name <REGEX>
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(sandbox.run(&[]).code, Some(2));
+    assert_eq!(sandbox.run(&["list", "--color", "blue"]).code, Some(2));
+}
+
+#[test]
+fn a_directory_that_is_not_there() {
+    let sandbox = Sandbox::with_pdf();
+    assert_snapshot!(sandbox.run(&["--skills-dir", "nowhere", "list"]), @r"
+    exit 2
+    --- stderr
+    error[usage]: --skills-dir nowhere: no such file or directory
+      help: name a directory that holds skills
+    ");
+    assert_snapshot!(sandbox.run(&["--skills-dir", "skills/pdf/SKILL.md", "list", "--json"]), @r#"
+    exit 2
+    --- stdout
+    {"error":{"code":"usage","message":"--skills-dir skills/pdf/SKILL.md: it is not a directory","help":"name a directory that holds skills"}}
+    --- stderr
+    error[usage]: --skills-dir skills/pdf/SKILL.md: it is not a directory
+      help: name a directory that holds skills
+    "#);
+    assert_snapshot!(sandbox.run(&["--config", "nowhere.toml", "list"]), @r"
+    exit 2
+    --- stderr
+    error[usage]: --config [TMP]/work/nowhere.toml: no such file
+      help: name a skillfold.toml that is there
+    ");
+}
+
+#[test]
+fn directories_may_be_given_on_both_sides_of_the_command() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/one/a", "Does it. Use when asked.");
+    sandbox.skill("work/two/b", "Does it. Use when asked.");
+    let run = sandbox.run(&["--isolated", "--skills-dir", "one", "list", "--skills-dir", "two"]);
+    assert_eq!(run.stdout.lines().count(), 2, "{run}");
+}
+
+#[test]
+fn colours_when_asked_for() {
+    let sandbox = Sandbox::with_pdf();
+    for args in
+        [["list"].as_slice(), &["show", "pdf"], &["show", "nothing"], &["lint"], &["validate", "skills"], &["--help"]]
+    {
+        let plain = sandbox.run(args);
+        assert!(!plain.to_string().contains('\u{1b}'), "{plain}");
+        let coloured = sandbox.run(&[args, &["--color", "always"]].concat());
+        assert!(coloured.to_string().contains('\u{1b}'), "{args:?}");
+        let forced = sandbox.command(args).env("CLICOLOR_FORCE", "1").output().unwrap();
+        let forced = sandbox.finish(forced);
+        assert_eq!(forced.to_string(), coloured.to_string());
+    }
+    let coloured = sandbox.isolated(&["list", "--color", "always"]).to_string();
+    assert_snapshot!(coloured.replace('\u{1b}', "␛"), @r"
+    exit 0
+    --- stdout
+    ␛[1mpdf␛[0m   ␛[36minline␛[0m      17  Reads and fills PDF forms
+    --- stderr
+    ␛[2m1 skill␛[0m
+    ");
+}
+
+#[test]
+fn logs_say_more_when_asked() {
+    let sandbox = Sandbox::with_pdf();
+    assert_eq!(sandbox.isolated(&["load", "pdf"]).stderr, "");
+    let log = sandbox.isolated(&["-vv", "load", "pdf", "secret"]).stderr;
+    assert!(log.contains("skillfold::load: loaded skill=pdf") && !log.contains("secret"), "{log}");
+}

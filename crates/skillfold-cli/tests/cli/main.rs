@@ -1,0 +1,20 @@
+//! What the command line prints: whole outputs of the real binary, one module per command.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod completions;
+mod config;
+mod files;
+mod global;
+mod lint;
+mod list;
+mod load;
+mod man;
+mod new;
+mod read;
+mod sandbox;
+mod show;
+mod terminal;
+mod validate;
+
+use sandbox::Sandbox;

@@ -1,0 +1,110 @@
+//! What people see: the same runs, on a terminal.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::Sandbox;
+
+/// Runs on a terminal of so many columns and returns all that appears on it.
+fn on_terminal(sandbox: &Sandbox, columns: u16, variables: &[(&str, &str)], args: &[&str]) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let stream = || Stdio::from(OwnedFd::from(slave.try_clone().unwrap()));
+    let mut command = sandbox.command(args);
+    command.env("TERM", "xterm").envs(variables.iter().copied()).stdout(stream()).stderr(stream());
+    let mut child = command.spawn().unwrap();
+    // The command holds copies of it, which would keep the terminal open.
+    drop((command, slave));
+    let mut bytes = Vec::new();
+    // Linux ends a terminal that nobody writes to any more with an error.
+    let _ = File::from(master).read_to_end(&mut bytes);
+    child.wait().unwrap();
+    sandbox.redact(&String::from_utf8(bytes).unwrap()).replace("\r\n", "\n").replace('\u{1b}', "␛")
+}
+
+#[test]
+fn a_list_is_coloured_and_fits() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.skill("work/skills/csv", "Reads tables of any size and turns them into charts that people like. Use it.");
+    let args = ["--isolated", "--skills-dir", "skills", "list"];
+    assert_snapshot!(on_terminal(&sandbox, 60, &[], &args), @r"
+    ␛[2mNAME  SOURCE  TOKENS  WHAT IT DOES␛[0m
+    ␛[1mcsv␛[0m   ␛[36minline␛[0m       2  Reads tables of any size and turns th…
+    ␛[1mpdf␛[0m   ␛[36minline␛[0m      17  Reads and fills PDF forms
+    ␛[2m2 skills␛[0m
+    ␛[36mskillfold show NAME␛[0m says more about one, ␛[36mskillfold load NAME␛[0m prints what it says to a model
+    ");
+    assert_snapshot!(on_terminal(&sandbox, 100, &[("NO_COLOR", "1")], &args), @r"
+    NAME  SOURCE  TOKENS  WHAT IT DOES
+    csv   inline       2  Reads tables of any size and turns them into charts that people like
+    pdf   inline      17  Reads and fills PDF forms
+    2 skills
+    skillfold show NAME says more about one, skillfold load NAME prints what it says to a model
+    ");
+    assert!(!on_terminal(&sandbox, 60, &[("CLICOLOR", "0")], &args).contains('␛'));
+    assert!(!on_terminal(&sandbox, 60, &[("TERM", "dumb")], &args).contains('␛'));
+}
+
+#[test]
+fn many_findings_are_counted() {
+    let sandbox = Sandbox::new();
+    for number in 0..12 {
+        sandbox.write(&format!("work/skills/s{number:02}/SKILL.md"), "# No front matter\n");
+    }
+    let args = ["--isolated", "--skills-dir", "skills", "list", "--color", "never"];
+    assert_snapshot!(on_terminal(&sandbox, 80, &[], &args), @r"
+    12 errors: 12 no_front_matter
+      help: -v shows each of them with its line
+    0 skills; 12 not usable
+    only directories named with --skills-dir DIR were looked at
+    ");
+}
+
+#[test]
+fn a_body_does_not_command_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skills/evil/SKILL.md", "---\nname: evil\ndescription: Evil. Use never.\n---\n\u{1b}[2Jgone");
+    let args = ["--isolated", "--skills-dir", "skills", "load", "evil", "--format", "body"];
+    assert_snapshot!(on_terminal(&sandbox, 80, &[], &args), @r#"\u{1b}[2Jgone"#);
+}
+
+#[test]
+fn bytes_are_kept_from_the_terminal() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skills/pdf/logo.png", b"\x89PNG\xff");
+    let args = ["--isolated", "--skills-dir", "skills", "--color", "never", "read", "pdf", "logo.png"];
+    assert_snapshot!(on_terminal(&sandbox, 80, &[], &args), @r#"
+    error[not_text]: "logo.png" is not text, and this is a terminal
+      help: `skillfold read pdf logo.png > FILE` saves it
+    "#);
+}
+
+#[test]
+fn json_is_indented_for_people() {
+    let sandbox = Sandbox::with_pdf();
+    let args = ["--isolated", "--skills-dir", "skills", "files", "pdf", "--json"];
+    assert_snapshot!(on_terminal(&sandbox, 80, &[], &args), @r#"
+    {
+      "files": [
+        {
+          "path": "SKILL.md",
+          "size": 254
+        },
+        {
+          "path": "reference.md",
+          "size": 12
+        }
+      ]
+    }
+    "#);
+}
