@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,13 @@ fn open(base: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Refused> {
     }
 }
 
+/// What was made of the front matter.
+struct Seen {
+    digest: u128,
+    demanding: bool,
+    listing: Option<(Range<usize>, Option<Range<usize>>)>,
+}
+
 struct Candidate<'c> {
     root: &'c Arc<Root>,
     rel: &'c [u8],
@@ -236,7 +244,8 @@ impl Candidate<'_> {
             let found = Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`");
             glance.diagnostics.push(found);
         }
-        self.skill(name, front, stamp, glance.digest, glance.demanding, glance.diagnostics)
+        let seen = Seen { digest: glance.digest, demanding: glance.demanding, listing: glance.listing };
+        self.skill(name, front, stamp, seen, glance.diagnostics)
     }
 
     /// A `SKILL.yaml`, or a `SKILL.md` without front matter.
@@ -249,8 +258,8 @@ impl Candidate<'_> {
         diagnostics.extend(remark);
         self.extra.get_or_insert_default().body = Some(body);
         let front = FrontMatter { yaml: parsed.yaml, body: parsed.body, first_line: parsed.first_line };
-        let demanding = manifest.requires().next().is_some();
-        self.skill(manifest.name(), &front, stamp, digest, demanding, diagnostics)
+        let seen = Seen { digest, demanding: manifest.requires().next().is_some(), listing: None };
+        self.skill(manifest.name(), &front, stamp, seen, diagnostics)
     }
 
     fn skill(
@@ -258,8 +267,7 @@ impl Candidate<'_> {
         name: &str,
         front: &FrontMatter,
         stamp: Stamp,
-        digest: u128,
-        demanding: bool,
+        seen: Seen,
         mut diagnostics: Vec<Diagnostic>,
     ) -> Look {
         if !diagnostics.is_empty() {
@@ -272,20 +280,28 @@ impl Candidate<'_> {
             texts.extend_from_slice(bytes);
             Slice { start, end: narrow(texts.len()) }
         };
+        let (rel, name, yaml) = (put(self.rel), put(name.as_bytes()), put(&block[front.yaml.clone()]));
+        let within = |range: Range<usize>| Slice {
+            start: yaml.start + narrow(range.start),
+            end: yaml.start + narrow(range.end),
+        };
+        let (description, version) = seen.listing.map_or((None, None), |(d, v)| (Some(within(d)), v.map(within)));
         let skill = Skill {
             text: Arc::clone(unsealed()),
-            rel: put(self.rel),
-            name: put(name.as_bytes()),
-            yaml: put(&block[front.yaml.clone()]),
+            rel,
+            name,
+            yaml,
+            description: description.unwrap_or_default(),
+            version: version.unwrap_or_default(),
             first_line: front.first_line,
             body: narrow(front.body),
             root: Arc::clone(self.root),
             stamp,
-            digest,
+            digest: seen.digest,
             manifest: OnceLock::new(),
             extra: self.extra.take(),
             file: self.file,
-            demanding,
+            demanding: seen.demanding,
             state: State::NEW,
         };
         Look::Skill(skill, diagnostics)

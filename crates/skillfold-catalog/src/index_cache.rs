@@ -27,7 +27,7 @@ use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skfidx01";
+const MAGIC: &[u8; 8] = b"skfidx02";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// How much text a block holds, about.
@@ -206,7 +206,7 @@ pub(crate) struct Encoded {
 /// Writes a section down.
 pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
-    let mut records = Vec::with_capacity(section.skills.len() * 93);
+    let mut records = Vec::with_capacity(section.skills.len() * 109);
     for skill in &section.skills {
         if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
             blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
@@ -219,6 +219,11 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
             block.extend_from_slice(skill.bytes(slice));
         }
         put_u32(&mut records, block.len());
+        // Relative to the front matter, wherever that comes to stand.
+        for slice in [skill.description, skill.version] {
+            put_u32(&mut records, slice.start.saturating_sub(skill.yaml.start) as usize);
+            put_u32(&mut records, (slice.end - slice.start) as usize);
+        }
         records.extend_from_slice(&skill.first_line.to_le_bytes());
         records.extend_from_slice(&skill.body.to_le_bytes());
         put_stamp(&mut records, skill.stamp);
@@ -286,7 +291,15 @@ fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Vec<u8>>], root: &Arc<Root>) ->
         if !at.is_sorted() || at[3] as usize > block.len() {
             return None;
         }
+        let mut within = || -> Option<Slice> {
+            let (start, length) = (at[2].checked_add(reader.u32()?)?, reader.u32()?);
+            let end = start.checked_add(length).filter(|end| *end <= at[3])?;
+            Some(Slice { start, end })
+        };
+        let (description, version) = (within()?, within()?);
         section.skills.push(Skill {
+            description,
+            version,
             text: Arc::clone(block),
             rel: Slice { start: at[0], end: at[1] },
             name: Slice { start: at[1], end: at[2] },

@@ -59,6 +59,9 @@ pub struct Skill {
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
+    /// Description and version within the front matter; empty if they must be parsed out of it.
+    pub(crate) description: Slice,
+    pub(crate) version: Slice,
     /// The line on which the front matter starts, and where the body does.
     pub(crate) first_line: u32,
     pub(crate) body: u32,
@@ -138,6 +141,13 @@ impl Skill {
     pub fn make_manifest(&self) -> Manifest {
         let parsed = Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind());
         parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
+    }
+
+    /// The description and the version without making a manifest, if the front matter has them letter for letter, and
+    /// has nothing else that a listing shows: no tools, types, model, brief description or hiding.
+    pub fn glimpse(&self) -> Option<(&str, Option<&str>)> {
+        let text = |slice: Slice| std::str::from_utf8(self.bytes(slice)).ok().filter(|text| !text.is_empty());
+        Some((text(self.description)?, text(self.version)))
     }
 
     /// The raw YAML tree: everything the author wrote.

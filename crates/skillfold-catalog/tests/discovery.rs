@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use skillfold_catalog::{Catalog, Discovery, Root, Source};
+use skillfold_catalog::{Catalog, Discovery, Root, Skill, Source};
 use tempfile::TempDir;
 
 /// A directory tree to discover in.
@@ -82,7 +82,7 @@ fn skill(name: &str, description: &str) -> String {
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog.skills().map(skillfold_catalog::Skill::name).collect()
+    catalog.skills().map(Skill::name).collect()
 }
 
 fn codes(catalog: &Catalog) -> Vec<&'static str> {
@@ -94,6 +94,7 @@ fn picture(catalog: &Catalog) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for skill in catalog.all() {
+        glimpses_are_true(skill);
         let places: Vec<_> = skill.places().into_iter().map(|place| place.path).collect();
         writeln!(
             out,
@@ -111,11 +112,32 @@ fn picture(catalog: &Catalog) -> String {
         .unwrap();
     }
     for invalid in catalog.invalid() {
-        writeln!(out, "invalid {:?}", invalid.path).unwrap();
+        writeln!(out, "invalid {}", invalid.path.display()).unwrap();
     }
     for found in catalog.diagnostics() {
         writeln!(out, "{found} {:?} {:?}", found.place, found.help).unwrap();
     }
     writeln!(out, "{}", catalog.generation()).unwrap();
     out
+}
+
+/// What a listing takes without parsing is what parsing gives.
+fn glimpses_are_true(skill: &Skill) {
+    if let Some((description, version)) = skill.glimpse() {
+        let manifest = skill.manifest();
+        assert_eq!((description, version), (manifest.description(), manifest.version()));
+        assert_eq!(manifest.brief(), skillfold_format::brief(description));
+        assert!(manifest.allowed_tools().len() == 0 && manifest.model().is_none());
+        assert!(manifest.types().eq(["prompt"]) && !manifest.disable_model_invocation());
+    }
+}
+
+#[test]
+fn glimpses_of_many_skills_are_true_and_common() {
+    let tree = Tree::new();
+    let options = skillfold_bench::Options { count: 500, mended_permille: 100, ..skillfold_bench::Options::default() };
+    let made = skillfold_bench::generate(&tree.path().join("tree"), &options).unwrap();
+    let catalog = Discovery::new([Root::required(made.root(), Source::Inline)]).run();
+    catalog.all().iter().for_each(glimpses_are_true);
+    assert!(catalog.all().iter().filter(|skill| skill.glimpse().is_some()).count() > 200);
 }

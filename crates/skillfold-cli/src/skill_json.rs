@@ -1,6 +1,7 @@
 //! A skill as programs see it.
 
 use serde::Serialize;
+use skillfold::format::brief;
 use skillfold::{Manifest, Skill, Source, Tokens};
 
 /// Level 1 of a skill: the fields that `list` and `show` print. They are part of the interface.
@@ -64,11 +65,38 @@ impl<'s> SkillJson<'s> {
             tokens: skill.body_tokens(),
         }
     }
+
+    /// The same for a skill whose manifest need not be made: everything else that is shown is as it is by default.
+    fn glimpsed(
+        skill: &'s Skill,
+        (description, version): (&'s str, Option<&'s str>),
+        whereabouts: &'s Whereabouts,
+    ) -> SkillJson<'s> {
+        SkillJson {
+            name: skill.name(),
+            description,
+            brief_description: brief(description).into(),
+            version,
+            source: skill.source(),
+            plugin: skill.plugin(),
+            dir: &whereabouts.path[..whereabouts.dir],
+            path: &whereabouts.path,
+            enabled: skill.enabled(),
+            types: vec!["prompt"],
+            allowed_tools: Vec::new(),
+            model: None,
+            disable_model_invocation: false,
+            tokens: skill.body_tokens(),
+        }
+    }
 }
 
 /// Appends a skill's JSON.
 pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) {
     let whereabouts = Whereabouts::of(skill);
     // Neither a vector nor any of these values can fail.
-    let _ = serde_json::to_writer(out, &SkillJson::of(skill, &skill.make_manifest(), &whereabouts));
+    let _ = match skill.glimpse() {
+        Some(glimpse) => serde_json::to_writer(out, &SkillJson::glimpsed(skill, glimpse, &whereabouts)),
+        None => serde_json::to_writer(out, &SkillJson::of(skill, &skill.make_manifest(), &whereabouts)),
+    };
 }

@@ -61,9 +61,10 @@ codes! {
     // The skill works, with a grain of salt.
     YamlRepaired = "yaml_repaired", Warning, "Broken YAML was read as it was surely meant; `lint --fix` writes that down.";
     DuplicateKey = "duplicate_key", Warning, "A key stands twice; the first one counts.";
-    WrongType = "wrong_type", Warning, "A field has another type than it should; it was read as it was surely meant.";
+    WrongType = "wrong_type", Warning, "A field has another type than it should; it was read as it was surely meant, or ignored.";
     YamlTag = "yaml_tag", Warning, "A YAML tag was ignored: nothing is ever constructed from one.";
     LeadingBlank = "leading_blank", Warning, "Blank lines stand before the front matter.";
+    LeadingText = "leading_text", Warning, "A comment or a code fence stands before the front matter.";
     NameCanonicalised = "name_canonicalised", Warning, "The name was turned into lower case with hyphens.";
     FileNameCase = "file_name_case", Warning, "The file is called `skill.md` or `Skill.md` instead of `SKILL.md`.";
     IgnoredBody = "ignored_body", Warning, "A `SKILL.md` beside a `SKILL.yaml` has front matter of its own and is ignored.";
@@ -80,7 +81,7 @@ codes! {
     UnknownField = "unknown_field", Error, "A top-level key that the standard does not have.";
     NameMismatch = "name_mismatch", Error, "The name differs from its directory's name.";
     TooLong = "too_long", Error, "A field is longer than the standard allows.";
-    NotStrictYaml = "not_strict_yaml", Error, "YAML that the standard's reference reader refuses: flow collections, anchors, tags.";
+    NotStrictYaml = "not_strict_yaml", Error, "YAML that the standard's reference reader refuses, such as flow collections, anchors and tabs.";
     NoSkillFile = "no_skill_file", Error, "The directory has no `SKILL.md`.";
     // Style.
     CommentCutsValue = "comment_cuts_value", Warning, "A ` #` inside an unquoted value starts a comment: the rest of the text is lost.";

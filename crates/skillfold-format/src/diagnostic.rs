@@ -1,7 +1,9 @@
 //! What is wrong with a file, where, and what to do about it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeStruct;
@@ -72,21 +74,60 @@ pub struct Place {
 
 impl Place {
     /// The place of `range` in `text`, whose first line is line `first_line` of the file. A range over several lines
-    /// is cut at the end of its first.
-    pub fn of(text: &str, range: std::ops::Range<usize>, first_line: u32) -> Place {
+    /// is cut at the end of its first. Lines end with LF, CRLF or, on a very old Mac, CR.
+    pub fn of(text: &str, range: Range<usize>, first_line: u32) -> Place {
         let start = floor_char(text, range.start);
-        let end = floor_char(text, range.end.max(start));
-        let before = &text[..start];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let newlines = memchr::memchr_iter(b'\n', before.as_bytes()).count();
-        let marked = &text[start..end];
-        let marked = marked[..marked.find('\n').unwrap_or(marked.len())].trim_end();
+        let (breaks, line_start) = line_of(text.as_bytes(), start);
+        Place::on(text, start..range.end, line_start, first_line.saturating_add(clamp(breaks)))
+    }
+
+    /// The place of `range` on a line that starts at `line_start`.
+    fn on(text: &str, range: Range<usize>, line_start: usize, line: u32) -> Place {
+        let end = floor_char(text, range.end.max(range.start));
+        let marked = &text[range.start..end];
+        let marked = marked[..marked.find(['\n', '\r']).unwrap_or(marked.len())].trim_end();
         Place {
-            line: first_line.saturating_add(clamp(newlines)),
-            column: clamp(before[line_start..].chars().count()).saturating_add(1),
+            line,
+            column: clamp(text[line_start..range.start].chars().count()).saturating_add(1),
             width: clamp(marked.chars().count()).max(1),
         }
     }
+}
+
+/// Places in one text, of which many may be wanted: where its lines start is found out once.
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    first_line: u32,
+    /// Where each line but the first starts.
+    starts: OnceCell<Vec<usize>>,
+}
+
+impl<'t> Places<'t> {
+    pub(crate) fn new(text: &'t str, first_line: u32) -> Places<'t> {
+        Places { text, first_line, starts: OnceCell::new() }
+    }
+
+    /// What [`Place::of`] says.
+    pub(crate) fn of(&self, range: Range<usize>) -> Place {
+        let start = floor_char(self.text, range.start);
+        let starts = self.starts.get_or_init(|| line_starts(self.text.as_bytes()).collect());
+        let breaks = starts.partition_point(|line| *line <= start);
+        let line_start = breaks.checked_sub(1).map_or(0, |last| starts[last]);
+        Place::on(self.text, start..range.end, line_start, self.first_line.saturating_add(clamp(breaks)))
+    }
+}
+
+/// Where lines start, but the first: behind LF, CRLF or CR.
+fn line_starts(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    memchr::memchr2_iter(b'\n', b'\r', bytes)
+        // The CR of a CRLF ends nothing by itself.
+        .filter(|&found| bytes[found] == b'\n' || bytes.get(found + 1) != Some(&b'\n'))
+        .map(|found| found + 1)
+}
+
+/// How many lines end before byte `at`, and where the line starts that it stands on.
+pub(crate) fn line_of(bytes: &[u8], at: usize) -> (usize, usize) {
+    line_starts(bytes).take_while(|start| *start <= at).fold((0, 0), |(lines, _), start| (lines + 1, start))
 }
 
 /// The nearest character boundary at or before `at`.
@@ -182,6 +223,16 @@ mod tests {
         let at = text.find("wörd").unwrap();
         assert_eq!(Place::of(text, at..at + 5, 2), Place { line: 3, column: 5, width: 4 });
         assert_eq!(Place::of(text, 0..text.len(), 1), Place { line: 1, column: 1, width: 4 });
+        let mac = "a: b\rc: d\r\ne: f\r";
+        let line = |word: &str| Place::of(mac, mac.find(word).unwrap()..mac.len(), 1);
+        assert_eq!(line("d"), Place { line: 2, column: 4, width: 1 });
+        assert_eq!(line("f"), Place { line: 3, column: 4, width: 1 });
+        for text in [text, mac, "", "\n\n", "\r\n"] {
+            let places = Places::new(text, 7);
+            for at in 0..=text.len() + 1 {
+                assert_eq!(places.of(at..at + 2), Place::of(text, at..at + 2, 7), "{text:?} at {at}");
+            }
+        }
         assert_eq!(Place::of(text, 4..4, 1).column, 4, "inside `ä`: its start");
         assert_eq!(Place::of("", 9..12, 1), Place { line: 1, column: 1, width: 1 });
     }

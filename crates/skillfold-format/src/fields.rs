@@ -1,17 +1,18 @@
 //! From the raw tree to the [`Manifest`]: field by field, forgiving about types, and saying so.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
-use crate::{Code, Diagnostic, FileKind, Manifest, Place, SkillName, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Place, SkillName, write, yaml};
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
 pub(crate) struct Ground<'a> {
     /// The text that the tree was parsed from.
     pub(crate) parsed: &'a str,
     /// Where a byte of that text stands in the author's own.
-    pub(crate) place: &'a dyn Fn(std::ops::Range<usize>) -> Place,
+    pub(crate) place: &'a dyn Fn(Range<usize>) -> Place,
     pub(crate) kind: FileKind,
     /// Whether the manifest is wanted, or only its name and what is wrong with it.
     pub(crate) hollow: bool,
@@ -20,6 +21,28 @@ pub(crate) struct Ground<'a> {
 /// Reads the manifest off a mapping. `None` if an error among the diagnostics forbids it.
 pub(crate) fn read(root: &Node<'_>, ground: &Ground<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Manifest> {
     Reader { ground, diagnostics }.manifest(root)
+}
+
+/// See [`crate::Glance::listing`].
+pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<(Range<usize>, Option<Range<usize>>)> {
+    if root.get("metadata").is_some_and(|metadata| metadata.as_str().is_some() && !metadata.is_null()) {
+        return None;
+    }
+    let fields = Fields::of(root, None);
+    let shown =
+        [Field::AllowedTools, Field::Model, Field::DisableModelInvocation, Field::BriefDescription, Field::Types];
+    if shown.into_iter().any(|field| fields.get(field).is_some()) {
+        return None;
+    }
+    // Quotes belong to the node, not to its text.
+    let verbatim = |node: &Node<'_>| {
+        let Value::Scalar { text, plain } = &node.value else { return None };
+        let span = node.span.range();
+        let range = if *plain { span } else { span.start + 1..span.end.checked_sub(1)? };
+        (yaml.get(range.clone())? == text.as_bytes()).then_some(range)
+    };
+    let version = fields.get(Field::Version).filter(|node| !node.is_null());
+    Some((verbatim(fields.get(Field::Description)?)?, version.map(verbatim).map_or(Some(None), |v| v.map(Some))?))
 }
 
 struct Reader<'g, 'd> {
@@ -37,7 +60,11 @@ impl Reader<'_, '_> {
         let types = self.types(fields.get(Field::Types));
         let version = self.field(&fields, Field::Version, "version");
         if self.ground.kind == FileKind::Yaml && version.is_none() {
-            self.missing("version", "a `SKILL.yaml` needs a version, such as `version: 1.0.0`");
+            self.missing(
+                "version",
+                fields.get(Field::Version),
+                "a `SKILL.yaml` needs a version, such as `version: 1.0.0`",
+            );
         }
         let mut rare = Rare {
             license: self.field(&fields, Field::License, "license"),
@@ -88,17 +115,26 @@ impl Reader<'_, '_> {
         (self.ground.place)(node.span.range())
     }
 
+    /// A value of another type than is due, but it is clear what it says.
     fn wrong_type(&mut self, node: &Node<'_>, field: &str, due: &str) {
-        let message = format!("`{field}` should be {due}");
-        self.diagnostics.push(
-            Diagnostic::new(Code::WrongType, message)
-                .with_place(self.place(node))
-                .with_help(format!("it was read as {due}; write it that way")),
-        );
+        self.type_finding(node, field, due, format!("it was read as {due}; write it that way"));
     }
 
-    fn missing(&mut self, field: &str, help: &'static str) {
-        let place = Place { line: (self.ground.place)(0..0).line, column: 1, width: 1 };
+    /// A value of another type than is due, of which nothing can be made.
+    fn useless(&mut self, node: &Node<'_>, field: &str, due: &str) {
+        self.type_finding(node, field, due, "it was ignored".to_owned());
+    }
+
+    fn type_finding(&mut self, node: &Node<'_>, field: &str, due: &str, help: String) {
+        let message = format!("`{field}` should be {due}");
+        let place = self.place(node);
+        self.diagnostics.push(Diagnostic::new(Code::WrongType, message).with_place(place).with_help(help));
+    }
+
+    /// A field that is not there, or empty: `node`.
+    fn missing(&mut self, field: &str, node: Option<&Node<'_>>, help: &'static str) {
+        let nowhere = Place { line: (self.ground.place)(0..0).line, column: 1, width: 1 };
+        let place = node.map_or(nowhere, |node| self.place(node));
         let message = format!("`{field}` is missing or empty");
         self.diagnostics.push(Diagnostic::new(Code::MissingField, message).with_place(place).with_help(help));
     }
@@ -120,9 +156,12 @@ impl Reader<'_, '_> {
 
     /// `metadata` given as a string of JSON, which is YAML too.
     fn json_metadata(&mut self, root: &Node<'_>) -> Option<Node<'static>> {
-        let node = root.get("metadata")?;
-        let text = node.as_str().filter(|text| text.trim_start().starts_with('{'))?;
-        let (parsed, _) = yaml::parse(text).ok()?;
+        let node = root.get("metadata").filter(|node| !matches!(node.value, Value::Map(_)) && !node.is_null())?;
+        let json = node.as_str().filter(|text| text.trim_start().starts_with('{')).map(yaml::parse);
+        let Some(Ok((parsed, _))) = json else {
+            self.useless(node, "metadata", "a mapping");
+            return None;
+        };
         self.wrong_type(node, "metadata", "a mapping");
         // Its places are places in the string, not in the file: all of it points at the string.
         let mut parsed = parsed.into_owned();
@@ -132,12 +171,16 @@ impl Reader<'_, '_> {
 
     fn name(&mut self, node: Option<&Node<'_>>) -> Option<SkillName> {
         let Some(node) = node.filter(|node| !is_blank(node)) else {
-            self.missing("name", "add a line such as `name: my-skill`");
+            self.missing("name", node, "add a line such as `name: my-skill`");
             return None;
         };
-        let written = match node.as_str() {
-            Some(text) => Cow::Borrowed(text),
-            None => self.slice(node),
+        let written = match &node.value {
+            Value::Scalar { text, .. } => Cow::Borrowed(&**text),
+            Value::Seq(items) if let [Node { value: Value::Scalar { text, .. }, .. }] = &items[..] => {
+                self.wrong_type(node, "name", "a text");
+                Cow::Borrowed(&**text)
+            }
+            _ => self.slice(node),
         };
         match SkillName::lenient(&written) {
             Ok(name) => {
@@ -168,6 +211,7 @@ impl Reader<'_, '_> {
         if text.is_none() {
             self.missing(
                 "description",
+                node,
                 "say what the skill does and when to use it: `description: Reads PDF files. Use when …`",
             );
         }
@@ -188,11 +232,17 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The author's own words for a value that is not the text it should be.
+    /// The author's own words for a value that is not the text it should be: as written if that is one line, such as
+    /// `[FILE] [PAGES]`, else on one line.
     fn slice<'n>(&self, node: &'n Node<'_>) -> Cow<'n, str> {
-        match self.ground.parsed.get(node.span.range()) {
-            Some(text) if !text.trim().is_empty() => Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" ")),
-            _ => Cow::Owned(crate::write::flow(node)),
+        match (self.ground.parsed.get(node.span.range()).map(str::trim), &node.value) {
+            (Some(text), _) if text.starts_with(['[', '{']) && !text.contains('\n') => Cow::Owned(text.to_owned()),
+            (_, Value::Seq(items)) => {
+                let texts: Vec<_> =
+                    items.iter().map(|item| item.as_str().map_or_else(|| write::flow(item), str::to_owned)).collect();
+                Cow::Owned(texts.join(", "))
+            }
+            _ => Cow::Owned(write::flow(node)),
         }
     }
 
@@ -224,7 +274,7 @@ impl Reader<'_, '_> {
                 out.into_boxed_slice()
             }
             Value::Map(_) => {
-                self.wrong_type(node, field, "a list");
+                self.useless(node, field, "a list");
                 Words::default()
             }
         }
@@ -299,7 +349,7 @@ impl Reader<'_, '_> {
                         path: Box::from(path),
                         description: item.get("description").and_then(Node::as_str).map(Box::from),
                     }),
-                    None => self.wrong_type(item, "scripts", "a list of paths, or of {path, description}"),
+                    None => self.useless(item, "scripts", "a list of paths, or of {path, description}"),
                 }
             }
             return out.into_boxed_slice();
@@ -312,7 +362,7 @@ impl Reader<'_, '_> {
         let Some(node) = node.filter(|node| !node.is_null()) else { return 0 };
         let parsed = node.as_str().and_then(|text| text.trim().parse().ok());
         if parsed.is_none() {
-            self.wrong_type(node, field, "a whole number");
+            self.useless(node, field, "a whole number");
         }
         parsed.unwrap_or(0)
     }
@@ -331,7 +381,7 @@ impl Reader<'_, '_> {
                 false
             }
             _ => {
-                self.wrong_type(node, field, "true or false");
+                self.useless(node, field, "true or false");
                 default
             }
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::diagnostic::Places;
 use crate::node::{Node, Value};
 use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place, pattern};
 
@@ -48,7 +49,12 @@ const EXTENSIONS: [&str; 13] = [
 pub fn lint(bytes: &[u8], kind: FileKind, exists: &dyn Fn(&str) -> bool) -> Vec<Diagnostic> {
     let parsed = Parsed::thorough(bytes, kind);
     let mut found = parsed.diagnostics.clone();
-    let style = Style { bytes, parsed: &parsed, text: parsed.yaml_text(bytes), found: &mut found };
+    let lossy = String::from_utf8_lossy(bytes);
+    // Only text is pointed into; in a file that is none, only what stands before the first byte that is none.
+    let file = Places::new(&lossy, 1);
+    let places = parsed.places(bytes);
+    let text = parsed.yaml_text(bytes);
+    let style = Style { bytes, parsed: &parsed, text, places: &places, file: &file, found: &mut found };
     style.run(kind, exists);
     found.sort_by_key(|finding| finding.place);
     found
@@ -58,6 +64,10 @@ struct Style<'a> {
     bytes: &'a [u8],
     parsed: &'a Parsed<'a>,
     text: &'a str,
+    /// Of the YAML.
+    places: &'a Places<'a>,
+    /// Of the whole file.
+    file: &'a Places<'a>,
     found: &'a mut Vec<Diagnostic>,
 }
 
@@ -84,17 +94,7 @@ impl Style<'_> {
     }
 
     fn place(&self, range: Range<usize>) -> Place {
-        Place::of(self.text, range, self.parsed.first_line)
-    }
-
-    /// The place of bytes of the file, body included.
-    fn file_place(&self, range: Range<usize>) -> Place {
-        let from = memchr::memrchr(b'\n', &self.bytes[..range.start]).map_or(0, |newline| newline + 1);
-        let line = memchr::memchr_iter(b'\n', &self.bytes[..from]).count() + 1;
-        let text = String::from_utf8_lossy(&self.bytes[from..]);
-        let first_line = u32::try_from(line).unwrap_or(u32::MAX);
-        // Only lines of valid UTF-8 are pointed into, so byte offsets hold.
-        Place::of(&text, range.start - from..range.end - from, first_line)
+        self.places.of(self.parsed.original(range))
     }
 
     /// ` #` cuts a plain value: the author sees text, YAML sees a comment.
@@ -202,7 +202,7 @@ impl Style<'_> {
             self.say(Code::LongBody, message, None, "move depth into references/ and link to it");
         }
         if body.trim_start().starts_with("---\n") && crate::split::body_start(body.as_bytes()).is_some() {
-            let place = self.file_place(start..start + 3);
+            let place = self.file.of(start..start + 3);
             self.say(
                 Code::SecondFrontMatter,
                 "the body starts with another front matter",
@@ -212,7 +212,7 @@ impl Style<'_> {
         }
         for (range, target) in links(body) {
             if !exists(&target) {
-                let place = self.file_place(start + range.start..start + range.end);
+                let place = self.file.of(start + range.start..start + range.end);
                 let message = format!("`{target}` is not in the skill's directory");
                 self.say(Code::MissingResource, message, place, "add the file, or correct the link");
             }
@@ -237,7 +237,7 @@ impl Style<'_> {
                     more => format!(", and {more} more"),
                 }
             );
-            let place = self.file_place(at..at + c.len_utf8());
+            let place = self.file.of(at..at + c.len_utf8());
             self.say(Code::InvisibleText, message, place, "delete it: readers do not see what the model reads");
         }
     }

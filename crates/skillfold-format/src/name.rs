@@ -3,7 +3,9 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::{Serialize, Serializer};
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
@@ -62,9 +64,14 @@ impl SkillName {
     /// The canonical form of a name that discovery accepts: letters, digits, `_`, `-` and inner spaces become lower
     /// case with hyphens.
     pub fn lenient(written: &str) -> Result<SkillName, NameError> {
+        if (1..=MAX_NAME).contains(&written.len())
+            && written.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        {
+            // Nearly all names are canonical.
+            return Ok(SkillName(Box::from(written)));
+        }
         let written = written.trim();
         if written.is_ascii() {
-            // Nearly all names: one pass, one allocation.
             let mut name = String::with_capacity(written.len());
             for c in written.chars() {
                 name.push(match c {
@@ -116,7 +123,7 @@ impl SkillName {
         if name.contains("--") {
             return Err(NameError::DoubleHyphen);
         }
-        match name.chars().find(|c| !c.is_alphanumeric() && *c != '-') {
+        match name.chars().find(|c| !is_letter_or_digit(*c) && *c != '-') {
             Some(c) => Err(NameError::Character(c)),
             None => Ok(()),
         }
@@ -128,10 +135,34 @@ impl SkillName {
     }
 }
 
-/// A name as strict rules compare it: trimmed, compatibility characters folded.
+/// A letter or a digit by its general category, as the reference has it. `char::is_alphanumeric` also takes vowel
+/// signs and circled letters, which are alphabetic but no letters.
+fn is_letter_or_digit(c: char) -> bool {
+    static CATEGORIES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{N}]$").ok());
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric();
+    }
+    let mut buffer = [0; 4];
+    CATEGORIES.as_ref().is_some_and(|categories| categories.is_match(c.encode_utf8(&mut buffer)))
+}
+
+/// A name as strict rules compare it: without white space around it, compatibility characters folded.
 pub(crate) fn normalise(written: &str) -> String {
-    let written = written.trim();
-    if is_nfkc(written) { written.to_owned() } else { written.nfkc().collect() }
+    nfkc(strip(written))
+}
+
+/// The name of a directory as strict rules compare it: its white space counts.
+pub(crate) fn normalise_directory(name: &str) -> String {
+    nfkc(name)
+}
+
+/// The text without white space around it. To the reference that includes the four separators of ASCII.
+pub(crate) fn strip(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\x1c'..='\x1f'))
+}
+
+fn nfkc(text: &str) -> String {
+    if is_nfkc(text) { text.to_owned() } else { text.nfkc().collect() }
 }
 
 impl Deref for SkillName {
@@ -193,5 +224,8 @@ mod tests {
         assert_eq!(SkillName::check("a--b"), Err(NameError::DoubleHyphen));
         assert_eq!(SkillName::check("a_b"), Err(NameError::Character('_')));
         assert_eq!(SkillName::check("a b"), Err(NameError::Character(' ')));
+        assert_eq!(SkillName::check("表格-٢"), Ok(()));
+        assert_eq!(SkillName::check("का"), Err(NameError::Character('\u{93e}')), "a vowel sign is no letter");
+        assert_eq!(SkillName::check("\u{1f}pdf\u{a0}"), Ok(()), "stripped");
     }
 }

@@ -117,6 +117,15 @@ impl<'a> Node<'a> {
         Node { span: self.span, value }
     }
 
+    /// How many nodes it is, itself and all below it.
+    pub(crate) fn size(&self) -> usize {
+        1 + match &self.value {
+            Value::Scalar { .. } => 0,
+            Value::Seq(items) => items.iter().map(Node::size).sum(),
+            Value::Map(entries) => entries.iter().map(|(key, value)| key.size() + value.size()).sum(),
+        }
+    }
+
     /// Whether both say the same, wherever they stand.
     pub fn same(&self, other: &Node<'_>) -> bool {
         match (&self.value, &other.value) {
@@ -132,7 +141,7 @@ impl<'a> Node<'a> {
     /// A 128-bit digest of what the tree says. Comments, blanks and quoting style that do not change the meaning do
     /// not change it.
     pub fn digest(&self) -> u128 {
-        let mut bytes = Vec::with_capacity(512);
+        let mut bytes = Vec::with_capacity(1024);
         self.feed(&mut bytes);
         XxHash3_128::oneshot(&bytes)
     }
@@ -142,19 +151,19 @@ impl<'a> Node<'a> {
         match &self.value {
             Value::Scalar { text, plain } => {
                 out.push(if *plain { b'p' } else { b'q' });
-                out.extend_from_slice(&text.len().to_le_bytes());
+                out.extend_from_slice(&narrow(text.len()));
                 out.extend_from_slice(text.as_bytes());
             }
             Value::Seq(items) => {
                 out.push(b's');
-                out.extend_from_slice(&items.len().to_le_bytes());
+                out.extend_from_slice(&narrow(items.len()));
                 for item in items {
                     item.feed(out);
                 }
             }
             Value::Map(entries) => {
                 out.push(b'm');
-                out.extend_from_slice(&entries.len().to_le_bytes());
+                out.extend_from_slice(&narrow(entries.len()));
                 for (key, value) in entries {
                     key.feed(out);
                     value.feed(out);
@@ -164,10 +173,22 @@ impl<'a> Node<'a> {
     }
 }
 
+/// A length as bytes. Everything here came out of a file of at most 1 MiB.
+fn narrow(length: usize) -> [u8; 4] {
+    u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
+}
+
 /// Whether a plain scalar is just text. Also wary of what older YAML takes for booleans.
 pub(crate) fn is_text(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    meaning(text) == Meaning::Text && !matches!(lower.as_str(), "yes" | "no" | "on" | "off" | "y" | "n")
+    meaning(text) == Meaning::Text
+        && !is_number(text)
+        && !matches!(lower.as_str(), "yes" | "no" | "on" | "off" | "y" | "n")
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'))
+        && text.parse::<f64>().is_ok()
 }
 
 /// Resolves a plain scalar by YAML 1.2's core schema.
@@ -178,16 +199,13 @@ fn meaning(text: &str) -> Meaning {
         "false" | "False" | "FALSE" => return Meaning::Bool(false),
         _ => {}
     }
-    let numeric = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'))
-        && text.bytes().any(|b| b.is_ascii_digit());
-    if !numeric {
+    if !is_number(text) {
         return Meaning::Text;
     }
-    if let Ok(int) = text.parse::<i64>() {
-        return Meaning::Int(int);
-    }
-    match text.parse::<f64>() {
-        Ok(float) if float.is_finite() => Meaning::Float(float),
+    // A number that would be written otherwise (`1.10`, `007`, `1e3`) stays the text that its author wrote.
+    match (text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(int), _) if int.to_string() == text => Meaning::Int(int),
+        (_, Ok(float)) if format!("{float:?}") == text => Meaning::Float(float),
         _ => Meaning::Text,
     }
 }
@@ -259,7 +277,10 @@ mod tests {
         assert_eq!(json(&plain("-1.5")), "-1.5");
         assert_eq!(json(&plain("~")), "null");
         assert_eq!(json(&plain("true")), "true");
-        assert_eq!(json(&plain("1e999")), "\"1e999\"");
+        assert_eq!(json(&plain("1.0")), "1.0");
+        for text in ["1.10", "007", "+1", "1e3", "1e999", ".5", "-0"] {
+            assert_eq!(json(&plain(text)), format!("{text:?}"), "not the text that was written");
+        }
         assert_eq!(json(&plain("1.2.3")), "\"1.2.3\"");
         assert_eq!(json(&Node::scalar("1", false, Span::default())), "\"1\"");
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::diagnostic::{Places, line_of};
 use crate::fields::{self, Ground};
 use crate::node::{Node, Value};
 use crate::repair::{self, Edit};
@@ -60,8 +61,9 @@ impl<'a> Parsed<'a> {
         Parsed::with(bytes, kind, Path::Fast)
     }
 
-    /// The same without the fast path, which leaves no notes for strict checks.
-    pub(crate) fn thorough(bytes: &'a [u8], kind: FileKind) -> Parsed<'a> {
+    /// The same without the fast path. What comes out is the same, and tests hold the two to it; strict checks need
+    /// the notes that only the full parser leaves.
+    pub fn thorough(bytes: &'a [u8], kind: FileKind) -> Parsed<'a> {
         Parsed::with(bytes, kind, Path::Full)
     }
 
@@ -92,11 +94,7 @@ impl<'a> Parsed<'a> {
         parsed.body = body;
         let opening = if kind == FileKind::Markdown { 2 } else { 1 };
         if first_line > opening {
-            let place = Place { line: 1, column: 1, width: 1 };
-            let found = Diagnostic::new(Code::LeadingBlank, "blank lines stand before the front matter")
-                .with_place(place)
-                .with_help("make `---` the first line");
-            parsed.diagnostics.insert(0, found);
+            parsed.diagnostics.insert(0, leading(&bytes[bom(bytes)..parsed.yaml.start]));
         }
         parsed
     }
@@ -120,14 +118,16 @@ impl<'a> Parsed<'a> {
         if path == Path::Fast
             && let Some(node) = plain::parse(text)
         {
-            let place = |range| Place::of(text, range, first_line);
+            let places = Places::new(text, first_line);
+            let place = |range| places.of(range);
             parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
             return parsed;
         }
         match yaml::parse(text) {
             Ok((node, notes)) => {
                 parsed.notes = notes;
-                let place = |range| Place::of(text, range, first_line);
+                let places = Places::new(text, first_line);
+                let place = |range| places.of(range);
                 parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
             }
             Err(failure) => parsed.mend(text, failure, kind),
@@ -149,25 +149,24 @@ impl<'a> Parsed<'a> {
             Failure::Syntax { message, span } => (message, span),
         };
         let Some(repair) = repair::repair(text) else {
-            let found = Diagnostic::new(Code::YamlSyntax, format!("the YAML is broken: {message}"))
-                .with_place(Place::of(text, span, first_line))
-                .with_help("put the value into quotes, or mend the line's indentation");
-            self.diagnostics.push(found);
+            self.diagnostics.push(broken(text, &message, span, first_line));
             return;
         };
+        let places = Places::new(text, first_line);
         for edit in &repair.edits {
             let width = text[edit.at..].chars().next().map_or(1, char::len_utf8);
             self.diagnostics.push(
-                Diagnostic::new(Code::YamlRepaired, format!("{}; it was read as if the value were quoted", edit.why))
-                    .with_place(Place::of(text, edit.at..edit.at + width, first_line))
-                    .with_help("put the value into quotes, or let `skillfold lint --fix` do it"),
+                Diagnostic::new(Code::YamlRepaired, format!("{}; {}", edit.why, edit.how))
+                    .with_place(places.of(edit.at..edit.at + width))
+                    .with_help("write it that way, or let `skillfold lint --fix` do it"),
             );
         }
         // The repaired text parses: `repair` has tried it.
         if let Ok((node, notes)) = yaml::parse(&repair.text) {
             self.notes = notes;
             let place = |range: Range<usize>| {
-                Place::of(text, repair.original(range.start)..repair.original(range.end), first_line)
+                let original = |at| repair::original(&repair.edits, at);
+                places.of(original(range.start)..original(range.end))
             };
             self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind, hollow: false });
         }
@@ -211,6 +210,18 @@ impl<'a> Parsed<'a> {
         bytes.get(self.yaml.clone()).and_then(|yaml| std::str::from_utf8(yaml).ok()).unwrap_or_default()
     }
 
+    /// The places of this file's YAML.
+    pub(crate) fn places<'b>(&self, bytes: &'b [u8]) -> Places<'b> {
+        Places::new(self.yaml_text(bytes), self.first_line)
+    }
+
+    /// Where something stood before repair that the tree speaks of: bytes of the YAML, both.
+    pub(crate) fn original(&self, range: Range<usize>) -> Range<usize> {
+        let before = self.yaml.start;
+        let original = |at: usize| repair::original(&self.edits, at + before).saturating_sub(before);
+        original(range.start)..original(range.end)
+    }
+
     /// The file with what repair changed, and nothing else.
     pub fn repaired(&self, bytes: &[u8]) -> Vec<u8> {
         repair::apply(bytes, &self.edits)
@@ -227,6 +238,9 @@ pub struct Glance {
     pub demanding: bool,
     /// A digest of what the front matter says.
     pub digest: u128,
+    /// Where in the YAML the description stands, and the version, if they stand there letter for letter and no other
+    /// field is set that a listing shows.
+    pub listing: Option<(Range<usize>, Option<Range<usize>>)>,
     /// What was found on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -247,8 +261,10 @@ impl Glance {
         let mut parsed = Parsed::cut(bytes, front.clone(), FileKind::Markdown, Path::Fast, true);
         let name =
             parsed.manifest.as_mut().map(|manifest| std::mem::replace(&mut manifest.name, SkillName::unchecked("")));
+        let yaml = &bytes[front.yaml.clone()];
         Glance {
             name,
+            listing: parsed.raw.as_ref().and_then(|raw| fields::listing(raw, yaml)),
             demanding: parsed.manifest.is_some_and(|manifest| manifest.requires().next().is_some()),
             digest: parsed.raw.map_or(0, |raw| raw.digest()),
             diagnostics: parsed.diagnostics,
@@ -264,6 +280,31 @@ enum Path {
 
 fn bom(bytes: &[u8]) -> usize {
     if bytes.starts_with(split::BOM) { split::BOM.len() } else { 0 }
+}
+
+/// `before` is all that stands before the YAML, the opening line included.
+fn leading(before: &[u8]) -> Diagnostic {
+    let found = match before.trim_ascii_start().first() {
+        Some(b'<') => Diagnostic::new(Code::LeadingText, "a comment stands before the front matter"),
+        Some(b'`' | b'~') => Diagnostic::new(Code::LeadingText, "the front matter stands inside a code fence"),
+        _ => Diagnostic::new(Code::LeadingBlank, "blank lines stand before the front matter"),
+    };
+    found.with_place(Place { line: 1, column: 1, width: 1 }).with_help("make `---` the first line")
+}
+
+/// YAML that repair gave up on.
+fn broken(text: &str, message: &str, span: Range<usize>, first_line: u32) -> Diagnostic {
+    let marker =
+        |mark: &str| text.starts_with(mark).then_some(0).or_else(|| Some(text.find(&format!("\n{mark}"))? + 1));
+    let (message, span, help) = match marker("<<<<<<< ").or_else(|| marker(">>>>>>> ")) {
+        Some(at) => {
+            ("a merge conflict was not resolved", at..at + 7, "keep one of the two sides and remove the markers")
+        }
+        None => (message, span, "put the value into quotes, or mend the line's indentation"),
+    };
+    Diagnostic::new(Code::YamlSyntax, format!("the YAML is broken: {message}"))
+        .with_place(Place::of(text, span, first_line))
+        .with_help(help)
 }
 
 fn unclosed() -> Diagnostic {
@@ -286,11 +327,7 @@ fn missing(bytes: &[u8]) -> Diagnostic {
     {
         "the file holds the text of a git symlink; check the repository out with symlinks enabled"
     } else if first.starts_with("```") {
-        "the front matter stands inside a code fence; remove the fence"
-    } else if first.starts_with("<!--") {
-        "a comment stands before the front matter; move it below"
-    } else if !bytes.contains(&b'\n') && bytes.contains(&b'\r') {
-        "the lines end with CR alone; save the file with LF"
+        "the file starts with a code fence; remove it, and put the fields between two `---` lines"
     } else {
         "start the file with `---`, `name: …`, `description: …`, `---`"
     };
@@ -302,10 +339,9 @@ fn missing(bytes: &[u8]) -> Diagnostic {
 /// Text that is not UTF-8, at a byte.
 pub fn not_utf8(bytes: &[u8], at: usize) -> Diagnostic {
     let at = at.min(bytes.len());
-    let before = &bytes[..at];
-    let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let (lines, line_start) = line_of(bytes, at);
+    let line = lines + 1;
+    let column = String::from_utf8_lossy(&bytes[line_start..at]).chars().count() + 1;
     let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Diagnostic::new(Code::NotUtf8, format!("byte {at} is not UTF-8 text"))
         .with_place(Place { line: narrow(line), column: narrow(column), width: 1 })

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use crate::node::{Node, Span, Value};
+use crate::yaml;
 
 /// Deeper structures are the full parser's business.
 const MAX_DEPTH: usize = 6;
@@ -16,19 +17,21 @@ pub(crate) fn parse(text: &str) -> Option<Node<'_>> {
     if !is_tame(text.as_bytes()) {
         return None;
     }
-    let mut lines = Lines { text, at: 0 };
+    let mut lines = Lines { text, at: 0, seen: None, gap: false };
     let first = lines.peek()?;
     if first.indent != 0 {
         return None;
     }
     let node = lines.mapping(0, 0)?;
-    lines.peek().is_none().then_some(node)
+    // A node takes a byte at least. A tree of more nodes than are allowed is for the full parser to refuse.
+    let small = text.len() <= yaml::MAX_NODES || node.size() <= yaml::MAX_NODES;
+    (small && lines.peek().is_none()).then_some(node)
 }
 
 /// Whether the text is free of characters that YAML treats in a special way anywhere: tabs, control characters, lone
 /// carriage returns, exotic line breaks, byte order marks.
 fn is_tame(bytes: &[u8]) -> bool {
-    // Nearly all front matter is printable ASCII, and this loop runs sixteen bytes at a time.
+    // Nearly all front matter is printable ASCII, and a loop without early exits runs on vectors.
     if bytes.iter().fold(true, |tame, &byte| tame & (byte == b'\n' || (b' '..=b'~').contains(&byte))) {
         return true;
     }
@@ -67,6 +70,10 @@ struct Line<'a> {
 struct Lines<'a> {
     text: &'a str,
     at: usize,
+    /// The line at `at`, if it has been looked at.
+    seen: Option<Line<'a>>,
+    /// Whether blank lines were passed over to get to it.
+    gap: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -87,13 +94,25 @@ impl<'a> Lines<'a> {
 
     /// The next line that is not blank, without taking it.
     fn peek(&mut self) -> Option<Line<'a>> {
+        if self.seen.is_some() {
+            return self.seen;
+        }
         while let Some(line) = self.raw() {
             if !line.text.is_empty() {
-                return Some(line);
+                self.seen = Some(line);
+                return self.seen;
             }
+            self.gap = true;
             self.at = line.next;
         }
         None
+    }
+
+    /// Goes on behind a line.
+    fn pass(&mut self, line: &Line<'a>) {
+        self.at = line.next;
+        self.seen = None;
+        self.gap = false;
     }
 
     /// Pairs that all stand at `indent`.
@@ -116,7 +135,7 @@ impl<'a> Lines<'a> {
             let after = &line.text[length + 1..];
             let rest = after.trim_start_matches(' ');
             let value_at = line.start + length + 1 + (after.len() - rest.len());
-            self.at = line.next;
+            self.pass(&line);
             let value = if rest.is_empty() {
                 self.below(indent, depth, line.start + length + 1)?
             } else {
@@ -132,7 +151,13 @@ impl<'a> Lines<'a> {
     fn below(&mut self, indent: usize, depth: usize, after_key: usize) -> Option<Node<'a>> {
         match self.peek() {
             Some(line) if is_item(line.text) && line.indent >= indent => self.sequence(line.indent, indent),
-            Some(line) if line.indent > indent => self.mapping(line.indent, depth + 1),
+            Some(line) if line.indent > indent && key_length(line.text).is_some() => {
+                self.mapping(line.indent, depth + 1)
+            }
+            Some(line) if line.indent > indent => {
+                self.pass(&line);
+                self.several(line.text, line.start, indent)
+            }
             _ => Some(Node::scalar("", true, Span::new(after_key, after_key))),
         }
     }
@@ -156,7 +181,7 @@ impl<'a> Lines<'a> {
             if rest.is_empty() || is_item(rest) || rest.ends_with(':') || rest.contains(": ") {
                 return None;
             }
-            self.at = line.next;
+            self.pass(&line);
             let item = self.inline(rest, at, indent)?;
             end = item.span.range().end;
             items.push(item);
@@ -168,7 +193,7 @@ impl<'a> Lines<'a> {
     fn inline(&mut self, rest: &'a str, at: usize, indent: usize) -> Option<Node<'a>> {
         match rest.as_bytes()[0] {
             b'|' | b'>' => return self.block(rest, indent),
-            _ if self.goes_on(indent) => return None,
+            _ if self.goes_on(indent) => return self.several(rest, at, indent),
             _ => {}
         }
         match rest.as_bytes()[0] {
@@ -176,6 +201,34 @@ impl<'a> Lines<'a> {
             b'"' | b'\'' => quoted(rest, at),
             _ => plain(rest).then(|| Node::scalar(rest, true, Span::new(at, at + rest.len()))),
         }
+    }
+
+    /// A plain scalar over several lines, of which `first` has been passed: they fold into one.
+    fn several(&mut self, first: &'a str, at: usize, indent: usize) -> Option<Node<'a>> {
+        let mut text = String::with_capacity(first.len() * 3);
+        let mut next = Some((first, at + first.len()));
+        let mut end = at;
+        while let Some((line, line_end)) = next {
+            // What starts with a letter and holds no mark is text, whatever comes before it.
+            if !line.starts_with(char::is_alphanumeric) || !plain(line) {
+                return None;
+            }
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(line);
+            end = line_end;
+            next = None;
+            if let Some(line) = self.peek().filter(|line| line.indent > indent) {
+                // A blank line in between would be a line break in the text: not for here.
+                if self.gap {
+                    return None;
+                }
+                self.pass(&line);
+                next = Some((line.text, line.start + line.text.len()));
+            }
+        }
+        Some(Node::scalar(text, true, Span::new(at, end)))
     }
 
     /// Whether the next line could belong to the scalar on this one.
@@ -210,7 +263,7 @@ impl<'a> Lines<'a> {
                 if more {
                     text.push('\n');
                 }
-                self.at = line.next;
+                self.pass(&line);
                 continue;
             }
             if line.indent <= indent {
@@ -232,7 +285,7 @@ impl<'a> Lines<'a> {
                 text.push('\n');
             }
             end = line.next;
-            self.at = line.next;
+            self.pass(&line);
         }
         if folded && !strip {
             text.push('\n');
@@ -382,7 +435,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::yaml;
 
     /// Either the fast path gives up, or it agrees with the full parser, scalars' places included.
     fn agree(text: &str) -> bool {
@@ -424,6 +476,7 @@ mod tests {
             "description: >\n  folded\nname: x\n",
             "a:\nb: []\nc: ''\nd:\n  e:\n",
             "description: 处理表格。\nname: 表格\n",
+            "description: over\n  two lines, or\n    three\nname:\n  below\n",
             "description: 'the project''s own'\nname: \"say \\\"x\\\" \\\\ or\\n\"\n",
         ] {
             let fast = agree(text);
@@ -441,8 +494,8 @@ mod tests {
             "a: &x b\n",
             "a: *x\n",
             "a: !t b\n",
-            "a: b\n  c\n",
-            "a:\n  b\n",
+            "a: b\n  - c\n",
+            "a: b\n\n  c\n",
             "a: {b: c}\n",
             "a: [b\n",
             "a: \"b\\x41\"\n",
@@ -467,6 +520,8 @@ mod tests {
         ] {
             assert!(parse(text).is_none(), "{text:?}");
         }
+        assert!(parse(&"k: v\n".repeat(2_000)).is_some());
+        assert!(parse(&"k: v\n".repeat(3_000)).is_none(), "too many nodes");
     }
 
     fn fragment() -> impl Strategy<Value = String> {
@@ -537,6 +592,9 @@ mod tests {
             (scalar, scalar).prop_map(|(a, b)| format!("k: |\n  {a}\n  {b}\n")),
             (scalar, scalar).prop_map(|(a, b)| format!("k: |-\n  {a}\n\n   {b}\n\n")),
             (scalar, scalar).prop_map(|(a, b)| format!("k: >\n  {a}\n  {b}\n")),
+            (scalar, scalar).prop_map(|(a, b)| format!("k: x{a}\n  y{b}\n")),
+            (scalar, scalar).prop_map(|(a, b)| format!("k: x{a}\n\n  y{b}\n \n")),
+            (scalar, scalar).prop_map(|(a, b)| format!("k:\n  x{a}\n   y{b}\n")),
             (scalar, scalar).prop_map(|(a, b)| format!("k:\n  a: {a}\n  b:\n    c: {b}\n")),
         ];
         prop::collection::vec(line, 1..5).prop_map(|lines| lines.concat())

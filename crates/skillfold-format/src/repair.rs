@@ -1,12 +1,13 @@
 //! Mending YAML that is broken the way real skills are: line by line, and only lines that are broken by themselves.
 //!
 //! A strict parse comes first, so that what is valid is never touched. For the rest, each `key: value` (or `- item`)
-//! is parsed alone; if it fails alone, its value is put into quotes, which is what its author meant. Nothing else
-//! changes: the repair is a list of [`Edit`]s of the original bytes, and `lint --fix` applies just those.
+//! is parsed alone; if it fails alone, its value is put into quotes, which is what its author meant. Tabs in the
+//! indentation become blanks, the lines of a quoted text are indented, control characters go. Nothing else changes:
+//! the repair is a list of [`Edit`]s of the original bytes, and `lint --fix` applies just those.
 
 use std::ops::Range;
 
-use crate::yaml;
+use crate::{split as file, yaml};
 
 /// A replacement of some bytes of the YAML text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Edit {
     pub at: usize,
     /// What the trouble is.
     pub why: &'static str,
+    /// What was made of it.
+    pub how: &'static str,
 }
 
 /// The repaired text and how it came about.
@@ -28,22 +31,20 @@ pub(crate) struct Repair {
     pub(crate) edits: Vec<Edit>,
 }
 
-impl Repair {
-    /// Where a byte of the repaired text stood before.
-    pub(crate) fn original(&self, at: usize) -> usize {
-        let mut shift = 0_isize;
-        for edit in &self.edits {
-            let start = edit.range.start.saturating_add_signed(shift);
-            if at < start {
-                break;
-            }
-            if at < start + edit.replacement.len() {
-                return edit.range.start;
-            }
-            shift += edit.replacement.len().cast_signed() - edit.range.len().cast_signed();
+/// Where a byte of the repaired text stood before.
+pub(crate) fn original(edits: &[Edit], at: usize) -> usize {
+    let mut shift = 0_isize;
+    for edit in edits {
+        let start = edit.range.start.saturating_add_signed(shift);
+        if at < start {
+            break;
         }
-        at.saturating_add_signed(-shift)
+        if at < start + edit.replacement.len() {
+            return edit.range.start;
+        }
+        shift += edit.replacement.len().cast_signed() - edit.range.len().cast_signed();
     }
+    at.saturating_add_signed(-shift)
 }
 
 /// Applies edits, which are sorted and do not overlap.
@@ -59,20 +60,55 @@ pub(crate) fn apply(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
     out
 }
 
+/// A quoted text that goes on at the indentation of its key or less. YAML 1.2 forbids it, most readers do not mind.
+pub(crate) const UNINDENTED: &str = "a text in quotes goes on without indentation";
+
+/// What needs more edits than this is no front matter with slips. Each becomes a diagnostic, too.
+const MAX_EDITS: usize = 500;
+
 /// Tries to mend `text`, which a strict parse refused. `None` if the result would still be broken.
 pub(crate) fn repair(text: &str) -> Option<Repair> {
     let mut edits = Vec::new();
     let lines = Line::all(text);
     let mut at = 0;
-    while at < lines.len() {
+    while at < lines.len() && edits.len() <= MAX_EDITS {
         at = entry(text, &lines, at, &mut edits);
     }
-    if edits.is_empty() {
+    remove_controls(text, &mut edits);
+    if edits.is_empty() || edits.len() > MAX_EDITS {
         return None;
     }
     let repaired = String::from_utf8(apply(text.as_bytes(), &edits)).ok()?;
     yaml::parse(&repaired).ok()?;
-    Some(Repair { text: repaired, edits })
+    // Nothing may turn into the closing line: the front matter ends where its author ended it.
+    let closes = Line::all(&repaired).iter().any(|line| file::is_fence(line.text.as_bytes()));
+    (!closes).then_some(Repair { text: repaired, edits })
+}
+
+/// Control characters that YAML does not allow anywhere. Where a value is replaced anyway, they went with it.
+fn remove_controls(text: &str, edits: &mut Vec<Edit>) {
+    let mut found = Vec::new();
+    let mut replaced = edits.iter().map(|edit| edit.range.clone()).peekable();
+    for (at, c) in text.char_indices().filter(|(_, c)| is_forbidden(*c)) {
+        while replaced.next_if(|range| range.end <= at).is_some() {}
+        if found.len() > MAX_EDITS {
+            break;
+        }
+        if !replaced.peek().is_some_and(|range| range.contains(&at)) {
+            let why = "a control character";
+            let how = "it was left out";
+            found.push(Edit { range: at..at + c.len_utf8(), replacement: String::new(), at, why, how });
+        }
+    }
+    if !found.is_empty() {
+        edits.extend(found);
+        edits.sort_by_key(|edit| edit.range.start);
+    }
+}
+
+/// What must not stand in YAML at all.
+pub(crate) fn is_forbidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')) || matches!(c, '\u{FFFE}' | '\u{FFFF}')
 }
 
 struct Line<'a> {
@@ -84,16 +120,18 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn all(text: &'a str) -> Vec<Line<'a>> {
+        let mut lines = Vec::new();
         let mut start = 0;
-        text.split_inclusive('\n')
-            .map(|raw| {
-                let line = raw.trim_end_matches(['\n', '\r']);
-                let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-                let this = Line { start, text: line, indent };
-                start += raw.len();
-                this
-            })
-            .collect()
+        while start < text.len() {
+            let rest = &text[start..];
+            let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
+            let line = &rest[..length];
+            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+            lines.push(Line { start, text: line, indent });
+            let crlf = rest[length..].starts_with("\r\n");
+            start += length + if crlf { 2 } else { 1 };
+        }
+        lines
     }
 
     fn is_blank(&self) -> bool {
@@ -111,6 +149,10 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
     let Some((key, value)) = split(line) else { return at + 1 };
     if value.start == value.end {
         return at + 1;
+    }
+    if let Some(end) = quoted_lines(text, lines, at, value.start) {
+        indent(lines, at, end, edits);
+        return end + 1;
     }
     // Everything deeper than the key belongs to its value, blank lines between included.
     let mut end = at + 1;
@@ -133,11 +175,13 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
     let value_end = lines[last].start + lines[last].text.trim_end().len();
     let whole = &text[value.start..value_end];
     let alone = match key {
-        Kind::Pair => format!("k: {}\n", whole.replace('\t', " ")),
-        Kind::Item => format!("- {}\n", whole.replace('\t', " ")),
+        Kind::Pair => format!("k: {}\n", tame(whole)),
+        Kind::Item => format!("- {}\n", tame(whole)),
         Kind::Tight => String::from("k:x: y: z"),
     };
-    if yaml::parse(&alone).is_err() {
+    if let Some(edit) = escape(whole, value.start, key) {
+        edits.push(edit);
+    } else if yaml::parse(&alone).is_err() {
         let (offset, why) = trouble(whole, key);
         let replacement = match key {
             Kind::Tight => format!(
@@ -146,7 +190,8 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
             ),
             _ => quote(whole),
         };
-        edits.push(Edit { range: value.start..value_end, replacement, at: value.start + offset, why });
+        let how = if key == Kind::Tight { "it was read with one" } else { "it was read as if the value were quoted" };
+        edits.push(Edit { range: value.start..value_end, replacement, at: value.start + offset, why, how });
     } else {
         for line in &lines[at + 1..=last] {
             untab(line, edits);
@@ -190,6 +235,49 @@ fn split(line: &Line<'_>) -> Option<(Kind, Range<usize>)> {
     Some((Kind::Pair, (from + skip).min(end)..end))
 }
 
+/// The line on which the quoted text ends that starts at byte `start` of line `at`: if it is a later line, and the
+/// text cannot be meant otherwise.
+fn quoted_lines(text: &str, lines: &[Line<'_>], at: usize, start: usize) -> Option<usize> {
+    let quote = text[start..].chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let mut chars = text[start..].char_indices().skip(1).peekable();
+    let closing = loop {
+        match chars.next()? {
+            (_, '\\') if quote == '"' => drop(chars.next()),
+            (_, c) if c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) => {
+                chars.next();
+            }
+            (offset, c) if c == quote => break start + offset,
+            _ => {}
+        }
+    };
+    let end = at + lines[at..].iter().take_while(|line| line.start <= closing).count() - 1;
+    let behind = lines[end].text[closing + 1 - lines[end].start..].trim();
+    let meant = (behind.is_empty() || behind.starts_with('#'))
+        && lines[at + 1..=end].iter().all(|line| {
+            let rest = line.text.strip_prefix("---").or_else(|| line.text.strip_prefix("..."));
+            let ends_document = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+            let is_key = matches!(split(line), Some((Kind::Pair | Kind::Tight, _)));
+            line.indent > lines[at].indent || (!is_key && !ends_document)
+        });
+    (end > at && meant).then_some(end)
+}
+
+/// Indents the lines after `at` up to `end` that are not indented enough.
+fn indent(lines: &[Line<'_>], at: usize, end: usize, edits: &mut Vec<Edit>) {
+    for line in &lines[at + 1..=end] {
+        let blanks = line.text.len() - line.text.trim_start_matches(' ').len();
+        if !line.is_blank() && blanks <= lines[at].indent {
+            edits.push(Edit {
+                range: line.start..line.start + line.indent,
+                replacement: " ".repeat(lines[at].indent + 2),
+                at: line.start + line.indent,
+                why: UNINDENTED,
+                how: "it was read as if indented",
+            });
+        }
+    }
+}
+
 fn is_block_header(value: &str) -> bool {
     let header = value.split(" #").next().unwrap_or(value).trim_end();
     let mut chars = header.chars();
@@ -205,8 +293,40 @@ fn untab(line: &Line<'_>, edits: &mut Vec<Edit>) {
             replacement: indentation.replace('\t', "  "),
             at: line.start + tab,
             why: "a tab in the indentation",
+            how: "it was read as two blanks",
         });
     }
+}
+
+/// A text in double quotes with a backslash that starts no escape, such as `"C:\Users"`: its backslashes are meant.
+fn escape(value: &str, start: usize, key: Kind) -> Option<Edit> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    let mut replacement = String::with_capacity(value.len() + 4);
+    let mut trouble = None;
+    let mut chars = inner.char_indices().peekable();
+    replacement.push('"');
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return None,
+            '\\' => {
+                let next = chars.next_if(|(_, next)| matches!(next, '"' | '\\'));
+                trouble = trouble.or((next.is_none()).then_some(start + 1 + at));
+                replacement.push('\\');
+                replacement.push(next.map_or('\\', |(_, next)| next));
+            }
+            '\t' => replacement.push(' '),
+            _ if is_forbidden(c) => {}
+            _ => replacement.push(c),
+        }
+    }
+    replacement.push('"');
+    let broken = |text: &str| yaml::parse(&format!("k: {text}\n")).is_err();
+    if key == Kind::Tight || !broken(value) || broken(&replacement) {
+        return None;
+    }
+    let why = "a backslash that starts no escape";
+    let how = "the backslashes were read as they stand";
+    Some(Edit { range: start..start + value.len(), replacement, at: trouble?, why, how })
 }
 
 /// What is wrong with a value that does not parse, and where in it.
@@ -232,6 +352,11 @@ fn trouble(value: &str, key: Kind) -> (usize, &'static str) {
     (0, "the value needs quotes")
 }
 
+/// A value without what has a repair of its own.
+fn tame(value: &str) -> String {
+    value.chars().filter(|c| !is_forbidden(*c)).map(|c| if c == '\t' { ' ' } else { c }).collect()
+}
+
 /// The value in double quotes, its line breaks as they are: they fold as those of plain text do.
 fn quote(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 2);
@@ -243,6 +368,7 @@ fn quote(value: &str) -> String {
                 out.push(c);
             }
             '\t' => out.push(' '),
+            _ if is_forbidden(c) => {}
             _ => out.push(c),
         }
     }
@@ -279,6 +405,19 @@ mod tests {
         assert_eq!(mended("a: x: y\r\nb: z\r\n"), r#"{"a":"x: y","b":"z"}"#);
         assert_eq!(mended("name:pdf\ndescription: d\n"), r#"{"name":"pdf","description":"d"}"#);
         assert_eq!(mended("a: ends with:\nb: c\n"), r#"{"a":"ends with:","b":"c"}"#);
+        assert_eq!(mended("a: x\u{0}y\nb: @\u{1b}z\n"), r#"{"a":"xy","b":"@z"}"#);
+        assert_eq!(mended("a: x: y\rb: z\r"), r#"{"a":"x: y","b":"z"}"#);
+        assert_eq!(mended("a: \"C:\\Users\\new \\\"x\\\"\"\n"), r#"{"a":"C:\\Users\\new \"x\""}"#);
+    }
+
+    #[test]
+    fn quoted_texts_may_go_on_anywhere() {
+        assert_eq!(mended("a: \"one\ntwo\"\nb: c\n"), r#"{"a":"one two","b":"c"}"#);
+        assert_eq!(mended("a: 'one\n\n\ttwo''s' # x\nb: c\n"), r#"{"a":"one\ntwo's","b":"c"}"#);
+        assert_eq!(mended("m:\n  a: 'one\n  two'\n"), r#"{"m":{"a":"one two"}}"#);
+        assert_eq!(mended("k:\n- \"one\ntwo\"\n"), r#"{"k":["one two"]}"#);
+        // An apostrophe is not the end of a text that the next line's value ends.
+        assert_eq!(mended("a: 'tis\nb: 'x'\n"), r#"{"a":"'tis","b":"x"}"#);
     }
 
     #[test]
@@ -291,7 +430,7 @@ mod tests {
 
     #[test]
     fn hopeless_text_stays_broken() {
-        for text in ["<<<<<<< HEAD\na: b\n=======\n", "a: b\nsome words\n", "\u{0}"] {
+        for text in ["<<<<<<< HEAD\na: b\n=======\n", "a: b\nsome words\n", "a: b\n\0---\nc: d\n"] {
             assert!(repair(text).is_none(), "{text:?}");
         }
     }
@@ -301,8 +440,8 @@ mod tests {
         let text = "a: b: c\nd: e: f\ng: h\n";
         let repair = repair(text).unwrap();
         let at = repair.text.find("g: h").unwrap();
-        assert_eq!(repair.original(at), text.find("g: h").unwrap());
-        assert_eq!(repair.original(1), 1);
+        assert_eq!(original(&repair.edits, at), text.find("g: h").unwrap());
+        assert_eq!(original(&repair.edits, 1), 1);
         assert_eq!(repair.edits[0].at, 4, "the second colon");
     }
 }

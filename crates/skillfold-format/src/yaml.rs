@@ -11,7 +11,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as Ma
 use crate::node::{Node, Span, Value};
 
 /// Most nodes a document may have, aliases expanded. The largest real front matter has a few hundred.
-const MAX_NODES: usize = 5_000;
+pub(crate) const MAX_NODES: usize = 5_000;
 /// Deepest nesting.
 const MAX_DEPTH: usize = 64;
 
@@ -22,6 +22,10 @@ pub(crate) struct Notes {
     pub(crate) tags: Vec<Span>,
     /// Anchors and aliases, flow collections: valid YAML that strict readers refuse.
     pub(crate) unusual: Vec<(Span, &'static str)>,
+    /// Texts in quotes.
+    pub(crate) quoted: Vec<Span>,
+    /// Texts in blocks, `|` and `>`.
+    pub(crate) blocks: Vec<Span>,
 }
 
 /// Why there is no tree.
@@ -67,11 +71,18 @@ impl<'a> Builder<'a> {
             let done = match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     if tag.is_some() {
-                        self.notes.tags.push(span);
+                        self.notes.tags.push(self.property('!', span));
+                    }
+                    match style {
+                        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => self.notes.quoted.push(span),
+                        ScalarStyle::Literal | ScalarStyle::Folded => self.notes.blocks.push(span),
+                        ScalarStyle::Plain => {}
                     }
                     let plain = style == ScalarStyle::Plain && tag.is_none();
-                    // The crate writes `~` for a value that is not there; what is not there is empty.
+                    // The crate writes `~` for a value that is not there; what is not there is empty. It stands behind
+                    // the colon.
                     let absent = plain && span.range().is_empty();
+                    let span = if absent { self.behind_colon(span) } else { span };
                     let node = Node::scalar(if absent { "".into() } else { text }, plain, span);
                     self.count(1, span)?;
                     self.keep(anchor, &node, 1, span);
@@ -79,7 +90,7 @@ impl<'a> Builder<'a> {
                 }
                 Event::SequenceStart(style, anchor, tag) | Event::MappingStart(style, anchor, tag) => {
                     if tag.is_some() {
-                        self.notes.tags.push(span);
+                        self.notes.tags.push(self.property('!', span));
                     }
                     if style == granit_parser::StructureStyle::Flow {
                         self.notes.unusual.push((span, "a flow collection (`[…]` or `{…}`)"));
@@ -135,7 +146,7 @@ impl<'a> Builder<'a> {
 
     fn keep(&mut self, anchor: usize, node: &Node<'a>, size: usize, span: Span) {
         if anchor > 0 {
-            self.notes.unusual.push((span, "an anchor"));
+            self.notes.unusual.push((self.property('&', span), "an anchor"));
             self.anchors.insert(anchor, (node.clone(), size));
         }
     }
@@ -145,6 +156,25 @@ impl<'a> Builder<'a> {
             Some(range) => Span::new(range.start, range.end),
             None => Span::new(self.text.len(), self.text.len()),
         }
+    }
+
+    /// Where the tag (`!`) or anchor (`&`) of the value at `span` stands.
+    fn property(&self, mark: char, span: Span) -> Span {
+        let mut before = self.text.get(..span.range().start).unwrap_or_default().trim_end();
+        while let Some(word) = before.split_whitespace().next_back().filter(|word| word.starts_with(['!', '&'])) {
+            let start = before.len() - word.len();
+            if word.starts_with(mark) {
+                return Span::new(start, before.len());
+            }
+            before = before[..start].trim_end();
+        }
+        span
+    }
+
+    fn behind_colon(&self, span: Span) -> Span {
+        let at = span.range().start;
+        let colon = self.text.as_bytes().get(at) == Some(&b':');
+        if colon { Span::new(at + 1, at + 1) } else { span }
     }
 
     fn failure(&self, error: &ScanError) -> Failure {

@@ -120,12 +120,12 @@ fn extensions_count_in_both_places() {
 #[test]
 fn drifted_types_are_coerced_and_reported() {
     let parsed = Parsed::of(
-        b"---\nname: [a]\ndescription: d\nargument-hint: [file]\nversion: 1.50\npriority: high\nuser-invocable: no\nmodel: {a: b}\n---\n",
+        b"---\nname: [a, b]\ndescription: d\nargument-hint: [file]\nversion: 1.50\npriority: high\nuser-invocable: no\nmodel: {a: b}\n---\n",
         FileKind::Markdown,
     );
     assert!(
         parsed.diagnostics.iter().any(|d| d.code == Code::InvalidName),
-        "a list is no name: {:?}",
+        "two names are none: {:?}",
         parsed.diagnostics
     );
     let parsed = Parsed::of(

@@ -37,7 +37,7 @@ fn one_in_ten_malformed_in_every_way() {
         assert_eq!((found.path.as_ref(), found.code.as_str(), found.severity), (Some(path), *code, Severity::Error));
         assert!(found.place.is_some() && found.help.is_some(), "{found}");
         let dir = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-        assert_eq!(catalog.invalid_named(dir).unwrap().diagnostics, [found.clone()]);
+        assert_eq!(catalog.invalid_named(dir).unwrap().diagnostics, std::slice::from_ref(found));
     }
 }
 
