@@ -34,7 +34,7 @@ fn a_catalog_is_small() {
     let dir = tempfile::tempdir().unwrap();
     let tree = generate(&dir.path().join("tree"), &Options { count: COUNT, ..Options::default() }).unwrap();
     // Stamps of the last second are not trusted, and files read anew beside those from the cache would be counted.
-    let old = SystemTime::now() - Duration::from_secs(60);
+    let old = SystemTime::now() - Duration::from_mins(1);
     for path in tree.paths().iter().map(PathBuf::as_path).chain([tree.root()]) {
         File::open(path).unwrap().set_modified(old).unwrap();
     }
