@@ -288,6 +288,8 @@ impl Candidate<'_> {
         let (description, version) = seen.listing.map_or((None, None), |(d, v)| (Some(within(d)), v.map(within)));
         let skill = Skill {
             text: Arc::clone(unsealed()),
+            block: None,
+            rescued: OnceLock::new(),
             rel,
             name,
             yaml,

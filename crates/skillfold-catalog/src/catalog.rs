@@ -252,7 +252,7 @@ fn resolve_names(skills: &mut Vec<Skill>, diagnostics: &mut Vec<Diagnostic>) {
 
 /// Equal front matter and equal file size: the same skill in two places, as far as level 1 can tell.
 fn is_copy(a: &Skill, b: &Skill) -> bool {
-    a.stamp.size == b.stamp.size && a.file == b.file && a.bytes(a.yaml) == b.bytes(b.yaml)
+    a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {

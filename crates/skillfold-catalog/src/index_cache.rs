@@ -7,8 +7,9 @@
 //!
 //! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
 //! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head with all
-//! numbers and a table of blocks, then the blocks with all texts, each with a checksum of its own: they are read and
-//! checked in parallel.
+//! numbers, paths and names, then blocks of front matter, each with a checksum of its own. A start reads the head only;
+//! blocks are read and checked when somebody asks for what is in them, and one that turns out damaged is replaced by
+//! the skill files themselves.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +17,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
 use skillfold_format::{Code, Diagnostic, Place, Severity};
 use twox_hash::XxHash3_64;
 
@@ -27,7 +27,7 @@ use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skfidx02";
+const MAGIC: &[u8; 8] = b"skfidx03";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// How much text a block holds, about.
@@ -39,8 +39,46 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The cache file, open for reading, and where its sections are.
 #[derive(Debug, Default)]
 pub(crate) struct IndexCache {
-    file: Option<File>,
+    file: Option<Arc<File>>,
     table: Vec<Entry>,
+}
+
+/// Some front matter in a cache file, read when asked for.
+#[derive(Debug)]
+pub(crate) struct Block {
+    file: Arc<File>,
+    offset: u64,
+    length: u64,
+    checksum: u64,
+    /// Nothing, if it could not be read or is damaged.
+    bytes: OnceLock<Option<Vec<u8>>>,
+}
+
+impl Block {
+    /// What is in it, if it is whole. The file may have been replaced since: the handle still leads to the old one.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        let read = || {
+            let bytes = read_exact_at(&self.file, self.offset, self.length)?;
+            (XxHash3_64::oneshot(&bytes) == self.checksum).then_some(bytes)
+        };
+        self.bytes.get_or_init(read).as_deref()
+    }
+}
+
+/// Some bytes of a file. Lengths are those of the table, which the file is known to have.
+fn read_exact_at(file: &File, mut offset: u64, length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length).ok()?;
+    let mut bytes = Vec::with_capacity(length);
+    // Straight into fresh memory: clearing it first would take as long as reading.
+    while bytes.len() < length {
+        let read = rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset).ok()?;
+        if read == 0 {
+            return None;
+        }
+        offset += read as u64;
+    }
+    bytes.truncate(length);
+    Some(bytes)
 }
 
 #[derive(Debug, Clone)]
@@ -99,7 +137,7 @@ impl IndexCache {
             }
             entries.push(entry);
         }
-        Some(IndexCache { file: Some(file), table: entries })
+        Some(IndexCache { file: Some(Arc::new(file)), table: entries })
     }
 
     /// What the cache holds about a root.
@@ -112,40 +150,18 @@ impl IndexCache {
         }
         let mut reader = Reader { bytes: &head, at: 0 };
         let mut offset = entry.offset + entry.head;
-        let mut places = Vec::new();
+        let mut blocks = Vec::new();
         for _ in 0..reader.count()? {
             let (length, checksum) = (reader.u64()?, reader.u64()?);
-            places.push((offset, length, checksum));
+            let file = Arc::clone(self.file.as_ref()?);
+            blocks.push(Arc::new(Block { file, offset, length, checksum, bytes: OnceLock::new() }));
             offset = offset.checked_add(length)?;
         }
-        if offset != entry.offset + entry.length {
-            return None;
-        }
-        let blocks: Option<Vec<Arc<Vec<u8>>>> = places
-            .into_par_iter()
-            .map(|(offset, length, checksum)| {
-                let bytes = self.bytes(offset, length)?;
-                (XxHash3_64::oneshot(&bytes) == checksum).then(|| Arc::new(bytes))
-            })
-            .collect();
-        decode(&mut reader, &blocks?, root)
+        (offset == entry.offset + entry.length).then(|| decode(&mut reader, &blocks, root)).flatten()
     }
 
-    /// Some bytes of the file. Lengths are those of the table, which the file is known to have.
-    fn bytes(&self, mut offset: u64, length: u64) -> Option<Vec<u8>> {
-        let file = self.file.as_ref()?;
-        let length = usize::try_from(length).ok()?;
-        let mut bytes = Vec::with_capacity(length);
-        // Straight into fresh memory: clearing it first would take as long as reading.
-        while bytes.len() < length {
-            let read = rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset).ok()?;
-            if read == 0 {
-                return None;
-            }
-            offset += read as u64;
-        }
-        bytes.truncate(length);
-        Some(bytes)
+    fn bytes(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
+        read_exact_at(self.file.as_ref()?, offset, length)
     }
 
     /// Writes the file anew: the given sections first, then what it held about other roots.
@@ -206,18 +222,22 @@ pub(crate) struct Encoded {
 /// Writes a section down.
 pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
-    let mut records = Vec::with_capacity(section.skills.len() * 109);
+    let mut names = Vec::with_capacity(section.skills.len() * 48);
+    let mut records = Vec::with_capacity(section.skills.len() * 121);
     for skill in &section.skills {
         if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
             blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
         }
         let number = blocks.len() - 1;
         let block = &mut blocks[number];
-        put_u32(&mut records, number);
-        for slice in [skill.rel, skill.name, skill.yaml] {
-            put_u32(&mut records, block.len());
-            block.extend_from_slice(skill.bytes(slice));
+        for slice in [skill.rel, skill.name] {
+            put_u32(&mut records, names.len());
+            names.extend_from_slice(skill.bytes(slice));
         }
+        put_u32(&mut records, names.len());
+        put_u32(&mut records, number);
+        put_u32(&mut records, block.len());
+        block.extend_from_slice(skill.front_matter().as_bytes());
         put_u32(&mut records, block.len());
         // Relative to the front matter, wherever that comes to stand.
         for slice in [skill.description, skill.version] {
@@ -237,6 +257,7 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
         out.extend_from_slice(&XxHash3_64::oneshot(block).to_le_bytes());
     }
     out.extend_from_slice(&section.scanned_ns.to_le_bytes());
+    put_blob(&mut out, &names);
     put_u32(&mut out, section.skills.len());
     out.extend_from_slice(&records);
     put_u32(&mut out, section.remarks.len());
@@ -281,29 +302,34 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
 }
 
 /// Reads a section whose head is under `reader`, behind the table of blocks.
-fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Vec<u8>>], root: &Arc<Root>) -> Option<Section> {
+fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> Option<Section> {
     let mut section = Section { scanned_ns: reader.i128()?, ..Section::default() };
+    let names = Arc::new(reader.blob()?.to_vec());
     let count = reader.count()?;
     section.skills.reserve_exact(count);
     for _ in 0..count {
+        let at = [reader.u32()?, reader.u32()?, reader.u32()?];
         let block = blocks.get(reader.u32()? as usize)?;
-        let at = [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
-        if !at.is_sorted() || at[3] as usize > block.len() {
-            return None;
-        }
+        let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
         let mut within = || -> Option<Slice> {
-            let (start, length) = (at[2].checked_add(reader.u32()?)?, reader.u32()?);
-            let end = start.checked_add(length).filter(|end| *end <= at[3])?;
+            let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
+            let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
             Some(Slice { start, end })
         };
         let (description, version) = (within()?, within()?);
+        let inside = yaml.start <= yaml.end && u64::from(yaml.end) <= block.length;
+        if !at.is_sorted() || at[2] as usize > names.len() || !inside {
+            return None;
+        }
         section.skills.push(Skill {
-            description,
-            version,
-            text: Arc::clone(block),
+            text: Arc::clone(&names),
+            block: Some(Arc::clone(block)),
+            rescued: OnceLock::new(),
             rel: Slice { start: at[0], end: at[1] },
             name: Slice { start: at[1], end: at[2] },
-            yaml: Slice { start: at[2], end: at[3] },
+            yaml,
+            description,
+            version,
             first_line: reader.u32()?,
             body: reader.u32()?,
             root: Arc::clone(root),

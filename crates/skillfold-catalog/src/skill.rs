@@ -6,9 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use skillfold_format::{FileKind, Manifest, Node, Parsed, Tokens};
+use skillfold_format::split::{Scan, scan};
+use skillfold_format::{FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens};
 
-use crate::{BodyAt, BodyFile, Root, Source, Stamp};
+use crate::index_cache::Block;
+use crate::{BodyAt, BodyFile, Root, SkillDir, Source, Stamp};
 
 /// Which file describes the skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,8 +56,12 @@ impl SkillFile {
 /// at 100,000 skills the memory, not the parsing, is what takes time.)
 #[derive(Debug)]
 pub struct Skill {
-    /// Path, name and front matter, one after the other; shared with other skills.
+    /// Path and name, and the front matter unless that is in a block; shared with other skills.
     pub(crate) text: Arc<Vec<u8>>,
+    /// Where in the index cache the front matter is, if it came from there.
+    pub(crate) block: Option<Arc<Block>>,
+    /// The front matter, read from the skill file because the block is damaged.
+    pub(crate) rescued: OnceLock<Box<str>>,
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
@@ -146,7 +152,8 @@ impl Skill {
     /// The description and the version without making a manifest, if the front matter has them letter for letter, and
     /// has nothing else that a listing shows: no tools, types, model, brief description or hiding.
     pub fn glimpse(&self) -> Option<(&str, Option<&str>)> {
-        let text = |slice: Slice| std::str::from_utf8(self.bytes(slice)).ok().filter(|text| !text.is_empty());
+        let bytes = self.front_bytes()?;
+        let text = |slice: Slice| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
         Some((text(self.description)?, text(self.version)))
     }
 
@@ -157,7 +164,25 @@ impl Skill {
 
     /// The text of the front matter.
     pub fn front_matter(&self) -> &str {
-        std::str::from_utf8(self.bytes(self.yaml)).unwrap_or_default()
+        match self.front_bytes().and_then(|bytes| bytes.get(self.yaml.range())) {
+            Some(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+            None => self.rescued.get_or_init(|| self.reread().unwrap_or_default()),
+        }
+    }
+
+    /// What the front matter is a part of. Nothing, if it was in a block that is damaged.
+    fn front_bytes(&self) -> Option<&[u8]> {
+        match &self.block {
+            None => Some(&self.text),
+            Some(block) => block.bytes(),
+        }
+    }
+
+    /// The front matter as the skill file has it now.
+    fn reread(&self) -> Option<Box<str>> {
+        let bytes = SkillDir::open(self.name(), &self.dir()).ok()?.read(self.file.name(), MAX_FILE).ok()?;
+        let Scan::Found(front) = scan(&bytes, true) else { return None };
+        std::str::from_utf8(bytes.get(front.yaml)?).ok().map(Box::from)
     }
 
     /// Where it comes from.
@@ -273,6 +298,8 @@ impl Skill {
     pub(crate) fn memory(&self) -> Skill {
         Skill {
             text: Arc::clone(&self.text),
+            block: self.block.clone(),
+            rescued: self.rescued.clone(),
             root: Arc::clone(&self.root),
             manifest: OnceLock::new(),
             extra: None,
