@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use skillfold_format::split::{FrontMatter, Scan, scan};
-use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Parsed};
+use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Node, Parsed, SkillName};
 
 use crate::skill::{Extra, Slice, State};
 use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
@@ -26,6 +26,8 @@ pub struct Invalid {
     pub dir: PathBuf,
     /// The file.
     pub path: PathBuf,
+    /// The name that it gives itself, if that much could be read.
+    pub name: Option<Box<str>>,
     /// Below its root.
     pub(crate) rel: Box<[u8]>,
     pub(crate) file: SkillFile,
@@ -46,7 +48,7 @@ impl Invalid {
 #[derive(Debug)]
 pub(crate) enum Look {
     /// A skill, with what was remarked about it. It has no text until the scratch is sealed.
-    Skill(Skill, Vec<Diagnostic>),
+    Skill(Box<Skill>, Vec<Diagnostic>),
     /// A skill that is not usable.
     Invalid(Invalid),
     /// Neither `SKILL.yaml` nor `SKILL.md` is there.
@@ -65,7 +67,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Gives the skills that were found since the last time their texts, in one piece of memory: thousands of small
     /// ones cost more than what is in them.
-    pub(crate) fn seal(&mut self, skills: &mut [Skill]) {
+    pub(crate) fn seal(&mut self, skills: &mut [Box<Skill>]) {
         if self.texts.is_empty() {
             return;
         }
@@ -98,8 +100,11 @@ enum Refused {
 
 /// Looks for a skill in the directory `rel` below `root`, whose handle is `base`.
 pub(crate) fn look(base: BorrowedFd<'_>, root: &Arc<Root>, rel: &[u8], scratch: &mut Scratch) -> Look {
-    if is_absent(base, scratch.path(rel, SkillFile::Yaml.name())) {
-        return look_for(base, root, rel, SkillFile::Markdown, scratch);
+    match there(base, scratch.path(rel, SkillFile::Yaml.name())) {
+        Err(Errno::NOENT) => return look_for(base, root, rel, SkillFile::Markdown, scratch),
+        // The directory is closed: that is told when it is listed.
+        Err(Errno::ACCESS) => return Look::Nothing,
+        _ => {}
     }
     match look_for(base, root, rel, SkillFile::Yaml, scratch) {
         Look::Nothing => look_for(base, root, rel, SkillFile::Markdown, scratch),
@@ -108,8 +113,9 @@ pub(crate) fn look(base: BorrowedFd<'_>, root: &Arc<Root>, rel: &[u8], scratch: 
 }
 
 /// The cheapest question there is about a name that should not be there: `open` would first make room for a file.
-fn is_absent(base: BorrowedFd<'_>, path: &[u8]) -> bool {
-    rustix::fs::accessat(base, path, rustix::fs::Access::EXISTS, rustix::fs::AtFlags::empty()) == Err(Errno::NOENT)
+fn there(base: BorrowedFd<'_>, path: &[u8]) -> Result<(), Errno> {
+    // A link is there, even if it leads nowhere.
+    rustix::fs::accessat(base, path, Access::EXISTS, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Looks for one skill file there.
@@ -169,7 +175,8 @@ impl Candidate<'_> {
         let dir = self.dir();
         let path = dir.join(self.file.name());
         let diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
-        Look::Invalid(Invalid { dir, path, rel: self.rel.into(), file: self.file, stamp, diagnostics })
+        let name = None;
+        Look::Invalid(Invalid { dir, path, name, rel: self.rel.into(), file: self.file, stamp, diagnostics })
     }
 
     fn not_a_file(&self, what: &str) -> Look {
@@ -238,7 +245,11 @@ impl Candidate<'_> {
     /// The front matter of a `SKILL.md` is all there.
     fn glance(&mut self, front: &FrontMatter, stamp: Stamp) -> Look {
         let mut glance = Glance::of(&self.scratch.block, front);
-        let Some(name) = &glance.name else { return self.invalid(Some(stamp), glance.diagnostics) };
+        let Some(name) = &glance.name else {
+            // Bad files are few: this one may be parsed again for the name it gives itself.
+            let parsed = Parsed::of(&self.scratch.block[..front.body], FileKind::Markdown);
+            return with_name(self.invalid(Some(stamp), glance.diagnostics), parsed.raw.as_ref());
+        };
         if matches!(self.file, SkillFile::LowerCase | SkillFile::TitleCase) {
             let message = format!("the file is called `{}`", self.file.name());
             let found = Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`");
@@ -251,8 +262,10 @@ impl Candidate<'_> {
     /// A `SKILL.yaml`, or a `SKILL.md` without front matter.
     fn parse(&mut self, read: usize, stamp: Stamp) -> Look {
         let parsed = Parsed::of(&self.scratch.block[..read], self.file.kind());
-        let Some(manifest) = parsed.manifest else { return self.invalid(Some(stamp), parsed.diagnostics) };
-        let digest = parsed.raw.as_ref().map_or(0, skillfold_format::Node::digest);
+        let Some(manifest) = parsed.manifest else {
+            return with_name(self.invalid(Some(stamp), parsed.diagnostics), parsed.raw.as_ref());
+        };
+        let digest = parsed.raw.as_ref().map_or(0, Node::digest);
         let mut diagnostics = parsed.diagnostics;
         let (body, remark) = yaml_body(&self.dir(), manifest.name(), manifest.prompt_file());
         diagnostics.extend(remark);
@@ -289,7 +302,6 @@ impl Candidate<'_> {
         let skill = Skill {
             text: Arc::clone(unsealed()),
             block: None,
-            rescued: OnceLock::new(),
             rel,
             name,
             yaml,
@@ -300,13 +312,22 @@ impl Candidate<'_> {
             root: Arc::clone(self.root),
             stamp,
             digest: seen.digest,
-            manifest: OnceLock::new(),
+            made: OnceLock::new(),
             extra: self.extra.take(),
             file: self.file,
             demanding: seen.demanding,
             state: State::NEW,
         };
-        Look::Skill(skill, diagnostics)
+        Look::Skill(Box::new(skill), diagnostics)
+    }
+}
+
+/// Notes the name that a bad file gives itself: people will ask for it by that.
+fn with_name(look: Look, raw: Option<&Node<'_>>) -> Look {
+    let written = raw.and_then(|raw| raw.get("name")).and_then(Node::as_str);
+    match (look, written.and_then(|name| SkillName::lenient(name).ok())) {
+        (Look::Invalid(invalid), Some(name)) => Look::Invalid(Invalid { name: Some(name.as_str().into()), ..invalid }),
+        (look, _) => look,
     }
 }
 
@@ -380,10 +401,9 @@ fn yaml_body(dir: &Path, name: &str, prompt_file: Option<&str>) -> ((BodyAt, u64
 
 /// Whether the skill file at `rel` is still the one that was read: the same stamp, and no `SKILL.yaml` beside it.
 pub(crate) fn unchanged(base: BorrowedFd<'_>, rel: &[u8], stamp: Stamp, scratch: &mut Scratch) -> bool {
-    if !is_absent(base, scratch.path(rel, SkillFile::Yaml.name())) {
+    if there(base, scratch.path(rel, SkillFile::Yaml.name())) != Err(Errno::NOENT) {
         return false;
     }
     let file = scratch.path(rel, SkillFile::Markdown.name());
-    rustix::fs::statat(base, file, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|stat| Stamp::of_stat(&stat) == stamp)
+    rustix::fs::statat(base, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| Stamp::of_stat(&stat) == stamp)
 }

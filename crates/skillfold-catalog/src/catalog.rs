@@ -18,7 +18,7 @@ use crate::{Invalid, Skill, Source};
 #[derive(Debug)]
 pub struct Catalog {
     /// Sorted by name, then precedence: of one name, the first is the one that counts.
-    skills: Vec<Skill>,
+    skills: Vec<Box<Skill>>,
     /// How many of them count.
     count: usize,
     invalid: Vec<Invalid>,
@@ -40,7 +40,7 @@ impl fmt::Display for Generation {
 
 impl Catalog {
     pub(crate) fn put_together(
-        mut skills: Vec<Skill>,
+        mut skills: Vec<Box<Skill>>,
         mut invalid: Vec<Invalid>,
         mut diagnostics: Vec<Diagnostic>,
         enablement: &Enablement,
@@ -68,11 +68,11 @@ impl Catalog {
 
     /// The skills that count, sorted by name: of each name the highest, and only those whose requirements are met.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
-        self.skills.iter().filter(|skill| !skill.shadowed() && skill.available())
+        self.skills.iter().map(AsRef::as_ref).filter(|skill: &&Skill| !skill.shadowed() && skill.available())
     }
 
     /// All of them, shadowed and unavailable ones too.
-    pub fn all(&self) -> &[Skill] {
+    pub fn all(&self) -> &[Box<Skill>] {
         &self.skills
     }
 
@@ -121,13 +121,16 @@ impl Catalog {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn get(&self, address: &str) -> Option<&Skill> {
-        if let Some((name, source)) = address.rsplit_once('@') {
-            let (source, nth) = source.split_once('#').map_or((source, Some(1_usize)), |(s, n)| (s, n.parse().ok()));
+        let (place, nth) = match address.rsplit_once('#') {
+            Some((place, nth)) => (place, nth.parse::<usize>().ok()?.checked_sub(1)?),
+            None => (address, 0),
+        };
+        if let Some((name, source)) = place.rsplit_once('@') {
             let source = Source::from_word(source)?;
-            return self.named(name).filter(|skill| skill.source() == source).nth(nth?.checked_sub(1)?);
+            return self.named(name).filter(|skill| skill.source() == source).nth(nth);
         }
-        if let Some((plugin, name)) = address.split_once(':') {
-            return self.named(name).find(|skill| skill.plugin() == Some(plugin));
+        if let Some((plugin, name)) = place.split_once(':') {
+            return self.named(name).filter(|skill| skill.plugin() == Some(plugin)).nth(nth);
         }
         self.named(address).next()
     }
@@ -137,7 +140,7 @@ impl Catalog {
         let table = self.by_name.get_or_init(|| self.index());
         let first = table.find(hash(name), |at| self.skills[*at as usize].name() == name).map_or(0, |at| *at as usize);
         let same = self.skills[first..].iter().take_while(|skill| skill.name() == name).count();
-        self.skills[first..first + same].iter()
+        self.skills[first..first + same].iter().map(AsRef::as_ref)
     }
 
     fn index(&self) -> HashTable<u32> {
@@ -153,7 +156,8 @@ impl Catalog {
 
     /// The invalid skill file that somebody who asks for `name` means.
     pub fn invalid_named(&self, name: &str) -> Option<&Invalid> {
-        self.invalid.iter().find(|invalid| invalid.dir_name() == name)
+        let is_called = |invalid: &&Invalid| invalid.dir_name() == name || invalid.name.as_deref() == Some(name);
+        self.invalid.iter().find(is_called)
     }
 
     /// Names that somebody who wrote `name` may have meant, closest first. Never those of disabled or hidden skills.
@@ -218,12 +222,12 @@ impl Catalog {
 }
 
 /// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
-fn resolve_names(skills: &mut Vec<Skill>, diagnostics: &mut Vec<Diagnostic>) {
+fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>) {
     let alone = skills.windows(2).all(|pair| pair[0].bytes(pair[0].name) != pair[1].bytes(pair[1].name));
     if alone {
         return;
     }
-    let mut kept: Vec<Skill> = Vec::with_capacity(skills.len());
+    let mut kept: Vec<Box<Skill>> = Vec::with_capacity(skills.len());
     let mut first = 0;
     for mut skill in std::mem::take(skills) {
         if kept.get(first).is_none_or(|winner| winner.name() != skill.name()) {
@@ -237,8 +241,9 @@ fn resolve_names(skills: &mut Vec<Skill>, diagnostics: &mut Vec<Diagnostic>) {
             other.extra_mut().copies.push(place);
             continue;
         }
-        let nth = kept[first..].iter().filter(|other| other.address() == skill.address()).count() + 1;
-        let address = if nth > 1 { format!("{}#{nth}", skill.address()) } else { skill.address() };
+        let peers = kept[first..].iter().filter(|other| other.is_addressed_like(&skill)).count();
+        skill.state.nth = u16::try_from(peers + 1).unwrap_or(u16::MAX);
+        let address = skill.address();
         let winner = &kept[first];
         let message =
             format!("`{}` is hidden by the {} skill in {}", skill.name(), winner.source(), winner.dir().display());

@@ -12,7 +12,7 @@ use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::{Invalid, said};
 use crate::index_cache::{Encoded, IndexCache, encode};
-use crate::section::Section;
+use crate::section::{Child, Section, is_young};
 use crate::walk::{Findings, walk};
 use crate::{Catalog, Root, Skill, SkillFile};
 
@@ -105,7 +105,7 @@ impl Discovery {
         for root in &roots {
             let section = cache.as_ref().and_then(|cache| cache.section(root));
             let findings = walk(root, section.as_ref(), self.nested);
-            let settled = Settled::of(findings, section);
+            let settled = Settled::of(findings, section, scanned_ns);
             if cache.is_some() && settled.changed {
                 fresh_sections.push(settled.section(root, scanned_ns));
             }
@@ -124,7 +124,7 @@ impl Discovery {
 
     fn assemble(&self, roots: &[Arc<Root>], found: Vec<Settled>, failure: Option<Diagnostic>) -> Catalog {
         let mut effort = Effort::default();
-        let mut skills: Vec<Skill> = Vec::new();
+        let mut skills: Vec<Box<Skill>> = Vec::new();
         let mut invalid: Vec<Invalid> = Vec::new();
         let mut diagnostics: Vec<Diagnostic> = failure.into_iter().collect();
         let mut followed = false;
@@ -142,7 +142,8 @@ impl Discovery {
             }
         }
         if followed || overlap(roots) {
-            drop_duplicates(&mut skills);
+            let dropped = drop_duplicates(&mut skills, &mut invalid);
+            diagnostics.retain(|found| found.path.as_ref().is_none_or(|path| !dropped.contains(path)));
         }
         sort_skills(&mut skills);
         let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };
@@ -154,7 +155,7 @@ impl Discovery {
 
 /// What a root holds, whether it was read or remembered.
 struct Settled {
-    skills: Vec<Skill>,
+    skills: Vec<Box<Skill>>,
     remarks: Vec<(u32, Diagnostic)>,
     invalid: Vec<Invalid>,
     diagnostics: Vec<Diagnostic>,
@@ -168,8 +169,10 @@ struct Settled {
 }
 
 impl Settled {
-    fn of(mut findings: Findings, section: Option<Section>) -> Settled {
+    fn of(mut findings: Findings, section: Option<Section>, scanned_ns: i128) -> Settled {
         let reused = findings.reused.len() + findings.reused_invalid.len();
+        // A root that is not there, or holds nothing, is not worth remembering.
+        let something = !(findings.skills.is_empty() && findings.invalid.is_empty() && findings.dirs.is_empty());
         let mut settled = Settled {
             skills: Vec::new(),
             remarks: Vec::new(),
@@ -180,13 +183,16 @@ impl Settled {
             followed: findings.followed,
             opened: findings.opened,
             reused,
-            changed: true,
+            changed: something,
         };
         if let Some(section) = section {
             let all = findings.reused.len() == section.skills.len();
-            // Skills behind links and the like are read anew each time and are no change.
-            let news = findings.skills.iter().any(is_memorable) || findings.invalid.iter().any(|i| i.stamp.is_some());
-            settled.changed = !(all
+            // Skills behind links and the like are read anew each time and are no change. Nor is a file that is still
+            // too young to be vouched for, if it has not changed.
+            let excused = findings.skills.iter().filter(|skill| is_still_young(skill, &section, scanned_ns)).count();
+            let memorable = findings.skills.iter().filter(|skill| is_memorable(skill)).count();
+            let news = memorable > excused || findings.invalid.iter().any(is_memorable_invalid);
+            settled.changed = !(findings.reused.len() + excused == section.skills.len()
                 && !news
                 && findings.reused_invalid.len() == section.invalid.len()
                 && settled.findings_dirs.len() == section.dirs.len()
@@ -232,7 +238,8 @@ impl Settled {
     /// What the cache should remember, written down.
     fn section(&self, root: &Root, scanned_ns: i128) -> Encoded {
         let mut section = Section { scanned_ns, ..Section::default() };
-        let mut memorable: Vec<&Skill> = self.skills.iter().filter(|skill| is_memorable(skill)).collect();
+        let mut memorable: Vec<&Skill> =
+            self.skills.iter().map(AsRef::as_ref).filter(|skill| is_memorable(skill)).collect();
         memorable
             .par_sort_unstable_by(|a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
         let mut by_path: HashMap<PathBuf, Vec<&Diagnostic>> = HashMap::new();
@@ -242,7 +249,7 @@ impl Settled {
             }
         }
         for (number, skill) in (0..).zip(&memorable) {
-            section.skills.push(skill.memory());
+            section.skills.push(Box::new(skill.memory()));
             if !by_path.is_empty()
                 && let Some(found) = by_path.get(&skill.path())
             {
@@ -250,13 +257,13 @@ impl Settled {
             }
         }
         for invalid in &self.invalid {
-            if invalid.stamp.is_some() && invalid.file == SkillFile::Markdown {
+            if is_memorable_invalid(invalid) {
                 section.invalid.push(invalid.clone());
             } else {
                 section.again.push(invalid.rel.clone());
             }
         }
-        let plain = |skill: &&Skill| !is_memorable(skill) && skill.canonical().is_none();
+        let plain = |skill: &&Box<Skill>| !is_memorable(skill) && skill.canonical().is_none();
         section.again.extend(self.skills.iter().filter(plain).map(|skill| skill.bytes(skill.rel).into()));
         section.again.extend(self.again.iter().cloned());
         section.dirs.clone_from(&self.findings_dirs);
@@ -271,6 +278,18 @@ fn is_memorable(skill: &Skill) -> bool {
     skill.file == SkillFile::Markdown && skill.extra.is_none()
 }
 
+fn is_memorable_invalid(invalid: &Invalid) -> bool {
+    invalid.stamp.is_some() && invalid.file == SkillFile::Markdown
+}
+
+/// Whether a skill was read again only because its stamp is too young, and is what the section says it is.
+fn is_still_young(skill: &Skill, section: &Section, scanned_ns: i128) -> bool {
+    let Some(Child::Skill(number)) = section.file(skill.bytes(skill.rel)) else { return false };
+    is_memorable(skill)
+        && is_young(skill.stamp, scanned_ns)
+        && section.skill(number).is_some_and(|old| old.stamp == skill.stamp && old.digest == skill.digest)
+}
+
 fn now_ns() -> i128 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
@@ -282,11 +301,12 @@ fn overlap(roots: &[Arc<Root>]) -> bool {
     real.iter().enumerate().any(|(at, a)| real[..at].iter().any(|b| a.starts_with(b) || b.starts_with(a)))
 }
 
-/// Of skills that are one directory, reached in several ways, keeps the highest; a real path before a link.
-fn drop_duplicates(skills: &mut Vec<Skill>) {
+/// Of skills, and of bad files, that are one directory reached in several ways, keeps the highest; a real path before a
+/// link. Returns the files that went.
+fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<Invalid>) -> HashSet<PathBuf> {
     let mut real_roots: HashMap<u32, PathBuf> = HashMap::new();
-    let mut order: Vec<(u32, bool, PathBuf, PathBuf, usize)> = Vec::with_capacity(skills.len());
-    for (at, skill) in skills.iter().enumerate() {
+    let mut order: Vec<(u32, bool, PathBuf, PathBuf)> = Vec::with_capacity(skills.len());
+    for skill in &*skills {
         let rank = skill.root.rank;
         let linked = skill.canonical();
         let real = linked.map_or_else(
@@ -298,35 +318,44 @@ fn drop_duplicates(skills: &mut Vec<Skill>) {
             },
             Path::to_path_buf,
         );
-        order.push((rank, linked.is_some(), skill.dir(), real, at));
+        order.push((rank, linked.is_some(), skill.path(), real.join(skill.file.name())));
     }
-    order.sort();
+    for (rank, bad) in (u32::MAX / 2..).zip(&*invalid) {
+        let dir = bad.dir.canonicalize().unwrap_or_else(|_| bad.dir.clone());
+        // A real path is its own canonical one; roots themselves may be links, but then all below them are.
+        order.push((rank, dir != bad.dir, bad.path.clone(), dir.join(bad.file.name())));
+    }
+    order.sort_by(|a, b| (a.1, a.0, &a.2).cmp(&(b.1, b.0, &b.2)));
+    order.sort_by_key(|(rank, ..)| *rank);
     let mut seen = HashSet::new();
-    let keep: HashSet<usize> =
-        order.into_iter().filter(|(.., real, _)| seen.insert(real.clone())).map(|(.., at)| at).collect();
-    let mut at = 0;
-    skills.retain(|_| {
-        at += 1;
-        keep.contains(&(at - 1))
-    });
+    let mut kept = HashSet::new();
+    let mut dropped = HashSet::new();
+    for (_, _, path, real) in order {
+        if seen.insert(real) {
+            kept.insert(path);
+        } else {
+            dropped.insert(path);
+        }
+    }
+    dropped.retain(|path| !kept.contains(path));
+    // The same path twice (one root given twice) is one too many as well.
+    let mut left = kept;
+    skills.retain(|skill| left.remove(&skill.path()));
+    invalid.retain(|bad| left.remove(&bad.path));
+    dropped
 }
 
 /// By name, then precedence, then place. Mostly they are in order already.
-fn sort_skills(skills: &mut Vec<Skill>) {
+fn sort_skills(skills: &mut [Box<Skill>]) {
     let before = |a: &Skill, b: &Skill| {
         a.bytes(a.name)
             .cmp(b.bytes(b.name))
             .then_with(|| a.root.rank.cmp(&b.root.rank))
             .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
     };
-    if skills.is_sorted_by(|a, b| before(a, b).is_le()) {
-        return;
+    if !skills.is_sorted_by(|a, b| before(a, b).is_le()) {
+        skills.par_sort_by(|a, b| before(a, b));
     }
-    // Skills are large: sort their numbers, then move each once.
-    let mut order: Vec<u32> = (0..u32::try_from(skills.len()).unwrap_or(u32::MAX)).collect();
-    order.par_sort_by(|a, b| before(&skills[*a as usize], &skills[*b as usize]));
-    let mut slots: Vec<Option<Skill>> = std::mem::take(skills).into_iter().map(Some).collect();
-    skills.extend(order.into_iter().filter_map(|at| slots[at as usize].take()));
 }
 
 /// Answers whether programs are there, asking the file system once each.

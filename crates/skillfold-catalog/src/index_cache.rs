@@ -6,10 +6,10 @@
 //! never correctness.
 //!
 //! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
-//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head with all
-//! numbers, paths and names, then blocks of front matter, each with a checksum of its own. A start reads the head only;
-//! blocks are read and checked when somebody asks for what is in them, and one that turns out damaged is replaced by
-//! the skill files themselves.
+//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head, then
+//! chunks with the numbers, paths and names of some thousand skills each, then blocks of front matter; chunks and blocks
+//! have checksums of their own. A start reads the head and, in parallel, the chunks. A block is read and checked when
+//! somebody asks for what is in it, and if it turns out damaged, the skill files themselves take its place.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,6 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
+use rustix::fs::{Mode, OFlags};
 use skillfold_format::{Code, Diagnostic, Place, Severity};
 use twox_hash::XxHash3_64;
 
@@ -27,11 +29,15 @@ use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skfidx03";
+const MAGIC: &[u8; 8] = b"skfidx05";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// How much text a block holds, about.
 const BLOCK: usize = 1 << 20;
+/// How many skills a chunk describes.
+const CHUNK: usize = 4096;
+/// How long the numbers of one skill are.
+const RECORD: usize = 3 * 4 + 3 * 4 + 4 * 4 + 2 * 4 + 32 + 16 + 1;
 /// Most sections, and most bytes, that the file may hold. The least recently written go first.
 const MAX_SECTIONS: usize = 64;
 const MAX_BYTES: u64 = 1 << 30;
@@ -99,7 +105,9 @@ impl IndexCache {
     }
 
     fn read_table(path: &Path) -> Option<IndexCache> {
-        let mut file = File::open(path).ok()?;
+        // Without waiting: whatever stands there, a start must not hang on it.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
         let metadata = file.metadata().ok()?;
         if !metadata.is_file() {
             return None;
@@ -150,14 +158,32 @@ impl IndexCache {
         }
         let mut reader = Reader { bytes: &head, at: 0 };
         let mut offset = entry.offset + entry.head;
-        let mut blocks = Vec::new();
-        for _ in 0..reader.count()? {
-            let (length, checksum) = (reader.u64()?, reader.u64()?);
-            let file = Arc::clone(self.file.as_ref()?);
-            blocks.push(Arc::new(Block { file, offset, length, checksum, bytes: OnceLock::new() }));
-            offset = offset.checked_add(length)?;
+        let mut parts = || -> Option<Vec<(u64, u64, u64)>> {
+            let mut parts = Vec::new();
+            for _ in 0..reader.count()? {
+                let (length, checksum) = (reader.u64()?, reader.u64()?);
+                parts.push((offset, length, checksum));
+                offset = offset.checked_add(length)?;
+            }
+            Some(parts)
+        };
+        let (chunks, blocks) = (parts()?, parts()?);
+        if offset != entry.offset + entry.length {
+            return None;
         }
-        (offset == entry.offset + entry.length).then(|| decode(&mut reader, &blocks, root)).flatten()
+        let file = self.file.as_ref()?;
+        let block = |(offset, length, checksum)| {
+            Arc::new(Block { file: Arc::clone(file), offset, length, checksum, bytes: OnceLock::new() })
+        };
+        let blocks: Vec<Arc<Block>> = blocks.into_iter().map(block).collect();
+        let skills: Option<Vec<Vec<Box<Skill>>>> = chunks
+            .into_par_iter()
+            .map(|(offset, length, checksum)| {
+                let bytes = self.bytes(offset, length)?;
+                (XxHash3_64::oneshot(&bytes) == checksum).then(|| decode_chunk(&Arc::new(bytes), &blocks, root))?
+            })
+            .collect();
+        decode(&mut reader, skills?.into_iter().flatten().collect(), root)
     }
 
     fn bytes(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
@@ -192,7 +218,7 @@ impl IndexCache {
             offset += length;
         };
         for section in sections {
-            let blocks: usize = section.blocks.iter().map(Vec::len).sum();
+            let blocks: usize = section.parts.iter().map(Vec::len).sum();
             let head = section.head.len() as u64;
             put(&section.root, head + blocks as u64, head, XxHash3_64::oneshot(&section.head));
         }
@@ -201,7 +227,7 @@ impl IndexCache {
         }
         let parts = sections
             .iter()
-            .flat_map(|section| std::iter::once(&section.head[..]).chain(section.blocks.iter().map(|block| &block[..])))
+            .flat_map(|section| std::iter::once(&section.head[..]).chain(section.parts.iter().map(|part| &part[..])))
             .chain(kept.iter().map(|(_, bytes)| &bytes[..]));
         let mut head = MAGIC.to_vec();
         put_blob(&mut head, BUILD.as_bytes());
@@ -216,50 +242,23 @@ impl IndexCache {
 pub(crate) struct Encoded {
     pub(crate) root: Vec<u8>,
     head: Vec<u8>,
-    blocks: Vec<Vec<u8>>,
+    /// Chunks, then blocks.
+    parts: Vec<Vec<u8>>,
 }
 
 /// Writes a section down.
 pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
-    let mut names = Vec::with_capacity(section.skills.len() * 48);
-    let mut records = Vec::with_capacity(section.skills.len() * 121);
-    for skill in &section.skills {
-        if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
-            blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
+    let chunks: Vec<Vec<u8>> = section.skills.chunks(CHUNK).map(|chunk| encode_chunk(chunk, &mut blocks)).collect();
+    let mut out = Vec::with_capacity(4096);
+    for parts in [&chunks, &blocks] {
+        put_u32(&mut out, parts.len());
+        for part in parts {
+            out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            out.extend_from_slice(&XxHash3_64::oneshot(part).to_le_bytes());
         }
-        let number = blocks.len() - 1;
-        let block = &mut blocks[number];
-        for slice in [skill.rel, skill.name] {
-            put_u32(&mut records, names.len());
-            names.extend_from_slice(skill.bytes(slice));
-        }
-        put_u32(&mut records, names.len());
-        put_u32(&mut records, number);
-        put_u32(&mut records, block.len());
-        block.extend_from_slice(skill.front_matter().as_bytes());
-        put_u32(&mut records, block.len());
-        // Relative to the front matter, wherever that comes to stand.
-        for slice in [skill.description, skill.version] {
-            put_u32(&mut records, slice.start.saturating_sub(skill.yaml.start) as usize);
-            put_u32(&mut records, (slice.end - slice.start) as usize);
-        }
-        records.extend_from_slice(&skill.first_line.to_le_bytes());
-        records.extend_from_slice(&skill.body.to_le_bytes());
-        put_stamp(&mut records, skill.stamp);
-        records.extend_from_slice(&skill.digest.to_le_bytes());
-        records.push(u8::from(skill.demanding));
-    }
-    let mut out = Vec::with_capacity(records.len() + 4096);
-    put_u32(&mut out, blocks.len());
-    for block in &blocks {
-        out.extend_from_slice(&(block.len() as u64).to_le_bytes());
-        out.extend_from_slice(&XxHash3_64::oneshot(block).to_le_bytes());
     }
     out.extend_from_slice(&section.scanned_ns.to_le_bytes());
-    put_blob(&mut out, &names);
-    put_u32(&mut out, section.skills.len());
-    out.extend_from_slice(&records);
     put_u32(&mut out, section.remarks.len());
     for (number, found) in &section.remarks {
         out.extend_from_slice(&number.to_le_bytes());
@@ -268,6 +267,7 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     put_u32(&mut out, section.invalid.len());
     for invalid in &section.invalid {
         put_blob(&mut out, &invalid.rel);
+        put_blob(&mut out, invalid.name.as_deref().unwrap_or_default().as_bytes());
         out.push(u8::from(invalid.stamp.is_some()));
         put_stamp(&mut out, invalid.stamp.unwrap_or(Stamp { modified_ns: 0, size: 0, inode: 0 }));
         put_u32(&mut out, invalid.diagnostics.len());
@@ -298,15 +298,54 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
         };
         out.extend_from_slice(&(number << 2 | kind).to_le_bytes());
     }
-    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out, blocks }
+    let parts = chunks.into_iter().chain(blocks).collect();
+    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out, parts }
 }
 
-/// Reads a section whose head is under `reader`, behind the table of blocks.
-fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> Option<Section> {
-    let mut section = Section { scanned_ns: reader.i128()?, ..Section::default() };
-    let names = Arc::new(reader.blob()?.to_vec());
-    let count = reader.count()?;
-    section.skills.reserve_exact(count);
+/// The numbers of some skills, then their paths and names; their front matter goes into the blocks.
+fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Vec<u8> {
+    let mut names = Vec::with_capacity(skills.len() * 48);
+    let mut out = Vec::with_capacity(skills.len() * (RECORD + 48));
+    // Where a name starts counts from the start of the chunk.
+    let start = skills.len() * RECORD;
+    for skill in skills {
+        if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
+            blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
+        }
+        let number = blocks.len() - 1;
+        let block = &mut blocks[number];
+        for slice in [skill.rel, skill.name] {
+            put_u32(&mut out, start + names.len());
+            names.extend_from_slice(skill.bytes(slice));
+        }
+        put_u32(&mut out, start + names.len());
+        put_u32(&mut out, number);
+        put_u32(&mut out, block.len());
+        block.extend_from_slice(skill.front_matter().as_bytes());
+        put_u32(&mut out, block.len());
+        // Relative to the front matter, wherever that comes to stand.
+        for slice in [skill.description, skill.version] {
+            put_u32(&mut out, slice.start.saturating_sub(skill.yaml.start) as usize);
+            put_u32(&mut out, (slice.end - slice.start) as usize);
+        }
+        out.extend_from_slice(&skill.first_line.to_le_bytes());
+        out.extend_from_slice(&skill.body.to_le_bytes());
+        put_stamp(&mut out, skill.stamp);
+        out.extend_from_slice(&skill.digest.to_le_bytes());
+        out.push(u8::from(skill.demanding));
+    }
+    debug_assert_eq!(out.len(), start);
+    out.extend_from_slice(&names);
+    out
+}
+
+/// The skills of a chunk.
+fn decode_chunk(chunk: &Arc<Vec<u8>>, blocks: &[Arc<Block>], root: &Arc<Root>) -> Option<Vec<Box<Skill>>> {
+    let mut reader = Reader { bytes: chunk, at: 0 };
+    // The first name stands behind the last number.
+    let count = if chunk.is_empty() { 0 } else { reader.u32()? as usize / RECORD };
+    reader.at = 0;
+    let mut skills = Vec::with_capacity(count.min(CHUNK));
     for _ in 0..count {
         let at = [reader.u32()?, reader.u32()?, reader.u32()?];
         let block = blocks.get(reader.u32()? as usize)?;
@@ -318,13 +357,12 @@ fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> O
         };
         let (description, version) = (within()?, within()?);
         let inside = yaml.start <= yaml.end && u64::from(yaml.end) <= block.length;
-        if !at.is_sorted() || at[2] as usize > names.len() || !inside {
+        if !at.is_sorted() || at[2] as usize > chunk.len() || !inside {
             return None;
         }
-        section.skills.push(Skill {
-            text: Arc::clone(&names),
+        skills.push(Box::new(Skill {
+            text: Arc::clone(chunk),
             block: Some(Arc::clone(block)),
-            rescued: OnceLock::new(),
             rel: Slice { start: at[0], end: at[1] },
             name: Slice { start: at[1], end: at[2] },
             yaml,
@@ -335,13 +373,19 @@ fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> O
             root: Arc::clone(root),
             stamp: reader.stamp()?,
             digest: u128::from_le_bytes(reader.take(16)?.try_into().ok()?),
-            manifest: OnceLock::new(),
+            made: OnceLock::new(),
             extra: None,
             file: SkillFile::Markdown,
             demanding: reader.take(1)? == [1],
             state: State::NEW,
-        });
+        }));
     }
+    Some(skills)
+}
+
+/// Reads the rest of a section's head, which is under `reader`.
+fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) -> Option<Section> {
+    let mut section = Section { skills, scanned_ns: reader.i128()?, ..Section::default() };
     for _ in 0..reader.count()? {
         let number = reader.u32()?;
         let path = section.skill(number)?.path();
@@ -349,6 +393,7 @@ fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> O
     }
     for _ in 0..reader.count()? {
         let rel: Box<[u8]> = reader.blob()?.into();
+        let name = Some(reader.text()?).filter(|name| !name.is_empty()).map(String::into_boxed_str);
         let has_stamp = reader.take(1)? == [1];
         let stamp = reader.stamp()?;
         let dir = if rel.is_empty() { root.path.clone() } else { root.path.join(std::ffi::OsStr::from_bytes(&rel)) };
@@ -360,6 +405,7 @@ fn decode(reader: &mut Reader<'_>, blocks: &[Arc<Block>], root: &Arc<Root>) -> O
         section.invalid.push(Invalid {
             dir,
             path,
+            name,
             rel,
             file: SkillFile::Markdown,
             stamp: has_stamp.then_some(stamp),

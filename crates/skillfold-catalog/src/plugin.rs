@@ -6,7 +6,7 @@ use serde::Deserialize;
 use skillfold_format::{Code, Diagnostic, MAX_FILE};
 
 use crate::walk::SKIPPED;
-use crate::{Root, SkillDir, Source};
+use crate::{Root, Shown, SkillDir, Source};
 
 /// Where a plugin describes itself.
 const MANIFEST: &str = ".claude-plugin/plugin.json";
@@ -45,7 +45,7 @@ enum Paths {
 /// ```
 pub fn plugin_roots(dir: &Path) -> (Vec<Root>, Vec<Diagnostic>) {
     match read(dir) {
-        Ok(plugin) => (roots(dir, plugin), Vec::new()),
+        Ok(plugin) => roots(dir, plugin),
         Err(reason) => {
             let found = Diagnostic::new(Code::InvalidPlugin, format!("the plugin cannot be used: {reason}"))
                 .with_help("a plugin needs a JSON object with a `name`")
@@ -60,13 +60,16 @@ fn read(dir: &Path) -> Result<Plugin, String> {
         .and_then(|dir| dir.read_to_string(MANIFEST, MAX_FILE))
         .map_err(|error| error.to_string())?;
     let plugin: Plugin = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    if plugin.name.is_empty() || plugin.name.contains([':', '@', '/', '\\']) {
+    if plugin.name.is_empty()
+        || plugin.name.contains([':', '@', '/', '\\', '#'])
+        || plugin.name.contains(char::is_control)
+    {
         return Err(format!("{:?} is no plugin's name", plugin.name));
     }
     Ok(plugin)
 }
 
-fn roots(dir: &Path, plugin: Plugin) -> Vec<Root> {
+fn roots(dir: &Path, plugin: Plugin) -> (Vec<Root>, Vec<Diagnostic>) {
     let more = match plugin.skills {
         None => Vec::new(),
         Some(Paths::One(path)) => vec![path],
@@ -78,10 +81,19 @@ fn roots(dir: &Path, plugin: Plugin) -> Vec<Root> {
         Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
     paths.extend(more.iter().filter(inside).map(|path| dir.join(path.trim_start_matches("./"))));
+    let refused = more.iter().filter(|path| !inside(path)).map(|path| {
+        Diagnostic::new(
+            Code::InvalidPlugin,
+            format!("the plugin names a directory that is not its own: {}", Shown(path)),
+        )
+        .with_help("a plugin's skills stand below its own directory")
+        .at(dir.join(MANIFEST))
+    });
+    let refused = refused.collect();
     paths.sort();
     paths.dedup();
     let root = |path| Root { plugin: Some(plugin.name.as_str().into()), ..Root::new(path, Source::Plugin) };
-    paths.into_iter().map(root).collect()
+    (paths.into_iter().map(root).collect(), refused)
 }
 
 /// The plugins that stand somewhere below a directory, in the order of their paths.

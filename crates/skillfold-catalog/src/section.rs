@@ -17,7 +17,7 @@ const RACY_NS: i128 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Section {
     /// Skills that are a plain `SKILL.md`, sorted by name and place.
-    pub(crate) skills: Vec<Skill>,
+    pub(crate) skills: Vec<Box<Skill>>,
     /// What was remarked about them, by their number.
     pub(crate) remarks: Vec<(u32, Diagnostic)>,
     pub(crate) invalid: Vec<Invalid>,
@@ -44,11 +44,11 @@ pub(crate) enum Child {
 impl Section {
     /// Whether a stamp says something: a file changed since would have another one.
     pub(crate) fn trusts(&self, stamp: Stamp) -> bool {
-        stamp.modified_ns + RACY_NS <= self.scanned_ns
+        !is_young(stamp, self.scanned_ns)
     }
 
     pub(crate) fn skill(&self, number: u32) -> Option<&Skill> {
-        self.skills.get(number as usize)
+        self.skills.get(number as usize).map(AsRef::as_ref)
     }
 
     pub(crate) fn invalid(&self, number: u32) -> Option<&Invalid> {
@@ -124,6 +124,11 @@ impl Section {
         }
         self.children = pairs.into_iter().map(|(_, child)| child).collect();
     }
+}
+
+/// Whether a file was written so shortly before it was read (or after: clocks differ) that its stamp says nothing.
+pub(crate) fn is_young(stamp: Stamp, scanned_ns: i128) -> bool {
+    stamp.modified_ns + RACY_NS > scanned_ns
 }
 
 /// The directory above.

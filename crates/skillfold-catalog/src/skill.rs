@@ -60,8 +60,6 @@ pub struct Skill {
     pub(crate) text: Arc<Vec<u8>>,
     /// Where in the index cache the front matter is, if it came from there.
     pub(crate) block: Option<Arc<Block>>,
-    /// The front matter, read from the skill file because the block is damaged.
-    pub(crate) rescued: OnceLock<Box<str>>,
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
@@ -74,12 +72,20 @@ pub struct Skill {
     pub(crate) root: Arc<Root>,
     pub(crate) stamp: Stamp,
     pub(crate) digest: u128,
-    pub(crate) manifest: OnceLock<Box<Manifest>>,
+    pub(crate) made: OnceLock<Box<Made>>,
     pub(crate) extra: Option<Box<Extra>>,
     pub(crate) file: SkillFile,
     /// Whether it requires programs.
     pub(crate) demanding: bool,
     pub(crate) state: State,
+}
+
+/// What was made of a skill's text when somebody asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    manifest: OnceLock<Manifest>,
+    /// The front matter, read from the skill file because the index cache is damaged.
+    rescued: OnceLock<Box<str>>,
 }
 
 /// What only few skills have.
@@ -112,10 +118,12 @@ pub(crate) struct State {
     pub(crate) shadowed: bool,
     pub(crate) enabled: bool,
     pub(crate) available: bool,
+    /// Which it is of those with the same name and source.
+    pub(crate) nth: u16,
 }
 
 impl State {
-    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true };
+    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true, nth: 1 };
 }
 
 /// A range of `u32`s.
@@ -140,7 +148,7 @@ impl Skill {
 
     /// The typed front matter, made when first asked for and then kept.
     pub fn manifest(&self) -> &Manifest {
-        self.manifest.get_or_init(|| Box::new(self.make_manifest()))
+        self.made.get_or_init(Box::default).manifest.get_or_init(|| self.make_manifest())
     }
 
     /// The typed front matter, made anew and not kept: for walks over a whole catalog.
@@ -166,7 +174,7 @@ impl Skill {
     pub fn front_matter(&self) -> &str {
         match self.front_bytes().and_then(|bytes| bytes.get(self.yaml.range())) {
             Some(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-            None => self.rescued.get_or_init(|| self.reread().unwrap_or_default()),
+            None => self.made.get_or_init(Box::default).rescued.get_or_init(|| self.reread().unwrap_or_default()),
         }
     }
 
@@ -250,12 +258,19 @@ impl Skill {
         self.state.shadowed
     }
 
-    /// How it is addressed if another skill has its name: `name@source`, or `plugin:name`.
+    /// How it is addressed if another skill has its name: `name@source`, or `plugin:name`; with `#2` and so on behind
+    /// it if there are several even of those.
     pub fn address(&self) -> String {
-        match self.plugin() {
+        let address = match self.plugin() {
             Some(plugin) => format!("{plugin}:{}", self.name()),
             None => format!("{}@{}", self.name(), self.source()),
-        }
+        };
+        if self.state.nth > 1 { format!("{address}#{}", self.state.nth) } else { address }
+    }
+
+    /// Whether only a number tells their addresses apart, given that their names are the same.
+    pub(crate) fn is_addressed_like(&self, other: &Skill) -> bool {
+        self.source() == other.source() && self.plugin() == other.plugin()
     }
 
     /// Every place where the same skill stands, this one first.
@@ -299,9 +314,8 @@ impl Skill {
         Skill {
             text: Arc::clone(&self.text),
             block: self.block.clone(),
-            rescued: self.rescued.clone(),
             root: Arc::clone(&self.root),
-            manifest: OnceLock::new(),
+            made: OnceLock::new(),
             extra: None,
             ..*self
         }

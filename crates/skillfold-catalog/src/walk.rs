@@ -36,7 +36,8 @@ pub(crate) const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pyca
 /// What was found below one root.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    pub(crate) skills: Vec<Skill>,
+    /// Boxed: they are moved about, and memory touched for the first time is what costs most.
+    pub(crate) skills: Vec<Box<Skill>>,
     /// Skills of the section that still hold, by their number.
     pub(crate) reused: Vec<u32>,
     pub(crate) invalid: Vec<Invalid>,
@@ -346,6 +347,9 @@ impl Walker<'_> {
                 // What stands behind a link can change without the link's directory noticing.
                 behind.dirs.clear();
                 behind.again.clear();
+                for invalid in &mut behind.invalid {
+                    invalid.stamp = None;
+                }
                 findings = findings.merge(behind);
             }
         }

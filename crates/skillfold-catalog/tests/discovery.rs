@@ -61,6 +61,12 @@ impl Tree {
     fn age(&self) {
         age(self.path());
     }
+
+    /// The same for one directory by itself.
+    fn age_dir(&self, dir: &str) {
+        let old = SystemTime::now() - Duration::from_secs(10);
+        fs::File::open(self.path().join(dir)).unwrap().set_modified(old).unwrap();
+    }
 }
 
 fn age(path: &Path) {
@@ -138,6 +144,6 @@ fn glimpses_of_many_skills_are_true_and_common() {
     let options = skillfold_bench::Options { count: 500, mended_permille: 100, ..skillfold_bench::Options::default() };
     let made = skillfold_bench::generate(&tree.path().join("tree"), &options).unwrap();
     let catalog = Discovery::new([Root::required(made.root(), Source::Inline)]).run();
-    catalog.all().iter().for_each(glimpses_are_true);
+    catalog.all().iter().for_each(|skill| glimpses_are_true(skill));
     assert!(catalog.all().iter().filter(|skill| skill.glimpse().is_some()).count() > 200);
 }

@@ -153,6 +153,39 @@ fn a_cache_that_cannot_be_used_is_done_without() {
 }
 
 #[test]
+fn nothing_new_writes_nothing() {
+    use std::os::unix::fs::MetadataExt;
+    let (tree, cache) = mixed();
+    // All that is looked at anew each time, and a file from the future.
+    tree.write("root/bad-yaml/SKILL.yaml", "name: x");
+    tree.write("root/bad-lower/skill.md", "nothing");
+    tree.write("away/bad/SKILL.md", "nothing");
+    tree.age();
+    let future = tree.skill("root/future");
+    let time = std::time::SystemTime::now() + std::time::Duration::from_hours(1000);
+    fs::File::open(future).unwrap().set_modified(time).unwrap();
+    tree.age_dir("root");
+    let roots =
+        [Root::new(tree.path().join("missing"), Source::Project), Root::new(tree.path().join("root"), Source::Project)];
+    let discovery = Discovery::new(roots).search_path([]).cache(&cache);
+    discovery.run();
+    let inode = || fs::metadata(&cache).unwrap().ino();
+    let first = inode();
+    for _ in 0..3 {
+        assert_eq!(discovery.run().len(), 66);
+        assert_eq!(inode(), first, "the file was written again");
+    }
+}
+
+#[test]
+fn a_fifo_in_its_place_does_not_hang() {
+    let (tree, cache) = mixed();
+    fs::create_dir_all(cache.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&cache).status().unwrap().success());
+    assert_eq!(discovery(&tree).cache(&cache).run().len(), 65);
+}
+
+#[test]
 fn many_writers_at_once() {
     let tree = Tree::new();
     let cache = tree.path().join("cache/index");

@@ -240,7 +240,10 @@ fn what_may_not_be_read_is_told() {
     let catalog = tree.discover();
     fs::set_permissions(tree.path().join("closed-dir"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(names(&catalog), ["good"]);
-    assert_eq!(codes(&catalog), ["unreadable", "unreadable"]);
+    let told: Vec<_> =
+        catalog.diagnostics().iter().map(|found| (found.code.as_str(), found.path.clone().unwrap())).collect();
+    let closed_dir = tree.path().join("closed-dir");
+    assert_eq!(told, [("unreadable", closed_dir), ("unreadable", file)], "the directory itself, not a file in it");
     assert!(catalog.diagnostics()[0].message.contains("permission denied"));
 }
 

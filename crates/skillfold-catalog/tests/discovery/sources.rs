@@ -181,10 +181,53 @@ fn plugins_bring_their_skills() {
         roots.extend(more);
         diagnostics.extend(found);
     }
-    assert_eq!(diagnostics.iter().map(|found| found.code.as_str()).collect::<Vec<_>>(), ["invalid_plugin"]);
+    assert_eq!(
+        diagnostics.iter().map(|found| found.code.as_str()).collect::<Vec<_>>(),
+        ["invalid_plugin"; 2],
+        "one that cannot be read, one that names a directory that is not its own"
+    );
     let catalog = Discovery::new(roots).run();
     assert_eq!(names(&catalog), ["csv", "pdf"]);
     assert_eq!(catalog.get("office:pdf").unwrap().plugin(), Some("office"));
+}
+
+#[test]
+fn two_plugins_of_one_name_are_numbered_too() {
+    let tree = Tree::new();
+    tree.write("1/pdf/SKILL.md", skill("pdf", "First."));
+    tree.write("2/pdf/SKILL.md", skill("pdf", "The second."));
+    let plugin = |dir: &str| {
+        let mut root = root(&tree, dir, Source::Plugin);
+        root.plugin = Some("office".into());
+        root
+    };
+    let off = Enablement { disable: HashSet::from(["office:pdf#2".to_owned()]), ..Enablement::default() };
+    let catalog = Discovery::new([plugin("1"), plugin("2")]).enablement(off).run();
+    let second = catalog.get("office:pdf#2").unwrap();
+    assert_eq!((second.manifest().description(), second.address()), ("The second.", "office:pdf#2".to_owned()));
+    assert!(!second.enabled() && catalog.get("pdf").unwrap().enabled());
+    assert!(catalog.diagnostics()[0].help.as_ref().unwrap().contains("office:pdf#2"));
+}
+
+#[test]
+fn a_bad_skill_is_found_by_the_name_it_gives_itself() {
+    let tree = Tree::new();
+    tree.write("dir/SKILL.md", "---\nname: Bar\n---\n");
+    let catalog = tree.discover();
+    assert_eq!(catalog.invalid_named("bar").unwrap().diagnostics[0].code.as_str(), "missing_field");
+    assert!(catalog.invalid_named("dir").is_some());
+}
+
+#[test]
+fn a_linked_skills_directory_tells_everything_once() {
+    let tree = Tree::new();
+    tree.write(".agents/skills/bad/SKILL.md", "nothing");
+    tree.write(".agents/skills/mended/SKILL.md", "---\nname: mended\ndescription: a: b\n---\n");
+    tree.link("../.agents/skills", ".claude/skills");
+    let catalog = Discovery::new(skillfold_catalog::project_roots(tree.path(), tree.path())).run();
+    assert_eq!(names(&catalog), ["mended"]);
+    assert_eq!(codes(&catalog), ["no_front_matter", "yaml_repaired"]);
+    assert_eq!(catalog.invalid().len(), 1);
 }
 
 #[test]
