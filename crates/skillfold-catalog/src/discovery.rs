@@ -263,8 +263,8 @@ impl Settled {
                 section.again.push(invalid.rel.clone());
             }
         }
-        let plain = |skill: &&Box<Skill>| !is_memorable(skill) && skill.canonical().is_none();
-        section.again.extend(self.skills.iter().filter(plain).map(|skill| skill.bytes(skill.rel).into()));
+        let odd = self.skills.iter().filter(|skill| !is_memorable(skill) && skill.canonical().is_none());
+        section.again.extend(odd.map(|skill| skill.bytes(skill.rel).into()));
         section.again.extend(self.again.iter().cloned());
         section.dirs.clone_from(&self.findings_dirs);
         section.dirs.sort_by(|a, b| a.rel.cmp(&b.rel));

@@ -42,6 +42,10 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<(Range<usize>, Opt
         (yaml.get(range.clone())? == text.as_bytes()).then_some(range)
     };
     let version = fields.get(Field::Version).filter(|node| !node.is_null());
+    // An empty stretch would look like a version that is not there.
+    if version.and_then(Node::as_str).is_some_and(str::is_empty) {
+        return None;
+    }
     Some((verbatim(fields.get(Field::Description)?)?, version.map(verbatim).map_or(Some(None), |v| v.map(Some))?))
 }
 

@@ -1,5 +1,6 @@
 //! Style: what makes a valid skill a good one.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::diagnostic::Places;
@@ -10,6 +11,10 @@ use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place, pattern};
 const MAX_LINES: usize = 500;
 /// Fewer characters than this cannot say what and when.
 const MIN_DESCRIPTION: usize = 20;
+/// Most findings of one code that are told one by one.
+const MAX_ALIKE: usize = 50;
+/// Most patterns that are tried.
+const MAX_PATTERNS: usize = 200;
 /// Words that stand in most messages.
 const GENERIC: [&str; 36] = [
     "a", "an", "the", "and", "or", "to", "of", "in", "on", "for", "with", "is", "it", "this", "that", "you", "i", "me",
@@ -37,6 +42,7 @@ const EXTENSIONS: [&str; 13] = [
 /// there; the format itself does no I/O.
 ///
 /// What lenient reading found (repairs, wrong types …) comes first, then matters of style, none of them errors.
+/// Of more than 50 findings of one code, the rest is only counted.
 ///
 /// ```
 /// use skillfold_format::{Code, FileKind, lint};
@@ -54,10 +60,39 @@ pub fn lint(bytes: &[u8], kind: FileKind, exists: &dyn Fn(&str) -> bool) -> Vec<
     let file = Places::new(&lossy, 1);
     let places = parsed.places(bytes);
     let text = parsed.yaml_text(bytes);
-    let style = Style { bytes, parsed: &parsed, text, places: &places, file: &file, found: &mut found };
+    let mut alike = BTreeMap::new();
+    let style =
+        Style { bytes, parsed: &parsed, text, places: &places, file: &file, found: &mut found, alike: &mut alike };
     style.run(kind, exists);
     found.sort_by_key(|finding| finding.place);
-    found
+    capped(found, &alike)
+}
+
+/// The first findings of each code, and how many more there are; `alike` knows of some that were not even made.
+fn capped(found: Vec<Diagnostic>, alike: &BTreeMap<Code, usize>) -> Vec<Diagnostic> {
+    let mut totals: BTreeMap<Code, usize> = BTreeMap::new();
+    for finding in &found {
+        *totals.entry(finding.code).or_default() += 1;
+    }
+    for (code, count) in alike {
+        let total = totals.entry(*code).or_default();
+        *total = (*total).max(*count);
+    }
+    let mut kept: BTreeMap<Code, usize> = BTreeMap::new();
+    let mut out = Vec::with_capacity(found.len());
+    for finding in found {
+        let kept = kept.entry(finding.code).or_default();
+        *kept += 1;
+        if *kept > MAX_ALIKE {
+            continue;
+        }
+        let more = totals.get(&finding.code).map_or(0, |total| total.saturating_sub(MAX_ALIKE));
+        let rest = (*kept == MAX_ALIKE && more > 0)
+            .then(|| Diagnostic { message: format!("and {more} more like this").into(), ..finding.clone() });
+        out.push(finding);
+        out.extend(rest);
+    }
+    out
 }
 
 struct Style<'a> {
@@ -69,6 +104,8 @@ struct Style<'a> {
     /// Of the whole file.
     file: &'a Places<'a>,
     found: &'a mut Vec<Diagnostic>,
+    /// How many findings there are of those codes that a file can be full of.
+    alike: &'a mut BTreeMap<Code, usize>,
 }
 
 impl Style<'_> {
@@ -93,6 +130,13 @@ impl Style<'_> {
         self.found.push(finding);
     }
 
+    /// Counts a finding, and says whether it is still to be told: finding out its place is work.
+    fn room(&mut self, code: Code) -> bool {
+        let count = self.alike.entry(code).or_default();
+        *count += 1;
+        *count <= MAX_ALIKE
+    }
+
     fn place(&self, range: Range<usize>) -> Place {
         self.places.of(self.parsed.original(range))
     }
@@ -105,6 +149,9 @@ impl Style<'_> {
             let mut cuts = Vec::new();
             cut_values(root, self.text, &mut cuts);
             for range in cuts {
+                if !self.room(Code::CommentCutsValue) {
+                    continue;
+                }
                 let place = self.place(range);
                 self.say(
                     Code::CommentCutsValue,
@@ -121,7 +168,9 @@ impl Style<'_> {
             return;
         }
         for (key, _) in root.entries() {
-            if let Some(name) = key.as_str().filter(|name| EXTENSIONS.contains(name)) {
+            if let Some(name) = key.as_str().filter(|name| EXTENSIONS.contains(name))
+                && self.room(Code::NotPortable)
+            {
                 let place = self.place(key.span.range());
                 let message = format!("`{name}` at the top level is rejected by strict readers of the open standard");
                 self.say(Code::NotPortable, message, place, "move it below `metadata`; skillfold reads it there too");
@@ -168,15 +217,24 @@ impl Style<'_> {
             );
         }
         for word in triggers.keywords.iter().chain(&triggers.verbs) {
-            if GENERIC.contains(&word.to_lowercase().as_str()) {
+            if GENERIC.contains(&word.to_lowercase().as_str()) && self.room(Code::GenericTrigger) {
                 let at =
                     node.and_then(|node| find_text(node, word)).map(|node| self.place(node.span.range())).or(place);
                 let message = format!("`{word}` stands in most messages: the skill would fire all the time");
                 self.say(Code::GenericTrigger, message, at, "choose a rarer word, or a phrase");
             }
         }
-        for written in &triggers.patterns {
-            if let Err(error) = pattern::compile(written) {
+        let mut seen = HashSet::new();
+        let distinct: Vec<_> = triggers.patterns.iter().filter(|written| seen.insert(&***written)).collect();
+        if distinct.len() > MAX_PATTERNS && self.room(Code::InvalidPattern) {
+            let message = format!("of {} patterns, only the first {MAX_PATTERNS} were tried", distinct.len());
+            let help = "a skill with so many patterns costs every message: keep the few that matter";
+            self.say(Code::InvalidPattern, message, place, help);
+        }
+        for written in distinct.into_iter().take(MAX_PATTERNS) {
+            if let Err(error) = pattern::compile(written)
+                && self.room(Code::InvalidPattern)
+            {
                 let at =
                     node.and_then(|node| find_text(node, written)).map(|node| self.place(node.span.range())).or(place);
                 let message = format!("the pattern never matches: {}", pattern::reason(&error));
@@ -210,8 +268,10 @@ impl Style<'_> {
                 "merge the two; the model would read the second one as text",
             );
         }
+        let mut known = HashMap::new();
         for (range, target) in links(body) {
-            if !exists(&target) {
+            let there = *known.entry(target.clone()).or_insert_with(|| exists(&target));
+            if !there && self.room(Code::MissingResource) {
                 let place = self.file.of(start + range.start..start + range.end);
                 let message = format!("`{target}` is not in the skill's directory");
                 self.say(Code::MissingResource, message, place, "add the file, or correct the link");
@@ -249,9 +309,10 @@ fn cut_values(node: &Node<'_>, text: &str, cuts: &mut Vec<Range<usize>>) {
         Value::Scalar { text: value, plain: true } if !value.is_empty() => {
             let end = node.span.range().end.min(text.len());
             let Some(rest) = text.get(end..) else { return };
-            let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-            let blanks = line.len() - line.trim_start().len();
-            if blanks > 0 && line[blanks..].starts_with('#') {
+            let blanks = rest.find(|c: char| c == '\n' || !c.is_whitespace()).unwrap_or(rest.len());
+            if blanks > 0 && rest[blanks..].starts_with('#') {
+                // Only now: a line may hold many values, but a comment ends it.
+                let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
                 cuts.push(end + blanks..end + line.trim_end().len());
             }
         }
@@ -270,10 +331,10 @@ fn find_text<'n, 'a>(node: &'n Node<'a>, wanted: &str) -> Option<&'n Node<'a>> {
 }
 
 fn has_xml_tag(text: &str) -> bool {
-    text.match_indices('<').any(|(at, _)| {
-        let rest = text[at + 1..].trim_start_matches('/');
-        rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains('>')
-    })
+    let Some(last) = text.rfind('>') else { return false };
+    let text = &text[..last];
+    text.match_indices('<')
+        .any(|(at, _)| text[at + 1..].trim_start_matches('/').starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// Relative links of a Markdown text to files, outside code: `[label](path)`.
@@ -294,12 +355,18 @@ fn links(body: &str) -> Vec<(Range<usize>, String)> {
         if fence.is_some() || mark.is_some() {
             continue;
         }
-        for (open, _) in line.match_indices("](") {
+        let (mut ticks, mut counted) = (0, 0);
+        let mut opens = line.match_indices("](").map(|(open, _)| open).peekable();
+        while let Some(open) = opens.next() {
+            ticks += line[counted..open].matches('`').count();
+            counted = open;
             let from = open + 2;
-            let Some(length) = line[from..].find([')', ' ', '\n']) else { continue };
+            // A link ends before the next one, so that no byte is looked at for two of them.
+            let until = opens.peek().copied().unwrap_or(line.len());
+            let Some(length) = line[from..until].find([')', ' ', '\n']) else { continue };
             let target = line[from..from + length].trim_matches(['<', '>']);
             let path = target.split(['#', '?']).next().unwrap_or_default();
-            let inside_code = line[..open].matches('`').count() % 2 == 1;
+            let inside_code = ticks % 2 == 1;
             let relative = !path.is_empty() && !path.contains(':') && !path.starts_with(['/', '~', '{', '$', '.'])
                 || path.starts_with("./");
             if relative && !inside_code && path.contains(['.', '/']) {
@@ -308,4 +375,94 @@ fn links(body: &str) -> Vec<(Range<usize>, String)> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(file: &str, code: Code) -> Vec<Diagnostic> {
+        let mut found = lint(file.as_bytes(), FileKind::Markdown, &|_| false);
+        found.retain(|finding| finding.code == code);
+        found
+    }
+
+    fn with_body(body: &str) -> String {
+        format!("---\nname: pdf\ndescription: Reads PDF files. Use when asked.\n---\n{body}\n")
+    }
+
+    fn is_capped(found: &[Diagnostic], total: usize) {
+        assert_eq!(found.len(), MAX_ALIKE + 1);
+        assert_eq!(found[MAX_ALIKE].message, format!("and {} more like this", total - MAX_ALIKE));
+        assert!(found[..MAX_ALIKE].iter().all(|finding| !finding.message.starts_with("and ")));
+    }
+
+    // What follows would take minutes if anything looked at the file once for each finding.
+
+    #[test]
+    fn many_links_on_a_line() {
+        assert_eq!(found(&with_body(&"[a](".repeat(100_000)), Code::MissingResource), []);
+        assert_eq!(found(&with_body(&"`[a](".repeat(100_000)), Code::MissingResource), []);
+        is_capped(&found(&with_body(&"[a](b.md)".repeat(100_000)), Code::MissingResource), 100_000);
+        is_capped(&found(&with_body(&"[a](b.md)\n".repeat(90_000)), Code::MissingResource), 90_000);
+        let many = (0..60_000).map(|at| format!("[a]({at}.md) ")).collect::<Vec<_>>().concat();
+        is_capped(&found(&with_body(&many), Code::MissingResource), 60_000);
+    }
+
+    #[test]
+    fn what_is_a_link() {
+        let targets = |body: &str| links(body).into_iter().map(|(_, target)| target).collect::<Vec<_>>();
+        assert_eq!(targets("[a](a.md) `[b](b.md)` [c](./c.md#x) `x` [d](d%20d.md \"D\")"), ["a.md", "c.md", "d d.md"]);
+        assert_eq!(targets("[a](a.md[b](b.md)"), ["b.md"], "the first one is not closed");
+        assert_eq!(targets("```\n[a](a.md)\n```\n[b](https://b.md) [c](c/)\n"), ["c/"]);
+    }
+
+    #[test]
+    fn many_angle_brackets() {
+        let file = |description: &str| format!("---\nname: pdf\ndescription: {description}\n---\nx\n");
+        assert_eq!(found(&file(&"<a".repeat(450_000)), Code::XmlInDescription), []);
+        assert_eq!(found(&file(&format!("{} >", "</".repeat(450_000))), Code::XmlInDescription), []);
+        assert_eq!(found(&file(&format!("{} >", "<a".repeat(450_000))), Code::XmlInDescription).len(), 1);
+        assert!(has_xml_tag("x </b>"));
+        assert!(!has_xml_tag("a > b < c"));
+        assert!(!has_xml_tag("x <> y"));
+        assert!(!has_xml_tag("a <b"));
+    }
+
+    #[test]
+    fn many_words_and_comments() {
+        let file = |triggers: &str| {
+            format!("---\nname: pdf\ndescription: Reads PDF files. Use when asked.\ntriggers: {triggers}\n---\nx\n")
+        };
+        is_capped(&found(&file(&format!("{{keywords: \"{}\"}}", "a,".repeat(400_000))), Code::GenericTrigger), 400_000);
+        let comments = format!("\n{}", "  - pdf # one\n".repeat(2_000));
+        is_capped(&found(&file(&comments), Code::CommentCutsValue), 2_000);
+        let one_line = format!("[{}]", format!("{},", "x".repeat(200)).repeat(4_900));
+        assert_eq!(found(&file(&one_line), Code::CommentCutsValue), []);
+    }
+
+    #[test]
+    fn what_reading_found_is_capped_too() {
+        let file = with_body("x").replace("\n---\nx", &format!("\n{}---\nx", "license: MIT\n".repeat(101)));
+        is_capped(&found(&file, Code::DuplicateKey), 100);
+    }
+
+    #[test]
+    fn patterns_are_tried_once_and_not_all() {
+        let file = |patterns: &str| {
+            format!(
+                "---\nname: pdf\ndescription: Reads PDF files. Use when asked.\ntriggers:\n  patterns:\n{patterns}---\nx\n"
+            )
+        };
+        assert_eq!(found(&file(&"    - '\\w{8}'\n".repeat(2_000)), Code::InvalidPattern), []);
+        assert_eq!(found(&file(&"    - '('\n".repeat(2_000)), Code::InvalidPattern).len(), 1);
+        let good = (0..2_000).map(|at| format!("    - 'a{at}'\n")).collect::<Vec<_>>().concat();
+        let remarks = found(&file(&good), Code::InvalidPattern);
+        assert_eq!(remarks.len(), 1);
+        assert_eq!(remarks[0].message, "of 2000 patterns, only the first 200 were tried");
+        let bad = (0..2_000).map(|at| format!("    - '(a{at}'\n")).collect::<Vec<_>>().concat();
+        let remarks = found(&file(&bad), Code::InvalidPattern);
+        assert!(remarks[0].message.starts_with("of 2000 patterns"), "{}", remarks[0]);
+        is_capped(&remarks, 201);
+    }
 }
