@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use hashbrown::HashTable;
+use rayon::prelude::*;
 use regex::Regex;
 use serde::Serialize;
 use skillfold_format::{Code, Diagnostic, Triggers};
@@ -48,10 +49,10 @@ impl Catalog {
         missing: &mut dyn FnMut(&Skill) -> Option<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &mut diagnostics);
-        let mut count = 0;
-        for skill in &mut skills {
-            count += usize::from(!skill.shadowed());
-            skill.state.enabled = is_enabled(skill, enablement);
+        // Skills lie all over memory: passes over all of them run on all cores.
+        skills.par_iter_mut().for_each(|skill| skill.state.enabled = is_enabled(skill, enablement));
+        let count = skills.par_iter().filter(|skill| !skill.shadowed()).count();
+        for skill in skills.iter_mut().filter(|skill| skill.demanding) {
             if let Some(program) = missing(skill) {
                 skill.state.available = false;
                 let message = format!("`{}` requires the program `{program}`, which is not on the PATH", skill.name());
@@ -223,7 +224,7 @@ impl Catalog {
 
 /// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
 fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>) {
-    let alone = skills.windows(2).all(|pair| pair[0].bytes(pair[0].name) != pair[1].bytes(pair[1].name));
+    let alone = skills.par_windows(2).all(|pair| pair[0].bytes(pair[0].name) != pair[1].bytes(pair[1].name));
     if alone {
         return;
     }

@@ -353,7 +353,7 @@ fn sort_skills(skills: &mut [Box<Skill>]) {
             .then_with(|| a.root.rank.cmp(&b.root.rank))
             .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
     };
-    if !skills.is_sorted_by(|a, b| before(a, b).is_le()) {
+    if !skills.par_windows(2).all(|pair| before(&pair[0], &pair[1]).is_le()) {
         skills.par_sort_by(|a, b| before(a, b));
     }
 }

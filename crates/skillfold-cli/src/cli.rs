@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
+use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
@@ -167,6 +168,28 @@ pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<O
             })
         }
         _ => Ok(Color::Auto),
+    }
+}
+
+/// Whether the answer is for programs, as far as it can be told of a command line that cannot be parsed.
+pub(crate) fn wants_json(args: impl IntoIterator<Item = OsString>) -> bool {
+    args.into_iter().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+/// What the parser has to say, for programs.
+impl From<&clap::Error> for CliError {
+    fn from(error: &clap::Error) -> CliError {
+        let more = "`skillfold --help` says what can be typed";
+        // One with the whole help, the other with every command.
+        if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
+            return CliError::usage("usage", "the command is missing").help(more);
+        }
+        // What is wrong, tips, how it is used, where to read on: in paragraphs, the first of which may have a list.
+        let text = error.render().to_string();
+        let mut paragraphs = text.split("\n\n").map(crate::text::one_line);
+        let first = paragraphs.next().unwrap_or_default();
+        let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ").map(str::to_owned));
+        CliError::usage("usage", first.strip_prefix("error: ").unwrap_or(&first)).help(tip.as_deref().unwrap_or(more))
     }
 }
 

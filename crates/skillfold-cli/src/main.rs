@@ -22,6 +22,7 @@ mod text;
 use std::process::exit;
 
 use context::Context;
+use error::CliError;
 use terminal::Terminal;
 
 // Discovery and printing allocate a few small strings a skill, from all threads at once: what mimalloc is made for.
@@ -37,12 +38,27 @@ pub(crate) enum Outcome {
     Wanting = 1,
 }
 
+impl Outcome {
+    /// The outcome, once it was printed. It stands even if nobody wanted to read it to its end, as in
+    /// `skillfold list | head -1`: that is how pipes are meant to work, and no reason to complain. ripgrep does the same.
+    pub(crate) fn once(self, printed: Result<(), CliError>) -> Result<Outcome, CliError> {
+        match printed {
+            Err(error) if !error.is_broken_pipe() => Err(error),
+            _ => Ok(self),
+        }
+    }
+}
+
 fn main() {
     // Before the command line is parsed, because complaints about it are coloured, too.
     let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLFOLD_COLOR")) {
         Ok(color) => color,
         Err(error) => {
-            Terminal::new(cli::Color::Auto).error(&error);
+            let terminal = Terminal::new(cli::Color::Auto);
+            terminal.error(&error);
+            if cli::wants_json(std::env::args_os()) {
+                let _ = terminal.print_json(&error.json());
+            }
             exit(error.exit_code());
         }
     };
@@ -52,19 +68,20 @@ fn main() {
         Err(error) => {
             // Help and version come this way too, on stdout and with code 0. Nobody is left to hear of a failure.
             let _ = error.print();
+            if error.use_stderr() && cli::wants_json(std::env::args_os()) {
+                let _ = Terminal::new(color).print_json(&CliError::from(&error).json());
+            }
             exit(error.exit_code());
         }
     };
     let terminal = Terminal::new(color);
     terminal.log(cli.global.verbose);
     let context = Context::new(terminal, cli.global);
-    let code = match commands::run(&cli.command, &context).and_then(|outcome| {
-        context.terminal.flush()?;
-        Ok(outcome)
-    }) {
+    let code = match commands::run(&cli.command, &context)
+        .and_then(|outcome| outcome.once(context.terminal.flush().map_err(CliError::from)))
+    {
         Ok(outcome) => outcome as i32,
-        // Whoever reads has had enough, as in `skillfold list | head -1`: that is how pipes are meant to work, and no
-        // reason to complain. ripgrep does the same.
+        // Commands that may find something wanting keep that; the others were just not read to their end.
         Err(error) if error.is_broken_pipe() => 0,
         Err(error) => {
             context.fail(&error);

@@ -15,6 +15,8 @@ use crate::{skill_file, text};
 
 /// With more findings than this, those who did not ask for them are told how many there are.
 const FEW: usize = 10;
+/// With more findings than this of one kind in one file, the others are counted. More than the style checks ever make.
+const MANY: usize = 100;
 
 /// How much is said of many findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +34,21 @@ pub(crate) fn tell(context: &Context, findings: &[&Diagnostic], extent: Extent) 
     }
     if extent == Extent::Full || findings.len() <= FEW || context.verbose() {
         let mut source = Source::default();
-        for found in findings {
-            // With a blank line below, as each has several.
-            context.terminal.say(&format!("{}\n", full(context, found, &mut source)));
+        for of_file in findings.chunk_by(|a, b| a.path == b.path) {
+            let mut counts = BTreeMap::new();
+            for found in of_file {
+                let count = counts.entry(found.code.as_str()).or_insert(0_usize);
+                *count += 1;
+                if *count <= MANY {
+                    // With a blank line below, as each has several.
+                    context.terminal.say(&format!("{}\n", full(context, found, &mut source)));
+                }
+            }
+            for (code, count) in counts.into_iter().filter(|(_, count)| *count > MANY) {
+                let place = of_file[0].path.as_deref().map(|path| format!(" in {}", context.short_path(path)));
+                let more = format!("and {} more {code}{}", text::thousands(count - MANY), place.unwrap_or_default());
+                context.terminal.say(&format!("{}\n", paint(style::DIM, more)));
+            }
         }
         return;
     }
@@ -87,6 +101,8 @@ fn summary(findings: &[&Diagnostic]) -> String {
 struct Source {
     path: PathBuf,
     text: String,
+    /// Where its lines start.
+    lines: Vec<usize>,
 }
 
 impl Source {
@@ -96,9 +112,13 @@ impl Source {
             // As lossy as need be: that a file is not UTF-8 may be the very thing to show.
             let bytes = skill_file::read(path).unwrap_or_default();
             self.text = String::from_utf8_lossy(&bytes).into_owned();
+            self.lines = std::iter::once(0).chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect();
             path.clone_into(&mut self.path);
         }
-        self.text.split('\n').nth(number.checked_sub(1)? as usize)
+        let number = number.checked_sub(1)? as usize;
+        let start = *self.lines.get(number)?;
+        let end = self.lines.get(number + 1).map_or(self.text.len(), |next| next - 1);
+        Some(&self.text[start..end])
     }
 }
 
@@ -134,7 +154,7 @@ pub(crate) fn excerpt(error: &CliError, excerpt: &Excerpt) -> String {
     let title = Level::ERROR.primary_title(text::one_line(error.message())).id(error.code());
     let mut group = Group::with_title(title).element(snippet(text::one_line(&excerpt.path), line, place));
     if let Some(help) = error.hint() {
-        group = group.element(Level::HELP.message(help.to_owned()));
+        group = group.element(Level::HELP.message(text::one_line(help)));
     }
     render(&[group])
 }
@@ -144,7 +164,7 @@ fn snippet<'s>(path: String, line: &str, place: Place) -> Snippet<'s, annotate_s
     let line: String = line
         .trim_end_matches('\r')
         .chars()
-        .map(|c| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
+        .map(|c| if text::is_hidden(c) && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
         .collect();
     let byte = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     let start = (place.column as usize).saturating_sub(1);

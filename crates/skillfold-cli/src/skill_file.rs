@@ -30,8 +30,10 @@ impl Targets {
     /// The skill files of a catalog that `wanted` lets through.
     pub(crate) fn of_catalog(catalog: &Catalog, wanted: &dyn Fn(Source) -> bool, below: &[PathBuf]) -> Targets {
         let mut targets = Targets::default();
-        for skill in catalog.all().iter().filter(|skill| wanted(skill.source())) {
-            targets.files.push(skill.path());
+        for skill in catalog.all() {
+            // Copies that count as one skill have equal front matter; their bodies may differ.
+            let places = skill.places().into_iter().filter(|place| wanted(place.root.source));
+            targets.files.extend(places.map(|place| place.path));
         }
         let ours = |path: &Path| below.iter().any(|root| path.starts_with(root));
         targets.files.extend(catalog.invalid().iter().map(|invalid| invalid.path.clone()).filter(|path| ours(path)));

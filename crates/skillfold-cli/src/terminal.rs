@@ -10,7 +10,7 @@ use tracing::Level;
 
 use crate::cli::Color;
 use crate::error::CliError;
-use crate::report;
+use crate::{report, text};
 
 /// Colours by meaning. Sixteen-colour names, so that the user's theme decides what they look like.
 pub(crate) mod style {
@@ -118,6 +118,8 @@ impl Terminal {
     /// Something is not as it should be, and the work goes on.
     pub(crate) fn warn(&self, code: &str, message: &str, help: &str) {
         let head = paint(style::WARNING, format_args!("warning[{code}]"));
+        // What they quote comes from files, which may say anything.
+        let (message, help) = (text::one_line(message), text::one_line(help));
         self.say(&format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help")));
     }
 
@@ -129,9 +131,9 @@ impl Terminal {
             return;
         }
         let head = paint(style::BAD, format_args!("error[{}]", error.code()));
-        self.say(&format!("{head}: {}", error.message()));
+        self.say(&format!("{head}: {}", text::one_line(error.message())));
         if let Some(help) = error.hint() {
-            self.say(&format!("  {}: {help}", paint(style::HELP, "help")));
+            self.say(&format!("  {}: {}", paint(style::HELP, "help"), text::one_line(help)));
         }
     }
 

@@ -66,12 +66,19 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// Whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a terminal; the
+/// others hide or reorder what stands around them.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 fn push_visible(out: &mut String, text: &str, kept: &[char]) {
     for c in text.chars() {
-        // C0 and C1 controls are commands to a terminal; the others hide or reorder what stands around them.
-        let hidden = matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-        if (c.is_control() && !kept.contains(&c)) || hidden {
+        if is_hidden(c) && !kept.contains(&c) {
             let _ = write!(out, "{}", c.escape_default());
         } else {
             out.push(c);
@@ -143,6 +150,12 @@ mod tests {
     fn nothing_gets_through_that_a_terminal_obeys() {
         assert_eq!(one_line("a\n b\u{1b}[31m\u{202e}"), "a b\\u{1b}[31m\\u{202e}");
         assert_eq!(visible("a\n\tb\r\u{9b}"), "a\n\tb\\r\\u{9b}");
+        for c in
+            ['\u{ad}', '\u{61c}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2066}', '\u{feff}', '\u{e0041}']
+        {
+            assert_eq!(one_line(&format!("a{c}b")), format!("a{}b", c.escape_unicode()));
+        }
+        assert_eq!(one_line("日本語 é ❤\u{fe0f}"), "日本語 é ❤\u{fe0f}", "what shows stays");
     }
 
     #[test]

@@ -43,10 +43,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         CliError::failure("bench", format!("the measurement failed: {}", said(&error)))
             .help(format!("its trees are in {}; delete them to start over", dir.display()))
     })?;
-    if context.json() {
-        context.print_json(&report)?;
+    let printed = if context.json() {
+        context.print_json(&report)
     } else {
-        context.terminal.print(&report.to_string())?;
-    }
-    Ok(if report.kept() { Outcome::Done } else { Outcome::Wanting })
+        context.terminal.print(&report.to_string()).map_err(CliError::from)
+    };
+    if report.kept() { Outcome::Done } else { Outcome::Wanting }.once(printed)
 }

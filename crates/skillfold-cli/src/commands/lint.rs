@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use skillfold::format::{self, Parsed, Place};
@@ -12,7 +14,7 @@ use skillfold::{Diagnostic, FileError, FileKind, Severity, SkillDir, SkillFile, 
 
 use crate::commands::validate::check_all;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, said};
 use crate::progress::Progress;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
@@ -62,6 +64,9 @@ struct Change {
     message: &'static str,
 }
 
+/// Held while a file is written in place.
+static IN_PLACE: Mutex<()> = Mutex::new(());
+
 /// What came of one file.
 #[derive(Debug, Default)]
 struct Linted {
@@ -89,19 +94,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     diagnostics.sort();
     let valid = diagnostics.iter().all(|found| found.severity == Severity::Info);
-    if context.json() {
+    let printed = if context.json() {
         let fixed = args.fix.then_some(&fixed[..]);
         if failures.is_empty() {
-            context.print_json(&LintJson { valid, diagnostics: &diagnostics, fixed })?;
+            context.print_json(&LintJson { valid, diagnostics: &diagnostics, fixed })
+        } else {
+            Ok(())
         }
     } else {
         report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
-        context.terminal.print(&verdict(context, args, &files, &fixed, &diagnostics))?;
-    }
+        context.terminal.print(&verdict(context, args, &files, &fixed, &diagnostics)).map_err(CliError::from)
+    };
     // One is enough to say: they tend to have the same reason.
     match failures.into_iter().next() {
         Some(failure) => Err(failure),
-        None => Ok(if valid { Outcome::Done } else { Outcome::Wanting }),
+        None => if valid { Outcome::Done } else { Outcome::Wanting }.once(printed),
     }
 }
 
@@ -116,6 +123,9 @@ fn targets_of_project(context: &Context) -> Result<Targets, CliError> {
 fn lint(path: &Path, fix: bool) -> Linted {
     let kind = file_of(path).map_or(FileKind::Markdown, SkillFile::kind);
     let mut linted = Linted::default();
+    // A file of several names may be in work under another one: what is written in place must not be read half done.
+    let several_names = fix && path.metadata().is_ok_and(|metadata| metadata.nlink() > 1);
+    let alone = several_names.then(|| IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner));
     let mut bytes = match skill_file::read(path) {
         Ok(bytes) => bytes,
         Err(found) => {
@@ -130,7 +140,8 @@ fn lint(path: &Path, fix: bool) -> Linted {
             let repaired = parsed.repaired(&bytes);
             match replace(path, &repaired) {
                 Ok(()) => {
-                    let changes = parsed.edits.iter().map(|edit| change(&bytes, edit)).collect();
+                    let text = String::from_utf8_lossy(&bytes);
+                    let changes = parsed.edits.iter().map(|edit| change(&text, edit)).collect();
                     linted.fixed = Some(Fixed { path: path.to_path_buf(), changes });
                     bytes = repaired;
                 }
@@ -138,15 +149,15 @@ fn lint(path: &Path, fix: bool) -> Linted {
             }
         }
     }
+    drop(alone);
     let dir = path.parent().and_then(|dir| SkillDir::open(dir_name(path), dir).ok());
     let exists = |target: &str| dir.as_ref().is_some_and(|dir| is_there(dir, target));
     linted.diagnostics = format::lint(&bytes, kind, &exists).into_iter().map(|found| found.at(path)).collect();
     linted
 }
 
-fn change(bytes: &[u8], edit: &format::Edit) -> Change {
-    let text = String::from_utf8_lossy(bytes);
-    let Place { line, column, .. } = Place::of(&text, edit.at..edit.at, 1);
+fn change(text: &str, edit: &format::Edit) -> Change {
+    let Place { line, column, .. } = Place::of(text, edit.at..edit.at, 1);
     Change { line, column, message: edit.why }
 }
 
@@ -157,20 +168,38 @@ fn is_there(dir: &SkillDir, target: &str) -> bool {
     stays && !matches!(dir.open_file(target), Err(ref error) if !matches!(error, FileError::NotAFile { .. }))
 }
 
-/// Replaces a file's contents in one step, so that nobody ever sees half of it, and keeps its permissions.
+/// Replaces a file's contents in one step, so that nobody ever sees half of it, and keeps its owner and permissions. One
+/// that has several names is written in place, so that all of them keep naming it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     // Through a link to the file itself: the link stays one.
     let path = path.canonicalize()?;
-    let permissions = path.metadata()?.permissions();
+    let metadata = path.metadata()?;
+    let mut permissions = metadata.permissions();
     if permissions.readonly() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
+    if metadata.nlink() > 1 {
+        return overwrite(&path, bytes);
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let beside = dir.join(format!(".skillfold-fix-{}-{number}", std::process::id()));
     let written = (|| {
-        let mut file = fs::File::create_new(&beside)?;
+        // For nobody else before it is known who may read it.
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        if let Err(error) = fchown(&file, Some(metadata.uid()), Some(metadata.gid())) {
+            let draft = file.metadata()?;
+            if draft.uid() != metadata.uid() {
+                let reason = format!("its owner would change: {}", said(&error));
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+            }
+            if draft.gid() != metadata.gid() {
+                // Another group now, which may do no more than everybody.
+                let mode = permissions.mode();
+                permissions.set_mode(mode & !0o2070 | mode & (mode << 3) & 0o070);
+            }
+        }
         file.write_all(bytes)?;
         file.set_permissions(permissions)?;
         file.sync_all()?;
@@ -181,6 +210,22 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// Overwrites a file, and puts back what it held if that fails.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let before = fs::read(path)?;
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut put = |bytes: &[u8]| {
+        file.rewind()?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)?;
+        file.sync_all()
+    };
+    put(bytes).inspect_err(|_| {
+        // Best effort: the error that matters is the one above.
+        let _ = put(&before);
+    })
 }
 
 fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], diagnostics: &[Diagnostic]) -> String {

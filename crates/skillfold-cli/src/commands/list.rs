@@ -1,5 +1,6 @@
 //! `skillfold list`: level 1 of every skill.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -94,7 +95,7 @@ fn print_json(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
 fn print_table(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
     // A few very long names do not push all descriptions out of sight.
     let name = skills.iter().map(|skill| text::width(skill.name())).max().unwrap_or(0).clamp(4, 40);
-    let source = skills.iter().map(|skill| source_of(skill).len()).max().unwrap_or(0).clamp(6, 24);
+    let source = skills.iter().map(|skill| text::width(&source_of(skill))).max().unwrap_or(0).clamp(6, 24);
     let tokens = skills.iter().map(|skill| text::thousands(skill.body_tokens().0).len()).max().unwrap_or(0).max(6);
     let left = name + source + tokens + 6;
     let room = context.terminal.width().map(|width| width.saturating_sub(left).max(20));
@@ -109,12 +110,14 @@ fn print_table(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
         }
         let brief = room.map_or_else(|| brief.as_str().into(), |room| text::cut(&brief, room));
         let pad = " ".repeat(name.saturating_sub(text::width(skill.name())));
+        let from = source_of(skill);
+        let pad_from = " ".repeat(source.saturating_sub(text::width(&from)));
         let style = if skill.enabled() { style::NAME } else { style::DIM };
         let _ = writeln!(
             out,
             "{}{pad}  {}  {:>tokens$}  {brief}",
             paint(style, skill.name()),
-            paint(style::SOURCE, format_args!("{:source$}", source_of(skill))),
+            paint(style::SOURCE, format_args!("{from}{pad_from}")),
             text::thousands(skill.body_tokens().0),
         );
     };
@@ -124,8 +127,9 @@ fn print_table(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
 }
 
 /// The source, or the plugin that it is.
-fn source_of(skill: &Skill) -> &str {
-    skill.plugin().unwrap_or(skill.source().as_str())
+fn source_of(skill: &Skill) -> Cow<'_, str> {
+    // A plugin's name is what its manifest says it is.
+    skill.plugin().map_or(Cow::Borrowed(skill.source().as_str()), |plugin| Cow::Owned(text::one_line(plugin)))
 }
 
 /// How many they are, and what to do next. On stderr: it is not part of the list.

@@ -51,13 +51,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     diagnostics.extend(found.into_iter().flatten());
     diagnostics.sort();
     let valid = !diagnostics.iter().any(Diagnostic::is_error);
-    if context.json() {
-        context.print_json(&CheckJson { valid, diagnostics: &diagnostics })?;
+    let printed = if context.json() {
+        context.print_json(&CheckJson { valid, diagnostics: &diagnostics })
     } else {
         report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
-        context.terminal.print(&verdict(args, &files, wrong, &diagnostics))?;
-    }
-    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+        context.terminal.print(&verdict(args, &files, wrong, &diagnostics)).map_err(CliError::from)
+    };
+    if valid { Outcome::Done } else { Outcome::Wanting }.once(printed)
 }
 
 /// Checks every file, on all cores if there are many.

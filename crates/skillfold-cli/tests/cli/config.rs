@@ -147,3 +147,26 @@ fn without_a_home_there_is_still_a_place() {
     assert_eq!(refused.code, Some(0), "{refused}");
     assert!(refused.stderr.starts_with("warning[bundled_missing]: "), "{refused}");
 }
+
+#[test]
+fn a_file_does_not_command_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skillfold.toml", "[skills]\ndirs = [\"/x\\u001b[2J\\u009b\\u202e\"]\n");
+    // With colours, where nothing is taken away.
+    let run = sandbox.run(&["list", "--color", "always"]);
+    assert!(run.stderr.contains(r"may not add /x\u{1b}[2J\u{9b}\u{202e}: it"), "{run}");
+    assert!(run.stderr.contains(r"--skills-dir /x\u{1b}[2J\u{9b}\u{202e}, or"), "{run}");
+    assert!(!run.stderr.contains("\u{1b}[2J"), "{run}");
+    let run = sandbox.run(&["list", "--color", "always", "--skills-dir", "/x\u{1b}[2J"]);
+    assert!(run.stderr.contains(r"/x\u{1b}[2J: no such file") && !run.stderr.contains("\u{1b}[2J"), "{run}");
+}
+
+#[test]
+fn a_plugin_does_not_command_the_terminal() {
+    let sandbox = Sandbox::new();
+    let plugin = "home/.claude/plugins/cache/evil";
+    sandbox.write(&format!("{plugin}/.claude-plugin/plugin.json"), r#"{"name": "e\u001b[2Jvil"}"#);
+    sandbox.skill(&format!("{plugin}/skills/docx"), "Reads Word files. Use when asked.");
+    let run = sandbox.run(&["list", "--color=always"]);
+    assert!(run.to_string().contains("vil") && !run.to_string().contains("\u{1b}[2J"), "{run}");
+}

@@ -188,3 +188,44 @@ fn logs_say_more_when_asked() {
     let log = sandbox.isolated(&["-vv", "load", "pdf", "secret"]).stderr;
     assert!(log.contains("skillfold::load: loaded skill=pdf") && !log.contains("secret"), "{log}");
 }
+
+#[test]
+fn whoever_stops_reading_does_not_change_the_outcome() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skills/broken/SKILL.md", "# No front matter\n");
+    sandbox.skill("work/skills/good", "Does a thing that is useful. Use when asked.");
+    let unread = |args: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let run = sandbox.finish(sandbox.command(args).stdout(writer).output().unwrap());
+        assert!(!run.stderr.contains("error[output]"), "{run}");
+        run.code
+    };
+    for command in ["validate", "lint"] {
+        assert_eq!(unread(&[command, "skills/broken"]), Some(1), "{command}");
+        assert_eq!(unread(&[command, "skills/broken", "--json"]), Some(1), "{command}");
+        assert_eq!(unread(&[command, "skills/good"]), Some(0), "{command}");
+    }
+    assert_eq!(unread(&["list"]), Some(0));
+    assert_eq!(unread(&["list", "--json"]), Some(0));
+}
+
+#[test]
+fn programs_are_told_of_wrong_usage() {
+    let sandbox = Sandbox::new();
+    let told = |args: &[&str]| {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(!run.stderr.is_empty(), "{run}");
+        run.stdout
+    };
+    assert_snapshot!(told(&["--json", "lst"]), @r#"{"error":{"code":"usage","message":"unrecognized subcommand 'lst'","help":"some similar subcommands exist: 'lint', 'list'"}}"#);
+    assert_snapshot!(told(&["list", "--nmae", "x", "--json"]), @r#"{"error":{"code":"usage","message":"unexpected argument '--nmae' found","help":"a similar argument exists: '--name'"}}"#);
+    assert_snapshot!(told(&["validate", "--json"]), @r#"{"error":{"code":"usage","message":"the following required arguments were not provided: <PATH>...","help":"`skillfold --help` says what can be typed"}}"#);
+    assert_snapshot!(told(&["--json"]), @r#"{"error":{"code":"usage","message":"the command is missing","help":"`skillfold --help` says what can be typed"}}"#);
+    assert_eq!(told(&["show", "--", "--json", "b"]), "");
+    let run = sandbox.run(&["--json", "--help"]);
+    assert!(run.code == Some(0) && run.stdout.starts_with("Find, read"), "{run}");
+    let run = sandbox.finish(sandbox.command(&["list", "--json"]).env("SKILLFOLD_COLOR", "blue").output().unwrap());
+    assert!(run.code == Some(2) && run.stdout.starts_with(r#"{"error":{"code":"usage","#), "{run}");
+}

@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use insta::assert_snapshot;
 
@@ -202,4 +202,49 @@ fn fix_leaves_alone_what_it_cannot_mend() {
       = help: write it that way, or let `skillfold lint --fix` do it
     "#);
     assert_eq!(std::fs::read_to_string(sandbox.path("work/skills/broken/SKILL.md")).unwrap(), broken);
+}
+
+#[test]
+fn every_copy_of_the_project_is_looked_at() {
+    let sandbox = Sandbox::new();
+    let with = |target: &str| CLEAN.replace("Do it.", &format!("See [it]({target})."));
+    // Equal front matter and size: one skill to whoever lists them.
+    sandbox.write("work/skills/clean/SKILL.md", with("one.md"));
+    sandbox.write("work/skills/clean/one.md", "");
+    sandbox.write("work/.claude/skills/clean/SKILL.md", with("two.md"));
+    sandbox.write("home/.claude/skills/clean/SKILL.md", with("six.md"));
+    let run = sandbox.run(&["lint"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stdout.contains("2 skills: 1 warning"), "{run}");
+    assert!(run.stderr.contains("`two.md` is not in") && !run.stderr.contains("six.md"), "{run}");
+}
+
+#[test]
+fn fix_keeps_hard_links() {
+    let sandbox = Sandbox::new();
+    let broken = "---\nname: colon\ndescription: Use when: the user asks for colons\n---\nDo it.\n";
+    sandbox.write("work/skills/colon/SKILL.md", broken);
+    let (one, other) = (sandbox.path("work/skills/colon/SKILL.md"), sandbox.path("other.md"));
+    std::fs::hard_link(&one, &other).unwrap();
+    let before = std::fs::metadata(&one).unwrap();
+    let run = sandbox.run(&["lint", "--fix"]);
+    assert!(run.stdout.starts_with("fixed skills/colon/SKILL.md:3:22"), "{run}");
+    let after = std::fs::metadata(&one).unwrap();
+    assert_eq!((after.ino(), after.nlink(), after.mode()), (before.ino(), 2, before.mode()));
+    let repaired = broken.replace("Use when: the user asks for colons", "\"Use when: the user asks for colons\"");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), repaired);
+}
+
+#[test]
+fn fix_keeps_the_owner() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skills/colon/SKILL.md", "---\nname: colon\ndescription: Use when: asked\n---\nDo it.\n");
+    let file = sandbox.path("work/skills/colon/SKILL.md");
+    // Only root may give files away; for others there is nothing to see here.
+    let _ = std::os::unix::fs::chown(&file, Some(12_345), Some(12_346));
+    let before = std::fs::metadata(&file).unwrap();
+    let run = sandbox.run(&["lint", "--fix"]);
+    assert!(run.stdout.starts_with("fixed "), "{run}");
+    let after = std::fs::metadata(&file).unwrap();
+    assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
 }

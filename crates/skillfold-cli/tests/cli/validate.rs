@@ -162,3 +162,17 @@ fn files_that_are_no_text() {
       = help: save the file as UTF-8
     ");
 }
+
+#[test]
+fn many_of_a_kind_are_counted() {
+    let sandbox = Sandbox::new();
+    let fields: Vec<String> = (0..120).map(|number| format!("x{number}: y")).collect();
+    let fields = fields.join("\n");
+    let text = format!("---\nname: many\ndescription: Does it. Use when asked.\n{fields}\n---\nDo it.\n");
+    sandbox.write("work/skills/many/SKILL.md", text);
+    let run = sandbox.run(&["validate", "skills/many"]);
+    assert_eq!(run.stderr.matches("[unknown_field]").count(), 100, "{run}");
+    assert!(run.stderr.ends_with("and 20 more unknown_field in skills/many/SKILL.md\n\n"), "{run}");
+    let json = sandbox.run(&["validate", "skills/many", "--json"]).stdout;
+    assert_eq!(json.matches("\"unknown_field\"").count(), 120, "programs get all of them");
+}
