@@ -30,9 +30,18 @@ pub(crate) struct Args {
     /// How often to measure each
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
+    /// Only look for skills in DIR, once, and say how long it took: what the measurement starts
+    #[arg(long, value_name = "DIR", hide = true)]
+    probe: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", hide = true, requires = "probe")]
+    probe_cache: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    if let Some(dir) = &args.probe {
+        context.terminal.print_json(&measure::probe(dir, args.probe_cache.as_deref()))?;
+        return Ok(Outcome::Done);
+    }
     let sizes: Vec<usize> = match &args.skills[..] {
         [] => measure::SIZES.to_vec(),
         sizes => sizes.iter().map(|size| *size as usize).collect(),

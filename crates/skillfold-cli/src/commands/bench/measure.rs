@@ -4,8 +4,9 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use skillfold::{Catalog, Discovery, LoadRequest, Root, Skillfold, Source};
 use skillfold_bench::{Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
 
@@ -68,16 +69,9 @@ impl Bench<'_> {
     }
 
     fn discover(&self, report: &mut Report) -> io::Result<()> {
-        let before = memory().map(|memory| memory.resident);
-        let catalog = self.discovery().run();
-        let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
-        self.check(&catalog)?;
-        drop(catalog);
-        let mut failed = Ok(());
-        let (ours, bare) = Plan::rounds(self.rounds)
-            .pair(|| leave(self.discovery().run()), || failed = floor::read_4k(self.tree.paths(), threads()).map(drop));
-        failed?;
-        let row = Row::new("discover", self.count, ours.min).against(bare.min, Limit::times(DISCOVER)).memory(held);
+        self.check(&self.discovery().run())?;
+        let (ours, bare, held) = self.starts(None, || floor::read_4k(self.tree.paths(), threads()).map(drop))?;
+        let row = Row::new("discover", self.count, ours).against(bare, Limit::times(DISCOVER)).memory(held);
         report.rows.push(row);
         Ok(())
     }
@@ -95,13 +89,36 @@ impl Bench<'_> {
         if discovery.run().effort().read > 0 {
             return Err(io::Error::other("the index cache is not used; is the tree being written to?"));
         }
-        let mut failed = Ok(());
-        let (ours, bare) = Plan::rounds(self.rounds)
-            .pair(|| leave(discovery.run()), || failed = floor::stat(self.tree.paths(), threads()).map(drop));
-        failed?;
-        let row = Row::new("discover, index cache", self.count, ours.min).against(bare.min, Limit::times(CACHED));
+        let (ours, bare, held) = self.starts(Some(&file), || floor::stat(self.tree.paths(), threads()).map(drop))?;
+        let row = Row::new("discover, index cache", self.count, ours).against(bare, Limit::times(CACHED)).memory(held);
         report.rows.push(row);
         Ok(())
+    }
+
+    /// Discovery alone, as the start of a program has it: in a process of its own, which times itself, in turns with
+    /// the floor. Returns the best of both, and how much memory the catalog took.
+    fn starts(
+        &self,
+        cache: Option<&Path>,
+        mut floor: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<(Duration, Duration, Option<u64>)> {
+        let program = std::env::current_exe()?;
+        let (mut ours, mut bare, mut held) = (Duration::MAX, Duration::MAX, None);
+        for _ in 0..=self.rounds {
+            let mut command = Command::new(&program);
+            command.args(["bench", "--probe"]).arg(self.tree.root()).stdin(Stdio::null()).stderr(Stdio::null());
+            if let Some(file) = cache {
+                command.arg("--probe-cache").arg(file);
+            }
+            let output = command.output()?;
+            let probe: Probe = serde_json::from_slice(&output.stdout).map_err(io::Error::other)?;
+            ours = ours.min(Duration::from_nanos(probe.nanoseconds));
+            held = probe.memory.or(held);
+            let start = Instant::now();
+            floor()?;
+            bare = bare.min(start.elapsed());
+        }
+        Ok((ours, bare, held))
     }
 
     /// The program as people run it, from start to exit.
@@ -205,9 +222,29 @@ impl Bench<'_> {
     }
 }
 
-/// A program that has looked for skills uses them and ends; it does not take its catalog apart. Nor is that measured.
-fn leave(catalog: Catalog) {
-    std::mem::forget(std::hint::black_box(catalog));
+/// What a process that only looks for skills says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Probe {
+    nanoseconds: u64,
+    memory: Option<u64>,
+}
+
+/// Looks for skills once, and says how long it took and how much memory it needed.
+pub(super) fn probe(tree: &Path, cache: Option<&Path>) -> Probe {
+    let before = memory().map(|memory| memory.resident);
+    let mut discovery = Discovery::new([Root::new(tree, Source::Inline)]);
+    if let Some(file) = cache {
+        discovery = discovery.cache(file);
+    }
+    // The threads of a process are made once, whatever it then does with them.
+    rayon::broadcast(|_| ());
+    let start = Instant::now();
+    let catalog = discovery.run();
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
+    // A program that has looked for skills uses them and ends; it does not take its catalog apart.
+    std::mem::forget(catalog);
+    Probe { nanoseconds, memory: held }
 }
 
 /// Which of ten arguments the `step`-th load of a skill has, by Zipf's law, without chance.
