@@ -126,7 +126,7 @@ impl Bench<'_> {
         let program = std::env::current_exe()?;
         let mut failed = Ok(());
         let mut missed = Ok(());
-        let (ours, bare) = Plan::rounds(self.rounds.div_ceil(2)).pair(
+        let (ours, bare) = Plan::rounds(self.rounds).pair(
             || {
                 let status = Command::new(&program)
                     .args(["--isolated", "--no-cache", "list", "--json", "--skills-dir"])
