@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use skillfold_format::split::{FrontMatter, Scan, scan};
 use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Node, Parsed, SkillName};
 
+use crate::shown::os_message;
 use crate::skill::{Extra, Slice, State};
 use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
 
@@ -187,7 +188,7 @@ impl Candidate<'_> {
     }
 
     fn unreadable(&self, error: &io::Error) -> Look {
-        let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", said(error)))
+        let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", os_message(error)))
             .with_help("check that it is there and that you may read it");
         self.invalid(None, vec![found])
     }
@@ -198,8 +199,9 @@ impl Candidate<'_> {
         let target = match path.canonicalize() {
             Ok(target) => target,
             Err(error) => {
-                let found = Diagnostic::new(Code::DanglingLink, format!("the link leads nowhere: {}", said(&error)))
-                    .with_help("correct or remove the link");
+                let found =
+                    Diagnostic::new(Code::DanglingLink, format!("the link leads nowhere: {}", os_message(&error)))
+                        .with_help("correct or remove the link");
                 return self.invalid(None, vec![found]);
             }
         };
@@ -341,12 +343,6 @@ fn unsealed() -> &'static Arc<Vec<u8>> {
 fn narrow(count: usize) -> u32 {
     // Files are at most 1 MiB and paths at most 4 KiB.
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// An error without Rust's `(os error 2)`.
-pub(crate) fn said(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 /// Reads until the front matter has ended (or, of a `SKILL.yaml`, everything). Returns how much of `block` is filled,

@@ -10,9 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rayon::prelude::*;
 use skillfold_format::{Code, Diagnostic};
 
-use crate::candidate::{Invalid, said};
+use crate::candidate::Invalid;
 use crate::index_cache::{Encoded, IndexCache, encode};
 use crate::section::{Child, Section, is_young};
+use crate::shown::os_message;
 use crate::walk::{Findings, walk};
 use crate::{Catalog, Root, Skill, SkillFile};
 
@@ -114,7 +115,7 @@ impl Discovery {
         let mut failure = None;
         if let (Some(cache), Some(path), false) = (cache, &self.cache, fresh_sections.is_empty()) {
             failure = cache.write(path, &fresh_sections).err().map(|error| {
-                let message = format!("the index cache could not be written: {}", said(&error));
+                let message = format!("the index cache could not be written: {}", os_message(&error));
                 let help = "the next start will be slower; check the directory, or use --no-cache";
                 Diagnostic::new(Code::IndexCache, message).with_help(help).at(path.clone())
             });

@@ -48,7 +48,7 @@ pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use discovery::{Discovery, Effort, Enablement};
 pub use plugin::{plugin_roots, plugins_below};
 pub use replace::replace_file;
-pub use shown::Shown;
+pub use shown::{Shown, os_message};
 pub use skill::{Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;

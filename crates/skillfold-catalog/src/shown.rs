@@ -51,6 +51,20 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
+/// What the operating system said, in words only.
+///
+/// ```
+/// let error = std::fs::read("/no/such/file").unwrap_err();
+/// assert_eq!(skillfold_catalog::os_message(&error), "no such file or directory");
+/// ```
+pub fn os_message(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_lowercase(),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Shown;

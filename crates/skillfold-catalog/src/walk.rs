@@ -17,8 +17,9 @@ use rayon::prelude::*;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use skillfold_format::{Code, Diagnostic};
 
-use crate::candidate::{Invalid, Look, Scratch, look, look_for, said, unchanged};
+use crate::candidate::{Invalid, Look, Scratch, look, look_for, unchanged};
 use crate::section::{Child, Section};
+use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
 
 /// How deep below a root skills may stand.
@@ -128,7 +129,7 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) ->
             let mut findings = Findings::default();
             if root.required || error.kind() != io::ErrorKind::NotFound {
                 let found =
-                    Diagnostic::new(Code::Unreadable, format!("the directory cannot be read: {}", said(&error)))
+                    Diagnostic::new(Code::Unreadable, format!("the directory cannot be read: {}", os_message(&error)))
                         .at(root.path.clone())
                         .with_help("check that it is there and that you may read it");
                 findings.diagnostics.push(found);
@@ -179,7 +180,7 @@ impl Walker<'_> {
         match self.entries(rel) {
             Ok(listing) => self.listing(rel, depth, listing),
             Err(error) => {
-                let message = format!("the directory cannot be read: {}", said(&error));
+                let message = format!("the directory cannot be read: {}", os_message(&error));
                 let found = Diagnostic::new(Code::Unreadable, message)
                     .at(self.path(rel))
                     .with_help("check that it is there and that you may read it");
@@ -413,7 +414,7 @@ fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>
             return Err(Diagnostic::new(Code::LinkCycle, "the link leads back to itself").with_help("remove it"));
         }
         Err(error) => {
-            let message = format!("the link leads nowhere: {}", said(&error));
+            let message = format!("the link leads nowhere: {}", os_message(&error));
             return Err(Diagnostic::new(Code::DanglingLink, message).with_help("correct or remove the link"));
         }
     };

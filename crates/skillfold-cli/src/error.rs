@@ -84,7 +84,7 @@ impl CliError {
 
     /// Writing to `path` failed.
     pub(crate) fn write(path: &std::path::Path, error: &io::Error) -> CliError {
-        CliError::failure("unwritable", format!("cannot write {}: {}", path.display(), said(error)))
+        CliError::failure("unwritable", format!("cannot write {}: {}", path.display(), skillfold::os_message(error)))
             .help("check that the directory is there and that you may write to it")
     }
 
@@ -145,15 +145,6 @@ impl CliError {
     }
 }
 
-/// What the operating system said, without the number.
-pub(crate) fn said(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" (os error") {
-        Some((reason, _)) => reason.to_lowercase(),
-        None => text,
-    }
-}
-
 impl From<skillfold::Error> for CliError {
     fn from(error: skillfold::Error) -> CliError {
         use skillfold::{Error, FileError, LoadError};
@@ -179,7 +170,8 @@ impl From<skillfold::Error> for CliError {
 /// Errors of writing our output. What reads and writes other files says which.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> CliError {
-        let mut failure = CliError::failure("output", format!("the output could not be written: {}", said(&error)));
+        let mut failure =
+            CliError::failure("output", format!("the output could not be written: {}", skillfold::os_message(&error)));
         failure.0.broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
         failure
     }

@@ -9,7 +9,7 @@ use skillfold::{Config, Diagnostic, Enablement, LoaderConfig, Root, Source, plug
 use crate::bundled;
 use crate::cli::Global;
 use crate::environment::{Environment, absolute};
-use crate::error::{CliError, Excerpt, said};
+use crate::error::{CliError, Excerpt};
 
 const FILE: &str = "skillfold.toml";
 /// No sane configuration is larger, and a device that never ends must not be read to its end.
@@ -70,7 +70,7 @@ impl Settings {
             let problem = match dir.metadata() {
                 Ok(metadata) if metadata.is_dir() => None,
                 Ok(_) => Some("it is not a directory".to_owned()),
-                Err(error) => Some(said(&error)),
+                Err(error) => Some(skillfold::os_message(&error)),
             };
             if let Some(problem) = problem {
                 let message = format!("{by} {}: {problem}", dir.display());
@@ -156,7 +156,10 @@ impl Settings {
             Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
             Err(error) => self.notices.push(Notice {
                 code: "bundled_missing",
-                message: format!("the bundled skills are missing, as they could not be unpacked: {}", said(&error)),
+                message: format!(
+                    "the bundled skills are missing, as they could not be unpacked: {}",
+                    skillfold::os_message(&error)
+                ),
                 help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
             }),
         }
@@ -177,8 +180,11 @@ fn read_config(path: &Path) -> Result<Option<Config>, CliError> {
             return Ok(None);
         }
         Err(error) => {
-            return Err(CliError::failure("config", format!("cannot read {}: {}", path.display(), said(&error)))
-                .help("make it readable, or pass another one with --config"));
+            return Err(CliError::failure(
+                "config",
+                format!("cannot read {}: {}", path.display(), skillfold::os_message(&error)),
+            )
+            .help("make it readable, or pass another one with --config"));
         }
     };
     match Config::parse(&text) {

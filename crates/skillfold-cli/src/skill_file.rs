@@ -7,7 +7,7 @@ use skillfold::format::MAX_FILE;
 use skillfold::{Catalog, Code, Diagnostic, Discovery, FileError, Root, SkillDir, SkillFile, Source};
 
 use crate::environment::absolute;
-use crate::error::said;
+use skillfold::os_message;
 
 /// The skill files that some paths mean, and what is wrong with those that mean none.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Targets {
         let metadata = match path.metadata() {
             Ok(metadata) => metadata,
             Err(error) => {
-                let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", said(&error)))
+                let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", os_message(&error)))
                     .with_help("name a skill's directory, a SKILL.md, or a directory of skills");
                 return self.diagnostics.push(found.at(path));
             }
@@ -124,7 +124,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
             .at(path)
     };
     // The file may be a link to that of another skill's directory, as it may be for discovery.
-    let real = path.canonicalize().map_err(|error| unreadable(said(&error)))?;
+    let real = path.canonicalize().map_err(|error| unreadable(os_message(&error)))?;
     let (Some(dir), Some(name)) = (real.parent(), real.file_name().and_then(OsStr::to_str)) else {
         return Err(unreadable("it has no name".to_owned()));
     };
@@ -144,7 +144,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
                 .with_help("move depth into files of its own, below references/")
                 .at(path)
         }
-        FileError::Unreadable { source, .. } => unreadable(said(&source)),
+        FileError::Unreadable { source, .. } => unreadable(os_message(&source)),
         other => unreadable(other.to_string()),
     })
 }

@@ -42,8 +42,8 @@ pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use skillfold_catalog::{
     Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
-    Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, plugin_roots, plugins_below,
-    project_roots, replace_file, uri, user_roots,
+    Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,
+    plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use crate::Outcome;
 use crate::context::Context;
-use crate::error::{CliError, said};
+use crate::error::CliError;
 use crate::terminal::{paint, style};
+use skillfold::os_message;
 
 const AFTER: &str = "\
 Examples:
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let dir = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join("skillfold-bench"));
     let say = |text: &str| context.terminal.say(&paint(style::DIM, text));
     let report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| {
-        CliError::failure("bench", format!("the measurement failed: {}", said(&error)))
+        CliError::failure("bench", format!("the measurement failed: {}", os_message(&error)))
             .help(format!("its trees are in {}; delete them to start over", dir.display()))
     })?;
     let printed = if context.json() {

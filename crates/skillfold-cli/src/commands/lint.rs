@@ -14,11 +14,12 @@ use skillfold::{Diagnostic, FileError, FileKind, Severity, SkillDir, SkillFile, 
 
 use crate::commands::validate::check_all;
 use crate::context::Context;
-use crate::error::{CliError, said};
+use crate::error::CliError;
 use crate::progress::Progress;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, report, text};
+use skillfold::os_message;
 
 const AFTER: &str = "\
 Examples:
@@ -191,7 +192,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = fchown(&file, Some(metadata.uid()), Some(metadata.gid())) {
             let draft = file.metadata()?;
             if draft.uid() != metadata.uid() {
-                let reason = format!("its owner would change: {}", said(&error));
+                let reason = format!("its owner would change: {}", os_message(&error));
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
             }
             if draft.gid() != metadata.gid() {
