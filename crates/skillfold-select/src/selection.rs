@@ -1,0 +1,86 @@
+//! What was selected, and why.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::Intent;
+
+/// The skills that fit one message.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Selection {
+    /// What the message asks for.
+    pub intent: Intent,
+    /// The best hits, in the order of their rank.
+    pub hits: Vec<Hit>,
+    /// How many skills matched in all, those beyond the limit too.
+    pub matched: usize,
+}
+
+/// A skill that fits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    /// Where it stands in [`Catalog::all`](skillfold_catalog::Catalog::all).
+    #[serde(skip)]
+    pub skill: usize,
+    /// Its name.
+    pub name: String,
+    /// What its reasons add up to. Comparable within one selection only.
+    pub score: f32,
+    /// How likely it is to be the right one, from 0 to 1.
+    pub confidence: f32,
+    /// Whether the message names the skill, and how.
+    pub mention: Option<Mention>,
+    /// What speaks for it, strongest first.
+    pub reasons: Vec<Reason>,
+}
+
+/// How a message names a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mention {
+    /// By its name alone, which has two words or more.
+    Name,
+    /// As `$name`, `/name` or `@name`.
+    Sigil,
+}
+
+/// One thing that speaks for a skill.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reason {
+    /// What kind of thing.
+    pub kind: ReasonKind,
+    /// The trigger, as its author wrote it.
+    pub trigger: String,
+    /// The words of the message that matched; the file or language, if it was one.
+    pub text: String,
+    /// Where in the message they stand, in bytes, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<Range<usize>>,
+    /// What it adds to the score.
+    pub score: f32,
+}
+
+/// Kinds of reasons, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// `$name`, `/name`, `@name`, or a name of two or more words.
+    Mention,
+    /// A keyword of two or more words.
+    Phrase,
+    /// A keyword of one word, or a name of one.
+    Keyword,
+    /// A verb or one of its inflections.
+    Verb,
+    /// A regular expression.
+    Pattern,
+    /// A glob that one of the turn's files matches.
+    File,
+    /// A language of the turn.
+    Language,
+    /// Words that the skill's text shares with the message.
+    Text,
+    /// Use in this session.
+    Recent,
+}

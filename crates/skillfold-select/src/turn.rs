@@ -1,0 +1,51 @@
+//! What a selection is made for.
+
+use serde::{Deserialize, Serialize};
+
+/// One turn of a conversation, as far as selection cares.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Turn<'a> {
+    /// The latest user message.
+    pub message: &'a str,
+    /// Earlier user messages, latest first. They count less than the message.
+    pub earlier: &'a [&'a str],
+    /// Paths of the files that the turn is about.
+    pub files: &'a [&'a str],
+    /// Programming languages that the turn is about.
+    pub languages: &'a [&'a str],
+    /// Names of skills used in this session, most recent first.
+    pub recent: &'a [&'a str],
+}
+
+impl<'a> Turn<'a> {
+    /// A turn that is nothing but a message.
+    pub fn new(message: &'a str) -> Turn<'a> {
+        Turn { message, ..Turn::default() }
+    }
+}
+
+/// How skills are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// By mentions and triggers alone.
+    #[default]
+    Keyword,
+    /// By relevance of the text, too.
+    Hybrid,
+}
+
+/// How to select.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SelectOptions {
+    /// How skills are matched.
+    pub mode: Mode,
+    /// How many hits to return at most, best first. [`Selection::matched`](crate::Selection::matched) counts all.
+    pub limit: usize,
+}
+
+impl Default for SelectOptions {
+    fn default() -> Self {
+        SelectOptions { mode: Mode::default(), limit: 32 }
+    }
+}
