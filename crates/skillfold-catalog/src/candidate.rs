@@ -14,7 +14,7 @@ use skillfold_format::split::{FrontMatter, Scan, scan};
 use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Node, Parsed, SkillName};
 
 use crate::shown::os_message;
-use crate::skill::{Extra, Slice, State};
+use crate::skill::{Extra, Shelf, Slice, State};
 use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
 
 /// The block that discovery reads: front matter is 300 bytes at the median, 1 KiB at the 99th percentile.
@@ -57,15 +57,21 @@ pub(crate) enum Look {
 }
 
 /// Buffers that one thread uses for many directories.
-#[derive(Default)]
 pub(crate) struct Scratch {
     path: Vec<u8>,
     block: Vec<u8>,
     /// The texts of the skills that were found and not [sealed](Scratch::seal) yet.
     texts: Vec<u8>,
+    /// What stands for a skill's shelf until it is sealed.
+    blank: Arc<Shelf>,
 }
 
 impl Scratch {
+    pub(crate) fn new(root: &Arc<Root>) -> Scratch {
+        let blank = Arc::new(Shelf { text: Vec::new(), blocks: None, root: Arc::clone(root) });
+        Scratch { path: Vec::new(), block: Vec::new(), texts: Vec::new(), blank }
+    }
+
     /// Gives the skills that were found since the last time their texts, in one piece of memory: thousands of small
     /// ones cost more than what is in them.
     pub(crate) fn seal(&mut self, skills: &mut [Box<Skill>]) {
@@ -73,9 +79,9 @@ impl Scratch {
             return;
         }
         // A copy of just the right size; the buffer goes on being used.
-        let texts = Arc::new(self.texts.clone());
-        for skill in skills.iter_mut().rev().take_while(|skill| skill.text.is_empty()) {
-            skill.text = Arc::clone(&texts);
+        let shelf = Arc::new(Shelf { text: self.texts.clone(), blocks: None, root: Arc::clone(&self.blank.root) });
+        for skill in skills.iter_mut().rev().take_while(|skill| skill.shelf.text.is_empty()) {
+            skill.shelf = Arc::clone(&shelf);
         }
         self.texts.clear();
     }
@@ -290,7 +296,7 @@ impl Candidate<'_> {
             let path = self.dir().join(self.file.name());
             diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
         }
-        let Scratch { texts, block, .. } = &mut *self.scratch;
+        let Scratch { texts, block, blank, .. } = &mut *self.scratch;
         let mut put = |bytes: &[u8]| {
             let start = narrow(texts.len());
             texts.extend_from_slice(bytes);
@@ -303,8 +309,8 @@ impl Candidate<'_> {
         };
         let (description, version) = seen.listing.map_or((None, None), |(d, v)| (Some(within(d)), v.map(within)));
         let skill = Skill {
-            text: Arc::clone(unsealed()),
-            block: None,
+            shelf: Arc::clone(blank),
+            block: 0,
             rel,
             name,
             yaml,
@@ -312,7 +318,6 @@ impl Candidate<'_> {
             version: version.unwrap_or_default(),
             first_line: front.first_line,
             body: narrow(front.body),
-            root: Arc::clone(self.root),
             stamp,
             digest: seen.digest,
             made: OnceLock::new(),
@@ -332,12 +337,6 @@ fn with_name(look: Look, raw: Option<&Node<'_>>) -> Look {
         (Look::Invalid(invalid), Some(name)) => Look::Invalid(Invalid { name: Some(name.as_str().into()), ..invalid }),
         (look, _) => look,
     }
-}
-
-/// What stands for a skill's text until it has one: shared, so that it costs nothing.
-fn unsealed() -> &'static Arc<Vec<u8>> {
-    static NONE: OnceLock<Arc<Vec<u8>>> = OnceLock::new();
-    NONE.get_or_init(Arc::default)
 }
 
 fn narrow(count: usize) -> u32 {

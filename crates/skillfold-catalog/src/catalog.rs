@@ -12,6 +12,7 @@ use skillfold_format::{Code, Diagnostic, Triggers};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::discovery::{Effort, Enablement};
+use crate::many::{MANY, all_pairs};
 use crate::{Invalid, Skill, Source};
 
 /// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
@@ -50,8 +51,15 @@ impl Catalog {
     ) -> Catalog {
         resolve_names(&mut skills, &mut diagnostics);
         // Skills lie all over memory: passes over all of them run on all cores.
-        skills.par_iter_mut().for_each(|skill| skill.state.enabled = is_enabled(skill, enablement));
-        let count = skills.par_iter().filter(|skill| !skill.shadowed()).count();
+        let decide = |skill: &mut Box<Skill>| {
+            skill.state.enabled = is_enabled(skill, enablement);
+            usize::from(!skill.shadowed())
+        };
+        let count = if skills.len() < MANY {
+            skills.iter_mut().map(decide).sum()
+        } else {
+            skills.par_iter_mut().map(decide).sum()
+        };
         for skill in skills.iter_mut().filter(|skill| skill.demanding) {
             if let Some(program) = missing(skill) {
                 skill.state.available = false;
@@ -224,7 +232,7 @@ impl Catalog {
 
 /// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
 fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>) {
-    let alone = skills.par_windows(2).all(|pair| pair[0].bytes(pair[0].name) != pair[1].bytes(pair[1].name));
+    let alone = all_pairs(skills, |a, b| a.bytes(a.name) != b.bytes(b.name));
     if alone {
         return;
     }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rayon::prelude::*;
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::Invalid;
 use crate::index_cache::{Encoded, IndexCache, encode};
+use crate::many::{all_pairs, sort_by};
 use crate::section::{Child, Section, is_young};
 use crate::shown::os_message;
 use crate::walk::{Findings, walk};
@@ -241,8 +241,7 @@ impl Settled {
         let mut section = Section { scanned_ns, ..Section::default() };
         let mut memorable: Vec<&Skill> =
             self.skills.iter().map(AsRef::as_ref).filter(|skill| is_memorable(skill)).collect();
-        memorable
-            .par_sort_unstable_by(|a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
+        sort_by(&mut memorable, |a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
         let mut by_path: HashMap<PathBuf, Vec<&Diagnostic>> = HashMap::new();
         for found in self.diagnostics.iter().chain(self.remarks.iter().map(|(_, found)| found)) {
             if let Some(path) = &found.path {
@@ -308,11 +307,11 @@ fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<Invalid>) -> 
     let mut real_roots: HashMap<u32, PathBuf> = HashMap::new();
     let mut order: Vec<(u32, bool, PathBuf, PathBuf)> = Vec::with_capacity(skills.len());
     for skill in &*skills {
-        let rank = skill.root.rank;
+        let rank = skill.shelf.root.rank;
         let linked = skill.canonical();
         let real = linked.map_or_else(
             || {
-                let root = &skill.root.path;
+                let root = &skill.shelf.root.path;
                 let base =
                     real_roots.entry(rank).or_insert_with(|| root.canonicalize().unwrap_or_else(|_| root.clone()));
                 base.join(std::ffi::OsStr::from_bytes(skill.bytes(skill.rel)))
@@ -351,11 +350,11 @@ fn sort_skills(skills: &mut [Box<Skill>]) {
     let before = |a: &Skill, b: &Skill| {
         a.bytes(a.name)
             .cmp(b.bytes(b.name))
-            .then_with(|| a.root.rank.cmp(&b.root.rank))
+            .then_with(|| a.shelf.root.rank.cmp(&b.shelf.root.rank))
             .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
     };
-    if !skills.par_windows(2).all(|pair| before(&pair[0], &pair[1]).is_le()) {
-        skills.par_sort_by(|a, b| before(a, b));
+    if !all_pairs(skills, |a, b| before(a, b).is_le()) {
+        sort_by(skills, |a, b| before(a, b));
     }
 }
 

@@ -24,7 +24,7 @@ use twox_hash::XxHash3_64;
 
 use crate::candidate::Invalid;
 use crate::section::{Child, Section};
-use crate::skill::{Slice, State};
+use crate::skill::{Shelf, Slice, State};
 use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
@@ -172,17 +172,22 @@ impl IndexCache {
             return None;
         }
         let file = self.file.as_ref()?;
-        let block = |(offset, length, checksum)| {
-            Arc::new(Block { file: Arc::clone(file), offset, length, checksum, bytes: OnceLock::new() })
+        let block = |(offset, length, checksum)| Block {
+            file: Arc::clone(file),
+            offset,
+            length,
+            checksum,
+            bytes: OnceLock::new(),
         };
-        let blocks: Vec<Arc<Block>> = blocks.into_iter().map(block).collect();
-        let skills: Option<Vec<Vec<Box<Skill>>>> = chunks
-            .into_par_iter()
-            .map(|(offset, length, checksum)| {
-                let bytes = self.bytes(offset, length)?;
-                (XxHash3_64::oneshot(&bytes) == checksum).then(|| decode_chunk(&Arc::new(bytes), &blocks, root))?
-            })
-            .collect();
+        let blocks: Arc<[Block]> = blocks.into_iter().map(block).collect();
+        let read = |(offset, length, checksum)| {
+            let bytes = self.bytes(offset, length)?;
+            (XxHash3_64::oneshot(&bytes) == checksum).then(|| decode_chunk(bytes, &blocks, root))?
+        };
+        let skills: Option<Vec<Vec<Box<Skill>>>> = match chunks.len() {
+            0 | 1 => chunks.into_iter().map(read).collect(),
+            _ => chunks.into_par_iter().map(read).collect(),
+        };
         decode(&mut reader, skills?.into_iter().flatten().collect(), root)
     }
 
@@ -340,7 +345,9 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 /// The skills of a chunk.
-fn decode_chunk(chunk: &Arc<Vec<u8>>, blocks: &[Arc<Block>], root: &Arc<Root>) -> Option<Vec<Box<Skill>>> {
+fn decode_chunk(chunk: Vec<u8>, blocks: &Arc<[Block]>, root: &Arc<Root>) -> Option<Vec<Box<Skill>>> {
+    let shelf = Arc::new(Shelf { text: chunk, blocks: Some(Arc::clone(blocks)), root: Arc::clone(root) });
+    let chunk = &shelf.text;
     let mut reader = Reader { bytes: chunk, at: 0 };
     // The first name stands behind the last number.
     let count = if chunk.is_empty() { 0 } else { reader.u32()? as usize / RECORD };
@@ -348,7 +355,8 @@ fn decode_chunk(chunk: &Arc<Vec<u8>>, blocks: &[Arc<Block>], root: &Arc<Root>) -
     let mut skills = Vec::with_capacity(count.min(CHUNK));
     for _ in 0..count {
         let at = [reader.u32()?, reader.u32()?, reader.u32()?];
-        let block = blocks.get(reader.u32()? as usize)?;
+        let number = reader.u32()?;
+        let block = blocks.get(number as usize)?;
         let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
         let mut within = || -> Option<Slice> {
             let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
@@ -361,8 +369,8 @@ fn decode_chunk(chunk: &Arc<Vec<u8>>, blocks: &[Arc<Block>], root: &Arc<Root>) -
             return None;
         }
         skills.push(Box::new(Skill {
-            text: Arc::clone(chunk),
-            block: Some(Arc::clone(block)),
+            shelf: Arc::clone(&shelf),
+            block: number,
             rel: Slice { start: at[0], end: at[1] },
             name: Slice { start: at[1], end: at[2] },
             yaml,
@@ -370,7 +378,6 @@ fn decode_chunk(chunk: &Arc<Vec<u8>>, blocks: &[Arc<Block>], root: &Arc<Root>) -
             version,
             first_line: reader.u32()?,
             body: reader.u32()?,
-            root: Arc::clone(root),
             stamp: reader.stamp()?,
             digest: u128::from_le_bytes(reader.take(16)?.try_into().ok()?),
             made: OnceLock::new(),

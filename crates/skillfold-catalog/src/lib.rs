@@ -32,6 +32,7 @@ mod candidate;
 mod catalog;
 mod discovery;
 mod index_cache;
+mod many;
 mod plugin;
 mod replace;
 mod section;

@@ -56,10 +56,10 @@ impl SkillFile {
 /// at 100,000 skills the memory, not the parsing, is what takes time.)
 #[derive(Debug)]
 pub struct Skill {
-    /// Path and name, and the front matter unless that is in a block; shared with other skills.
-    pub(crate) text: Arc<Vec<u8>>,
-    /// Where in the index cache the front matter is, if it came from there.
-    pub(crate) block: Option<Arc<Block>>,
+    /// Holds the texts.
+    pub(crate) shelf: Arc<Shelf>,
+    /// Which of the shelf's blocks holds the front matter, if it has any.
+    pub(crate) block: u32,
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
@@ -69,7 +69,6 @@ pub struct Skill {
     /// The line on which the front matter starts, and where the body does.
     pub(crate) first_line: u32,
     pub(crate) body: u32,
-    pub(crate) root: Arc<Root>,
     pub(crate) stamp: Stamp,
     pub(crate) digest: u128,
     pub(crate) made: OnceLock<Box<Made>>,
@@ -78,6 +77,17 @@ pub struct Skill {
     /// Whether it requires programs.
     pub(crate) demanding: bool,
     pub(crate) state: State,
+}
+
+/// What some skills share. One pointer, counted by one thread: with three, two of them counted by all threads at once,
+/// counting took a twentieth of a start.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    /// Paths and names, and front matter unless there are blocks.
+    pub(crate) text: Vec<u8>,
+    /// Where in the index cache the front matter is, if it came from there.
+    pub(crate) blocks: Option<Arc<[Block]>>,
+    pub(crate) root: Arc<Root>,
 }
 
 /// What was made of a skill's text when somebody asked for it.
@@ -180,9 +190,9 @@ impl Skill {
 
     /// What the front matter is a part of. Nothing, if it was in a block that is damaged.
     fn front_bytes(&self) -> Option<&[u8]> {
-        match &self.block {
-            None => Some(&self.text),
-            Some(block) => block.bytes(),
+        match &self.shelf.blocks {
+            None => Some(&self.shelf.text),
+            Some(blocks) => blocks.get(self.block as usize)?.bytes(),
         }
     }
 
@@ -195,23 +205,24 @@ impl Skill {
 
     /// Where it comes from.
     pub fn source(&self) -> Source {
-        self.root.source
+        self.shelf.root.source
     }
 
     /// The root below which it was found.
     pub fn root(&self) -> &Root {
-        &self.root
+        &self.shelf.root
     }
 
     /// The plugin it belongs to.
     pub fn plugin(&self) -> Option<&str> {
-        self.root.plugin.as_deref()
+        self.shelf.root.plugin.as_deref()
     }
 
     /// Its directory.
     pub fn dir(&self) -> PathBuf {
         let rel = self.bytes(self.rel);
-        if rel.is_empty() { self.root.path.clone() } else { self.root.path.join(OsStr::from_bytes(rel)) }
+        let root = &self.shelf.root.path;
+        if rel.is_empty() { root.clone() } else { root.join(OsStr::from_bytes(rel)) }
     }
 
     /// Its skill file.
@@ -281,7 +292,7 @@ impl Skill {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place { root: Arc::clone(&self.root), dir: self.dir(), path: self.path() }
+        Place { root: Arc::clone(&self.shelf.root), dir: self.dir(), path: self.path() }
     }
 
     /// Where its body stands.
@@ -301,7 +312,7 @@ impl Skill {
     }
 
     pub(crate) fn bytes(&self, slice: Slice) -> &[u8] {
-        self.text.get(slice.range()).unwrap_or_default()
+        self.shelf.text.get(slice.range()).unwrap_or_default()
     }
 
     /// The real path of its directory, if a link leads to it.
@@ -311,14 +322,7 @@ impl Skill {
 
     /// What the index cache remembers of it: the same texts, without what was made of them.
     pub(crate) fn memory(&self) -> Skill {
-        Skill {
-            text: Arc::clone(&self.text),
-            block: self.block.clone(),
-            root: Arc::clone(&self.root),
-            made: OnceLock::new(),
-            extra: None,
-            ..*self
-        }
+        Skill { shelf: Arc::clone(&self.shelf), made: OnceLock::new(), extra: None, ..*self }
     }
 
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {

@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::{Invalid, Look, Scratch, look, look_for, unchanged};
+use crate::many::{map_chunks, sort_by};
 use crate::section::{Child, Section};
 use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
@@ -140,7 +141,7 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) ->
     let section = section.filter(|_| !nested);
     let walker = Walker { root, base: handle.as_fd(), section, nested, listed: AtomicUsize::new(0) };
     let mut findings = Findings::default();
-    let mut scratch = Scratch::default();
+    let mut scratch = Scratch::new(root);
     // The root itself may be a skill. A section can only hold one that was listed.
     let is_skill = section.is_none_or(|section| section.dir(b"").is_none()) && {
         let found = look(walker.base, root, b"", &mut scratch);
@@ -191,7 +192,7 @@ impl Walker<'_> {
 
     fn listing(&self, rel: &[u8], depth: usize, listing: Listing) -> Findings {
         let mut findings = Findings::default();
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::new(self.root);
         // A skill file that opening by name did not find: another spelling, a dangling link, or one just written.
         if let Some(file) = listing.skill_file {
             let found = look_for(self.base, self.root, rel, file, &mut scratch);
@@ -209,10 +210,11 @@ impl Walker<'_> {
         }
         let join = |name: &[u8]| if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
         findings.links.extend(listing.links.iter().map(|name| Link { rel: join(name), depth: depth + 1 }));
-        let below = listing
-            .dirs
-            .par_chunks(CHUNK)
-            .map_init(Scratch::default, |scratch, chunk| {
+        let below = map_chunks(
+            &listing.dirs,
+            CHUNK,
+            || Scratch::new(self.root),
+            |scratch: &mut Scratch, chunk| {
                 let mut findings = Findings::default();
                 let mut groups = Vec::new();
                 for name in chunk {
@@ -225,13 +227,12 @@ impl Walker<'_> {
                     }
                 }
                 scratch.seal(&mut findings.skills);
-                let dirs = groups
-                    .into_par_iter()
-                    .map(|rel| self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel))))
-                    .collect();
+                let list =
+                    |rel: Vec<u8>| self.list(&rel, depth + 1, self.section.and_then(|section| section.dir(&rel)));
+                let dirs = if groups.is_empty() { Vec::new() } else { groups.into_par_iter().map(list).collect() };
                 findings.merge(Findings::concat(dirs))
-            })
-            .collect();
+            },
+        );
         findings.merge(Findings::concat(below))
     }
 
@@ -270,9 +271,11 @@ impl Walker<'_> {
             return None;
         }
         let children = section.children(number);
-        let below = children
-            .par_chunks(CHUNK * 16)
-            .map_init(Scratch::default, |scratch, chunk| {
+        let below = map_chunks(
+            children,
+            CHUNK * 16,
+            || Scratch::new(self.root),
+            |scratch: &mut Scratch, chunk| {
                 let mut findings = Findings::default();
                 for child in chunk {
                     let (rel, stamp) = match *child {
@@ -308,8 +311,8 @@ impl Walker<'_> {
                     }
                 }
                 findings
-            })
-            .collect();
+            },
+        );
         let mut findings = Findings::concat(below);
         findings.dirs.push(ListedDir { rel: rel.into(), stamp: dir.stamp, tame: true });
         Some(findings)
@@ -318,7 +321,7 @@ impl Walker<'_> {
     /// Follows the directory links that were found, and those found behind them, in a fixed order.
     fn links(&self, mut findings: Findings) -> Findings {
         let mut visited = HashSet::new();
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::new(self.root);
         while !findings.links.is_empty() {
             let mut links = std::mem::take(&mut findings.links);
             links.sort_by(|a, b| a.rel.cmp(&b.rel));
@@ -394,7 +397,7 @@ impl Walker<'_> {
             }
         }
         // Names mostly are in the order in which the files were made, and sorted results need no sorting later.
-        listing.dirs.par_sort_unstable();
+        sort_by(&mut listing.dirs, Ord::cmp);
         Ok(listing)
     }
 

@@ -2,7 +2,7 @@
 
 mod measure;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -36,11 +36,18 @@ pub(crate) struct Args {
     probe: Option<PathBuf>,
     #[arg(long, value_name = "FILE", hide = true, requires = "probe")]
     probe_cache: Option<PathBuf>,
+    /// Do what the floor does instead
+    #[arg(long, hide = true, requires = "probe", conflicts_with = "probe_cache")]
+    probe_floor: Option<measure::Floor>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if let Some(dir) = &args.probe {
-        context.terminal.print_json(&measure::probe(dir, args.probe_cache.as_deref()))?;
+        let probe = match args.probe_floor {
+            Some(floor) => measure::probe_floor(dir, floor).map_err(|error| failed(&error, dir))?,
+            None => measure::probe(dir, args.probe_cache.as_deref()),
+        };
+        context.terminal.print_json(&probe)?;
         return Ok(Outcome::Done);
     }
     let sizes: Vec<usize> = match &args.skills[..] {
@@ -49,14 +56,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     let dir = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join("skillfold-bench"));
     let say = |text: &str| context.terminal.say(&paint(style::DIM, text));
-    let report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| {
-        CliError::failure("bench", format!("the measurement failed: {}", os_message(&error)))
-            .help(format!("its trees are in {}; delete them to start over", dir.display()))
-    })?;
+    let report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| failed(&error, &dir))?;
     let printed = if context.json() {
         context.print_json(&report)
     } else {
         context.terminal.print(&report.to_string()).map_err(CliError::from)
     };
     if report.kept() { Outcome::Done } else { Outcome::Wanting }.once(printed)
+}
+
+fn failed(error: &std::io::Error, dir: &Path) -> CliError {
+    CliError::failure("bench", format!("the measurement failed: {}", os_message(error)))
+        .help(format!("its trees are in {}; delete them to start over", dir.display()))
 }

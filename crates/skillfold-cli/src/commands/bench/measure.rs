@@ -70,7 +70,7 @@ impl Bench<'_> {
 
     fn discover(&self, report: &mut Report) -> io::Result<()> {
         self.check(&self.discovery().run())?;
-        let (ours, bare, held) = self.starts(None, || floor::read_4k(self.tree.paths(), threads()).map(drop))?;
+        let (ours, bare, held) = self.starts(None, Floor::Read4k)?;
         let row = Row::new("discover", self.count, ours).against(bare, Limit::times(DISCOVER)).memory(held);
         report.rows.push(row);
         Ok(())
@@ -89,67 +89,69 @@ impl Bench<'_> {
         if discovery.run().effort().read > 0 {
             return Err(io::Error::other("the index cache is not used; is the tree being written to?"));
         }
-        let (ours, bare, held) = self.starts(Some(&file), || floor::stat(self.tree.paths(), threads()).map(drop))?;
+        let (ours, bare, held) = self.starts(Some(&file), Floor::Stat)?;
         let row = Row::new("discover, index cache", self.count, ours).against(bare, Limit::times(CACHED)).memory(held);
         report.rows.push(row);
         Ok(())
     }
 
     /// Discovery alone, as the start of a program has it: in a process of its own, which times itself, in turns with
-    /// the floor. Returns the best of both, and how much memory the catalog took.
-    fn starts(
-        &self,
-        cache: Option<&Path>,
-        mut floor: impl FnMut() -> io::Result<()>,
-    ) -> io::Result<(Duration, Duration, Option<u64>)> {
-        let program = std::env::current_exe()?;
+    /// the floor, which is a program of its own as well: a second round in one process finds memory touched, code paged
+    /// in and caches full, and would be compared with a first one. Returns the best of both, and how much memory the
+    /// catalog took.
+    fn starts(&self, cache: Option<&Path>, floor: Floor) -> io::Result<(Duration, Duration, Option<u64>)> {
         let (mut ours, mut bare, mut held) = (Duration::MAX, Duration::MAX, None);
         for _ in 0..=self.rounds {
-            let mut command = Command::new(&program);
-            command.args(["bench", "--probe"]).arg(self.tree.root()).stdin(Stdio::null()).stderr(Stdio::null());
+            let mut discovery = self.probe()?;
             if let Some(file) = cache {
-                command.arg("--probe-cache").arg(file);
+                discovery.arg("--probe-cache").arg(file);
             }
-            let output = command.output()?;
-            let probe: Probe = serde_json::from_slice(&output.stdout).map_err(io::Error::other)?;
+            let probe = Probe::of(discovery)?;
             ours = ours.min(Duration::from_nanos(probe.nanoseconds));
             held = probe.memory.or(held);
-            let start = Instant::now();
-            floor()?;
-            bare = bare.min(start.elapsed());
+            bare = bare.min(self.floor(floor)?);
         }
         Ok((ours, bare, held))
+    }
+
+    fn probe(&self) -> io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["bench", "--probe"]).arg(self.tree.root());
+        Ok(command)
+    }
+
+    /// The floor, once, in a process of its own.
+    fn floor(&self, floor: Floor) -> io::Result<Duration> {
+        let mut command = self.probe()?;
+        command.args(["--probe-floor", floor.as_str()]);
+        Ok(Duration::from_nanos(Probe::of(command)?.nanoseconds))
     }
 
     /// The program as people run it, from start to exit.
     fn process(&self, report: &mut Report) -> io::Result<()> {
         let program = std::env::current_exe()?;
-        let mut failed = Ok(());
-        let mut missed = Ok(());
-        let (ours, bare) = Plan::rounds(self.rounds).pair(
-            || {
-                let status = Command::new(&program)
-                    .args(["--isolated", "--no-cache", "list", "--json", "--skills-dir"])
-                    .arg(self.tree.root())
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .status();
-                match status {
-                    Ok(status) if status.success() => {}
-                    Ok(status) => failed = Err(io::Error::other(format!("`list --json` ended with {status}"))),
-                    Err(error) => failed = Err(error),
-                }
-            },
-            || missed = floor::read_4k(self.tree.paths(), threads()).map(drop),
-        );
-        failed.and(missed)?;
+        let (mut ours, mut bare) = (Duration::MAX, Duration::MAX);
+        for _ in 0..=self.rounds {
+            let start = Instant::now();
+            let status = Command::new(&program)
+                .args(["--isolated", "--no-cache", "list", "--json", "--skills-dir"])
+                .arg(self.tree.root())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()?;
+            ours = ours.min(start.elapsed());
+            if !status.success() {
+                return Err(io::Error::other(format!("`list --json` ended with {status}")));
+            }
+            bare = bare.min(self.floor(Floor::Read4k)?);
+        }
         let limit = match self.count {
             0..=100 => Limit::times_plus(1.0, PROCESS),
             101..=10_000 => Limit::times_plus(DISCOVER, PROCESS),
             _ => Limit::times(DISCOVER),
         };
-        report.rows.push(Row::new("list --json, whole program", self.count, ours.min).against(bare.min, limit));
+        report.rows.push(Row::new("list --json, whole program", self.count, ours).against(bare, limit));
         Ok(())
     }
 
@@ -222,11 +224,49 @@ impl Bench<'_> {
     }
 }
 
+/// A bare program that does as little as possible for the same answer.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum Floor {
+    /// Opens every file and reads 4 KiB.
+    #[value(name = "read4k")]
+    Read4k,
+    /// Asks for the stamp of every file.
+    Stat,
+}
+
+impl Floor {
+    fn as_str(self) -> &'static str {
+        match self {
+            Floor::Read4k => "read4k",
+            Floor::Stat => "stat",
+        }
+    }
+}
+
 /// What a process that only looks for skills says of itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Probe {
     nanoseconds: u64,
     memory: Option<u64>,
+}
+
+impl Probe {
+    fn of(mut command: Command) -> io::Result<Probe> {
+        let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+        serde_json::from_slice(&output.stdout).map_err(io::Error::other)
+    }
+}
+
+/// Does what a floor does, once. The files are known beforehand.
+pub(super) fn probe_floor(tree: &Path, floor: Floor) -> io::Result<Probe> {
+    let paths = floor::find(tree)?;
+    let start = Instant::now();
+    match floor {
+        Floor::Read4k => floor::read_4k(&paths, threads())?,
+        Floor::Stat => floor::stat(&paths, threads())?,
+    };
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok(Probe { nanoseconds, memory: None })
 }
 
 /// Looks for skills once, and says how long it took and how much memory it needed.

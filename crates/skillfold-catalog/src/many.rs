@@ -1,0 +1,55 @@
+//! Work on many things: on all cores if they are many, at once if they are few.
+//!
+//! Waking other threads takes some hundred microseconds, as long as looking at a hundred skills does.
+
+use rayon::prelude::*;
+
+/// Fewer than this are no work for several threads.
+pub(crate) const MANY: usize = 256;
+
+/// What `work` makes of each chunk of `items`, in their order. `init` makes what one thread uses over and over.
+pub(crate) fn map_chunks<T: Sync, S, R: Send>(
+    items: &[T],
+    size: usize,
+    init: impl Fn() -> S + Sync + Send,
+    work: impl Fn(&mut S, &[T]) -> R + Sync + Send,
+) -> Vec<R> {
+    if items.len() < MANY {
+        let mut state = init();
+        return items.chunks(size).map(|chunk| work(&mut state, chunk)).collect();
+    }
+    items.par_chunks(size).map_init(init, work).collect()
+}
+
+/// Whether something holds for all neighbours.
+pub(crate) fn all_pairs<T: Sync>(items: &[T], holds: impl Fn(&T, &T) -> bool + Sync + Send) -> bool {
+    if items.len() < MANY {
+        return items.windows(2).all(|pair| holds(&pair[0], &pair[1]));
+    }
+    items.par_windows(2).all(|pair| holds(&pair[0], &pair[1]))
+}
+
+/// Sorts, keeping equals as they are.
+pub(crate) fn sort_by<T: Send>(items: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering + Sync) {
+    if items.len() < MANY { items.sort_by(order) } else { items.par_sort_by(order) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_and_many_are_treated_alike() {
+        for count in [0, 1, 31, MANY - 1, MANY, 10 * MANY + 3] {
+            let items: Vec<usize> = (0..count).collect();
+            let chunks = map_chunks(&items, 32, || (), |(), chunk| chunk.to_vec());
+            assert_eq!(chunks.concat(), items);
+            assert!(chunks.iter().all(|chunk| chunk.len() <= 32));
+            assert!(all_pairs(&items, |a, b| a < b));
+            assert_eq!(all_pairs(&items, |_, b| b + 1 < count), count < 2);
+            let mut back: Vec<usize> = items.iter().rev().copied().collect();
+            sort_by(&mut back, usize::cmp);
+            assert_eq!(back, items);
+        }
+    }
+}
