@@ -302,7 +302,14 @@ impl Candidate<'_> {
             texts.extend_from_slice(bytes);
             Slice { start, end: narrow(texts.len()) }
         };
-        let (rel, name, yaml) = (put(self.rel), put(name.as_bytes()), put(&block[front.yaml.clone()]));
+        let rel = put(self.rel);
+        // Nearly every skill is called as its directory is.
+        let name = if self.rel.ends_with(name.as_bytes()) {
+            Slice { start: rel.end - narrow(name.len()), end: rel.end }
+        } else {
+            put(name.as_bytes())
+        };
+        let yaml = put(&block[front.yaml.clone()]);
         let within = |range: Range<usize>| Slice {
             start: yaml.start + narrow(range.start),
             end: yaml.start + narrow(range.end),

@@ -9,7 +9,7 @@ const MANY: usize = 1024;
 /// What one thread renders at a time: some 50 KB of JSON, which a pipe takes in one go and a core's cache holds.
 const CHUNK: usize = 64;
 /// What is rendered while the batch before is being written, however many there are in all.
-const BATCH: usize = 32 * CHUNK;
+const BATCH: usize = 8 * CHUNK;
 
 /// Renders each item, on all cores, and writes the results in the order of the items, in large pieces. While one batch
 /// is being written the next is rendered.

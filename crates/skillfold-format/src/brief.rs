@@ -28,15 +28,21 @@ pub fn brief(description: &str) -> String {
 fn plain_sentence(description: &str) -> Option<&str> {
     let head = description.as_bytes();
     let head = &head[..head.len().min(MAX_BRIEF + 2)];
-    let stop = memchr::memmem::find(head, b". ").filter(|stop| (1..=MAX_BRIEF).contains(stop))?;
+    let stop = memchr::memchr_iter(b'.', head).find(|stop| head.get(stop + 1) == Some(&b' '))?;
+    if !(1..=MAX_BRIEF).contains(&stop) {
+        return None;
+    }
     let sentence = description.get(..stop)?;
     let bytes = sentence.as_bytes();
-    let odd = |at: usize| !bytes[at].is_ascii_graphic() && (bytes[at] != b' ' || at == 0 || bytes[at - 1] == b' ');
+    // Without a way out in the middle, so that the compiler takes many bytes at a time.
+    let odd = bytes.iter().fold(false, |odd, byte| odd | !(b' '..=b'~').contains(byte))
+        || bytes[0] == b' '
+        || memchr::memchr_iter(b' ', bytes).any(|at| bytes.get(at + 1) == Some(&b' '));
     let word = sentence.rsplit(' ').next().unwrap_or_default();
     // Four letters or more that are only letters: neither an abbreviation nor initials, but for two.
     let ends = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABBREVIATIONS.contains(&word);
     let early = memchr::memchr2(b'!', b'?', bytes).is_some();
-    (ends && !early && !(0..bytes.len()).any(odd)).then_some(sentence)
+    (ends && !early && !odd).then_some(sentence)
 }
 
 /// The beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog are
