@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use skillfold_format::split::{FrontMatter, Scan, scan};
-use skillfold_format::{Code, Diagnostic, FileKind, Glance, MAX_FILE, Node, Parsed, SkillName};
+use skillfold_format::{Code, Diagnostic, FileKind, Glance, Listing, MAX_FILE, Node, Parsed, SkillName, Written};
 
 use crate::shown::os_message;
 use crate::skill::{Extra, Shelf, Slice, State};
@@ -163,7 +163,7 @@ fn open(base: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Refused> {
 struct Seen {
     digest: u128,
     demanding: bool,
-    listing: Option<(Range<usize>, Option<Range<usize>>)>,
+    listing: Option<Listing>,
 }
 
 struct Candidate<'c> {
@@ -314,14 +314,20 @@ impl Candidate<'_> {
             start: yaml.start + narrow(range.start),
             end: yaml.start + narrow(range.end),
         };
-        let (description, version) = seen.listing.map_or((None, None), |(d, v)| (Some(within(d)), v.map(within)));
+        let (description, version) = match seen.listing {
+            Some(Listing { description: Written::Verbatim(range), version }) => (within(range), version.map(within)),
+            Some(Listing { description: Written::Otherwise(text), version }) => {
+                (put(text.as_bytes()), version.map(within))
+            }
+            None => (Slice::default(), None),
+        };
         let skill = Skill {
             shelf: Arc::clone(blank),
             block: 0,
             rel,
             name,
             yaml,
-            description: description.unwrap_or_default(),
+            description,
             version: version.unwrap_or_default(),
             first_line: front.first_line,
             body: narrow(front.body),

@@ -330,7 +330,10 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Vec<u8> {
         put_u32(&mut out, block.len());
         // Relative to the front matter, wherever that comes to stand.
         for slice in [skill.description, skill.version] {
-            put_u32(&mut out, slice.start.saturating_sub(skill.yaml.start) as usize);
+            // A description that stands elsewhere was unfolded, and is made anew when somebody asks.
+            let inside = skill.yaml.start <= slice.start && slice.end <= skill.yaml.end;
+            let slice = if inside { slice } else { Slice { start: skill.yaml.start, end: skill.yaml.start } };
+            put_u32(&mut out, (slice.start - skill.yaml.start) as usize);
             put_u32(&mut out, (slice.end - slice.start) as usize);
         }
         out.extend_from_slice(&skill.first_line.to_le_bytes());

@@ -63,7 +63,7 @@ pub struct Skill {
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
     pub(crate) yaml: Slice,
-    /// Description and version within the front matter; empty if they must be parsed out of it.
+    /// Description and version, mostly within the front matter; empty if they must be parsed out of it.
     pub(crate) description: Slice,
     pub(crate) version: Slice,
     /// The line on which the front matter starts, and where the body does.
@@ -167,8 +167,8 @@ impl Skill {
         parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
     }
 
-    /// The description and the version without making a manifest, if the front matter has them letter for letter, and
-    /// has nothing else that a listing shows: no tools, types, model, brief description or hiding.
+    /// The description and the version without making a manifest, if the front matter has nothing else that a listing
+    /// shows: no tools, types, model, brief description or hiding.
     pub fn glimpse(&self) -> Option<(&str, Option<&str>)> {
         let bytes = self.front_bytes()?;
         let text = |slice: Slice| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
+use crate::parsed::{Listing, Written};
 use crate::{Code, Diagnostic, FileKind, Manifest, Place, SkillName, write, yaml};
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
@@ -24,7 +25,7 @@ pub(crate) fn read(root: &Node<'_>, ground: &Ground<'_>, diagnostics: &mut Vec<D
 }
 
 /// See [`crate::Glance::listing`].
-pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<(Range<usize>, Option<Range<usize>>)> {
+pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
     if root.get("metadata").is_some_and(|metadata| metadata.as_str().is_some() && !metadata.is_null()) {
         return None;
     }
@@ -46,7 +47,14 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<(Range<usize>, Opt
     if version.and_then(Node::as_str).is_some_and(str::is_empty) {
         return None;
     }
-    Some((verbatim(fields.get(Field::Description)?)?, version.map(verbatim).map_or(Some(None), |v| v.map(Some))?))
+    let version = version.map(verbatim).map_or(Some(None), |version| version.map(Some))?;
+    let description = fields.get(Field::Description)?;
+    let description = match verbatim(description) {
+        Some(range) => Written::Verbatim(range),
+        // Only what the parser unfolded: what stands there letter for letter in other ways is rare.
+        None => Written::Otherwise(description.as_str().filter(|text| !text.is_empty())?.into()),
+    };
+    Some(Listing { description, version })
 }
 
 struct Reader<'g, 'd> {

@@ -40,7 +40,7 @@ pub use lint::lint;
 pub use manifest::{Manifest, Script, Triggers};
 pub use name::{MAX_NAME, NameError, SkillName};
 pub use node::{Node, Span, Value};
-pub use parsed::{FileKind, Glance, MAX_FILE, Parsed, not_utf8};
+pub use parsed::{FileKind, Glance, Listing, MAX_FILE, Parsed, Written, not_utf8};
 pub use repair::Edit;
 pub use tokens::Tokens;
 pub use validate::validate;

@@ -238,11 +238,29 @@ pub struct Glance {
     pub demanding: bool,
     /// A digest of what the front matter says.
     pub digest: u128,
-    /// Where in the YAML the description stands, and the version, if they stand there letter for letter and no other
-    /// field is set that a listing shows.
-    pub listing: Option<(Range<usize>, Option<Range<usize>>)>,
+    /// What a listing shows of the skill, unless that takes more than a description and a version.
+    pub listing: Option<Listing>,
     /// What was found on the way.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a listing shows of a skill that has nothing but a description and a version, which stands in the YAML letter for
+/// letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The description.
+    pub description: Written,
+    /// Where in the YAML the version stands.
+    pub version: Option<Range<usize>>,
+}
+
+/// How a text stands in YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// Letter for letter.
+    Verbatim(Range<usize>),
+    /// Folded over several lines, or with escapes. This is what it says.
+    Otherwise(Box<str>),
 }
 
 impl Glance {

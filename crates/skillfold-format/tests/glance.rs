@@ -6,7 +6,7 @@ use std::path::Path;
 
 use skillfold_bench::Options;
 use skillfold_format::split::{Scan, scan};
-use skillfold_format::{FileKind, Glance, Manifest, Parsed, brief};
+use skillfold_format::{FileKind, Glance, Manifest, Parsed, Written, brief};
 
 /// Lines that a listing depends on.
 const LINES: &[&str] = &[
@@ -88,10 +88,14 @@ fn check(file: &[u8]) -> bool {
     assert_eq!(glance.name.as_ref(), parsed.manifest.as_ref().map(Manifest::name), "{shown}");
     assert_eq!(glance.diagnostics, parsed.diagnostics, "{shown}");
     // Without a manifest there is no skill to list.
-    let (Some((description, version)), Some(manifest)) = (glance.listing, parsed.manifest) else { return false };
+    let (Some(listing), Some(manifest)) = (glance.listing, parsed.manifest) else { return false };
     let yaml = std::str::from_utf8(&file[front.yaml]).unwrap();
-    assert_eq!(&yaml[description], manifest.description(), "{shown}");
-    assert_eq!(version.map(|version| &yaml[version]), manifest.version(), "{shown}");
+    let description = match &listing.description {
+        Written::Verbatim(range) => &yaml[range.clone()],
+        Written::Otherwise(text) => text,
+    };
+    assert_eq!(description, manifest.description(), "{shown}");
+    assert_eq!(listing.version.map(|version| &yaml[version]), manifest.version(), "{shown}");
     assert_ne!(manifest.version(), Some(""), "nobody could tell it from none: {shown}");
     assert_eq!(manifest.allowed_tools().len(), 0, "{shown}");
     assert_eq!(manifest.model(), None, "{shown}");
@@ -116,7 +120,9 @@ fn an_empty_version_is_not_listed() {
     let listing = |line: &str| {
         let file = format!("---\nname: pdf\ndescription: Reads.\n{line}\n---\n");
         let Scan::Found(front) = scan(file.as_bytes(), true) else { panic!("{file}") };
-        Glance::of(file.as_bytes(), &front).listing
+        let listing = Glance::of(file.as_bytes(), &front).listing?;
+        let Written::Verbatim(description) = listing.description else { panic!("{file}") };
+        Some((description, listing.version))
     };
     for line in ["version: \"\"", "version: ''", "metadata:\n  version: \"\""] {
         assert_eq!(listing(line), None, "{line}");
