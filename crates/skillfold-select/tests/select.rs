@@ -1,0 +1,7 @@
+//! Selection: the golden cases, each rule by itself, and properties over random catalogs.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
+
+#[path = "select/support.rs"]
+mod support;
+#[path = "select/vectors.rs"]
+mod vectors;
