@@ -45,10 +45,14 @@ pub(crate) fn write(index: &Index) -> Vec<u8> {
         &index.globs,
     ] {
         out.extend_from_slice(&(numbers.len() as u64).to_le_bytes());
-        numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        for number in numbers {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
     }
     out.extend_from_slice(&(index.node_hashes.len() as u64).to_le_bytes());
-    index.node_hashes.iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+    for hash in &index.node_hashes {
+        out.extend_from_slice(&hash.to_le_bytes());
+    }
     let checksum = XxHash3_64::oneshot(&out[head + 8..]);
     out[head..head + 8].copy_from_slice(&checksum.to_le_bytes());
     out

@@ -193,10 +193,17 @@ impl Class {
             '\u{AC00}'..='\u{D7FF}' | '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{A960}'..='\u{A97F}' => {
                 Class::Hangul
             }
-            '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' => Class::Ideograph,
-            '\u{2E80}'..='\u{2FDF}' | '\u{3005}'..='\u{312F}' | '\u{31F0}'..='\u{31FF}' => Class::Ideograph,
-            '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' => Class::Ideograph,
-            '\u{20000}'..='\u{3FFFF}' => Class::Ideograph,
+            // Thai and Lao, Myanmar, Khmer; radicals, kana, Han.
+            '\u{0E00}'..='\u{0EFF}'
+            | '\u{1000}'..='\u{109F}'
+            | '\u{1780}'..='\u{17FF}'
+            | '\u{2E80}'..='\u{2FDF}'
+            | '\u{3005}'..='\u{312F}'
+            | '\u{31F0}'..='\u{31FF}'
+            | '\u{3400}'..='\u{4DBF}'
+            | '\u{4E00}'..='\u{9FFF}'
+            | '\u{F900}'..='\u{FAFF}'
+            | '\u{20000}'..='\u{3FFFF}' => Class::Ideograph,
             _ => Class::Word,
         }
     }

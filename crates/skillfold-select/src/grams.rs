@@ -133,8 +133,7 @@ mod tests {
     fn literals_are_found_wherever_they_stand() {
         let literals: Vec<Vec<u8>> =
             ["say ", ".pdf", "x", "go", "表格", "the end"].map(|s| s.as_bytes().to_vec()).into();
-        let grams =
-            Grams::of(&literals.iter().enumerate().map(|(at, l)| (at as u32, vec![l.clone()])).collect::<Vec<_>>());
+        let grams = Grams::of(&(0..).zip(&literals).map(|(at, l)| (at, vec![l.clone()])).collect::<Vec<_>>());
         let found = |text: &str| {
             let mut items = Vec::new();
             grams.scan(text.as_bytes(), |item| items.push(item));

@@ -3,9 +3,17 @@
 //! A small grammar over the words of each sentence, written by hand: what is in it can be read off, and a look-alike
 //! (`what skills does a nurse need?`) fails because something is left over at the end.
 
+#[cfg(test)]
+mod tests;
+mod words;
+
 use serde::{Deserialize, Serialize};
 
 use crate::fold::Folded;
+
+use words::{
+    ALL_ELSEWHERE, COURTESIES, DOCS, ELSEWHERE, HAVE, OPENINGS, POWERS, SHOW, SKILLS, SMALL_TALK, TAILS, THERE, TOOLS,
+};
 
 /// Longer messages ask for more than what the agent can do.
 const MAX_BYTES: usize = 400;
@@ -62,214 +70,6 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         cut
     })
 }
-
-/// Words that say nothing about what is asked.
-const SMALL_TALK: &[&str] = &[
-    "hi",
-    "hello",
-    "hey",
-    "there",
-    "hallo",
-    "hola",
-    "ok",
-    "okay",
-    "so",
-    "well",
-    "now",
-    "then",
-    "and",
-    "please",
-    "pls",
-    "thanks",
-    "thank",
-    "you",
-    "very",
-    "much",
-    "good",
-    "morning",
-    "evening",
-    "afternoon",
-    "day",
-    "agent",
-    "assistant",
-    "claude",
-    "im",
-    "i",
-    "am",
-    "new",
-    "here",
-    "to",
-    "this",
-    "just",
-    "curious",
-    "quick",
-    "question",
-    "yo",
-    "bitte",
-];
-/// What opens a request and may be left out.
-const OPENINGS: &[&[&str]] = &[
-    &["can", "you"],
-    &["could", "you"],
-    &["would", "you"],
-    &["will", "you"],
-    &["i", "want", "to", "know"],
-    &["i", "would", "like", "to", "know"],
-    &["id", "like", "to", "know"],
-    &["i", "want", "to", "see"],
-    &["id", "like", "to", "see"],
-    &["i", "wonder"],
-    &["im", "wondering"],
-    &["do", "you", "know"],
-    &["let", "me", "know"],
-    &["remind", "me"],
-];
-/// Greetings and courtesies before and after.
-const COURTESIES: &[&str] = &[
-    "please",
-    "pls",
-    "kindly",
-    "hi",
-    "hello",
-    "hey",
-    "there",
-    "ok",
-    "okay",
-    "so",
-    "well",
-    "and",
-    "just",
-    "now",
-    "thanks",
-    "then",
-    "claude",
-    "agent",
-    "assistant",
-    "hallo",
-    "bitte",
-    "actually",
-    "exactly",
-    "currently",
-    "again",
-    "right",
-    "today",
-    "mir",
-];
-const SHOW: &[&str] = &[
-    "list",
-    "show",
-    "display",
-    "print",
-    "enumerate",
-    "give",
-    "tell",
-    "describe",
-    "explain",
-    "name",
-    "present",
-    "summarize",
-    "summarise",
-    "see",
-    "view",
-    "zeige",
-    "zeig",
-];
-const SKILLS: &[&str] = &["skill", "skills", "skillset", "skillsets"];
-const POWERS: &[&str] = &["capability", "capabilities", "ability", "abilities"];
-const TOOLS: &[&str] = &["tool", "tools", "function", "functions", "feature", "features", "commands", "plugins"];
-const DOCS: &[&str] = &["doc", "docs", "documentation", "documentations", "instructions", "manual", "manuals"];
-const HAVE: &[&[&str]] = &[
-    &["do", "you", "have"],
-    &["do", "you", "currently", "have"],
-    &["do", "you", "actually", "have"],
-    &["do", "you", "know"],
-    &["do", "you", "support"],
-    &["do", "you", "offer"],
-    &["do", "you", "provide"],
-    &["have", "you", "got"],
-    &["have", "you"],
-    &["can", "you", "use"],
-    &["can", "you", "offer"],
-    &["you", "have"],
-    &["you", "offer"],
-    &["you", "support"],
-    &["you", "can", "use"],
-    &["you", "know"],
-    &["you", "possess"],
-    &["have", "you", "installed"],
-    &["are", "available", "to", "you"],
-    &["are", "at", "your", "disposal"],
-];
-const THERE: &[&[&str]] = &[
-    &["are", "available"],
-    &["are", "there"],
-    &["are", "installed"],
-    &["are", "enabled"],
-    &["are", "loaded"],
-    &["are", "active"],
-    &["do", "i", "have"],
-    &["can", "i", "use"],
-    &["i", "can", "use"],
-    &["exist"],
-    &["available"],
-    &["installed"],
-    &["enabled"],
-    &["loaded"],
-];
-/// What may stand at the end of a question about the agent itself.
-const TAILS: &[&[&str]] = &[
-    &[],
-    &["for", "me"],
-    &["for", "us"],
-    &["here"],
-    &["in", "here"],
-    &["in", "general"],
-    &["in", "this", "project"],
-    &["in", "this", "repo"],
-    &["in", "this", "session"],
-    &["right", "now"],
-    &["at", "the", "moment"],
-    &["to", "help"],
-    &["to", "help", "me"],
-    &["to", "help", "us"],
-    &["to", "me"],
-    &["and", "how"],
-];
-/// Whole questions in other languages, without their accents.
-const ELSEWHERE: &[&str] = &[
-    "was kannst du",
-    "was kannst du alles",
-    "was kannst du tun",
-    "was kannst du fur mich tun",
-    "was kannst du machen",
-    "was konnen sie",
-    "welche fahigkeiten hast du",
-    "welche skills hast du",
-    "welche skills gibt es",
-    "zeige deine fahigkeiten",
-    "zeige deine skills",
-    "que peux tu faire",
-    "quest ce que tu peux faire",
-    "quelles sont tes competences",
-    "que puedes hacer",
-    "que sabes hacer",
-    "que habilidades tienes",
-    "cosa puoi fare",
-    "cosa sai fare",
-    "o que voce pode fazer",
-    "你能做什么",
-    "你会做什么",
-    "你会什么",
-    "你有什么技能",
-    "你有哪些技能",
-    "何ができますか",
-    "何ができる",
-    "무엇을 할 수 있나요",
-    "뭘 할 수 있어",
-];
-/// Requests for everything, likewise.
-const ALL_ELSEWHERE: &[&str] =
-    &["zeige alle skills", "zeige alle fahigkeiten", "muestra todas las habilidades", "montre toutes les competences"];
 
 /// What one sentence asks for.
 fn ask(words: &[&str]) -> Intent {
@@ -403,17 +203,19 @@ fn request(words: &[&str]) -> Intent {
         }
     }
     let skills = words.noun(&[SKILLS]);
-    if !skills && !words.noun(&[POWERS]) && !(yours && words.noun(&[TOOLS])) {
+    let named = skills || words.noun(&[POWERS]) || (yours && words.noun(&[TOOLS]));
+    if !named {
         return Intent::None;
     }
     docs |= words.eat_of(DOCS) || words.eat(&["in", "full"]);
     let anchored = words.eat(&["that"]) | words.eat_any(HAVE) | words.eat_any(THERE);
     // A noun by itself asks only if it is about the agent: `skills?`, `your capabilities`.
     let asks = shows || yours || anchored || all || skills;
-    if !asks || !(words.tail() || yours && shows && words.subject()) {
+    let ends = words.tail() || (yours && shows && words.subject());
+    if !asks || !ends {
         return Intent::None;
     }
-    if skills && (all && shows || docs && all) { Intent::All } else { Intent::Registry }
+    if skills && all && (shows || docs) { Intent::All } else { Intent::Registry }
 }
 
 fn registry_if(asks: bool) -> Intent {
@@ -508,130 +310,5 @@ impl Words<'_> {
             return self.subject() || self.tail();
         }
         skills && !the && self.eat_any(THERE) && (self.this() || self.tail())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn capability_questions() {
-        for message in [
-            "what are your skills",
-            "What are your skills?",
-            "what can you help me with?",
-            "Which tools do you have?",
-            "which abilities do you have",
-            "tell me what you can do",
-            "Tell me what you can do for me!",
-            "show me your capabilities",
-            "Hi! What can you do?",
-            "Hello there, what can you do?",
-            "Hi, I'm new here. What can you do?",
-            "could you please list your skills?",
-            "Can you tell me what you can do?",
-            "What else can you do?",
-            "what all can you do",
-            "what are you capable of?",
-            "What are you good at?",
-            "How can you help me?",
-            "I'd like to know what you can do",
-            "list available skills",
-            "list the available skills please",
-            "what skills are installed?",
-            "what skills are available right now?",
-            "which skills can you use",
-            "are there any skills for this?",
-            "any skills available?",
-            "skills?",
-            "your capabilities",
-            "what kinds of skills do you have?",
-            "describe your abilities",
-            "give me a list of your skills",
-            "what's in your skill set",
-            "what is your skill set?",
-            "show me the skills you have",
-            "list your skills for PDF",
-            "what do you do?",
-            "What capabilities do you offer?",
-            "tell me about your skills",
-            "show me everything you can do",
-            "show me all you can do",
-            "how many skills do you have?",
-            "what tools are available to you?",
-            "do you have any tools?",
-            "Was kannst du alles?",
-            "Welche Fähigkeiten hast du?",
-            "¿Qué puedes hacer?",
-            "Que peux-tu faire ?",
-            "你能做什么？",
-            "WHAT CAN YOU DO",
-            "what can you do?\n\nthanks",
-        ] {
-            let expected = if message.contains("in your skill") { Intent::None } else { Intent::Registry };
-            assert_eq!(Intent::of(message), expected, "{message}");
-        }
-    }
-
-    #[test]
-    fn everything() {
-        for message in [
-            "show all skills",
-            "Please show me all of your skills",
-            "list every skill",
-            "show me the documentation of all skills",
-            "give me the full documentation for all skills",
-            "print all available skills",
-            "could you show all skills?",
-            "Zeige alle Skills",
-            "all skill docs",
-        ] {
-            assert_eq!(Intent::of(message), Intent::All, "{message}");
-        }
-    }
-
-    #[test]
-    fn look_alikes() {
-        for message in [
-            "help",
-            "",
-            "   ",
-            "what",
-            "what can you do about the failing test?",
-            "What can you do? The pipe in test_io.py is leaking.",
-            "what can you do with a PDF",
-            "what skills do I need for this job?",
-            "which skills are in demand",
-            "what skills are required to become a nurse",
-            "list the skills on my CV",
-            "show all skills of the druid class",
-            "list all abilities of Pikachu",
-            "show me the skill tree",
-            "list tools",
-            "what tools do carpenters have?",
-            "what are the capabilities of this phone?",
-            "what are the skills of a good manager",
-            "improve my skills",
-            "my skills are rusty",
-            "do you have any ideas?",
-            "do you have the skills to lead a team?",
-            "tell me what you think",
-            "tell me what to do",
-            "how can you help the customer?",
-            "what can I do?",
-            "what can you see in this image?",
-            "show capabilities of the camera",
-            "write a skill that lists all skills",
-            "What is your name?",
-            "are there any skills shortages in Germany?",
-            "explain what you did",
-            "available",
-            "tools",
-            "ability",
-        ] {
-            assert_eq!(Intent::of(message), Intent::None, "{message}");
-        }
-        assert_eq!(Intent::of(&"what can you do ".repeat(100)), Intent::None);
     }
 }

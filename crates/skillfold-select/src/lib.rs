@@ -5,7 +5,9 @@
 mod build;
 mod bytes;
 mod compiled;
+mod explain;
 mod files;
+mod findings;
 mod fold;
 mod gather;
 mod grams;
@@ -20,6 +22,7 @@ mod term;
 mod turn;
 mod verb;
 
+pub use explain::{Explanation, Standing, TriggerReport};
 pub use intent::Intent;
 pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
 pub use selector::{Census, Selector};

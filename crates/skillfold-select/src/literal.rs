@@ -8,7 +8,7 @@ const MAX_ALTERNATIVES: usize = 64;
 
 /// Parses a pattern and gives the texts, in lower case, of which every match holds at least one; none, if there is
 /// nothing that every match holds. Cheap: nothing is compiled.
-pub(crate) fn required(pattern: &str) -> Result<Option<Vec<Vec<u8>>>, Error> {
+pub(crate) fn required(pattern: &str) -> Result<Option<Vec<Vec<u8>>>, Box<Error>> {
     // Letters are folded here, so the tree may keep them as literals. That folds what `(?-i)` would not, and a filter
     // may let through too much.
     let hir = ParserBuilder::new().nest_limit(50).build().parse(pattern)?;

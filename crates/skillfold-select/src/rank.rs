@@ -102,7 +102,7 @@ pub(crate) struct Sum {
 }
 
 /// A skill and what it has, so that the greater ranks higher: by mention, phrase, points, recent use, name.
-pub(crate) fn rank_key(skill: u32, sum: &Sum) -> u128 {
+pub(crate) fn rank_key(skill: u32, sum: Sum) -> u128 {
     let mention = match sum.mention {
         None => 0_u8,
         Some(Mention::Name) => 1,
@@ -129,7 +129,7 @@ pub(crate) struct Sums {
     round: u32,
     /// Per skill: the round in which its sum was last touched.
     rounds: Vec<u32>,
-    sums: Vec<Sum>,
+    cells: Vec<Sum>,
     pub(crate) touched: Vec<u32>,
 }
 
@@ -140,17 +140,13 @@ thread_local! {
 impl Sums {
     /// Lends this thread's sums, all of them nothing, for so many skills.
     pub(crate) fn with<T>(skills: usize, work: impl FnOnce(&mut Sums) -> T) -> T {
-        SUMS.with(|sums| match sums.try_borrow_mut() {
-            Ok(mut sums) => {
-                sums.start(skills);
-                work(&mut sums)
-            }
+        SUMS.with(|sums| {
             // Selecting within a selection: nobody does, and it works.
-            Err(_) => {
-                let mut sums = Sums::default();
-                sums.start(skills);
-                work(&mut sums)
-            }
+            let mut other = Sums::default();
+            let mut borrowed = sums.try_borrow_mut();
+            let sums = borrowed.as_deref_mut().unwrap_or(&mut other);
+            sums.start(skills);
+            work(sums)
         })
     }
 
@@ -163,7 +159,7 @@ impl Sums {
         }
         if self.rounds.len() < skills {
             self.rounds.resize(skills, 0);
-            self.sums.resize(skills, Sum::default());
+            self.cells.resize(skills, Sum::default());
         }
     }
 
@@ -172,22 +168,22 @@ impl Sums {
         let at = skill as usize;
         if self.rounds[at] != self.round {
             self.rounds[at] = self.round;
-            self.sums[at] = Sum::default();
+            self.cells[at] = Sum::default();
             self.touched.push(skill);
         }
-        &mut self.sums[at]
+        &mut self.cells[at]
     }
 
     /// The sum of a skill, if it was touched.
     pub(crate) fn get(&self, skill: u32) -> Option<Sum> {
         let at = skill as usize;
-        (self.rounds.get(at) == Some(&self.round)).then(|| self.sums[at])
+        (self.rounds.get(at) == Some(&self.round)).then(|| self.cells[at])
     }
 
     /// The best of those that were touched, best first.
     pub(crate) fn best(&self, limit: usize) -> Vec<u32> {
         let mut keys: Vec<u128> =
-            self.touched.iter().map(|skill| rank_key(*skill, &self.sums[*skill as usize])).collect();
+            self.touched.iter().map(|skill| rank_key(*skill, self.cells[*skill as usize])).collect();
         if limit == 0 {
             return Vec::new();
         }

@@ -19,14 +19,18 @@ pub(crate) fn bases(word: &str, mut found: impl FnMut(&str)) {
         if let Some(stem) = stem.strip_suffix('y') {
             guess(stem, "ie");
         }
-        undoubled(stem).into_iter().for_each(|stem| guess(stem, ""));
+        if let Some(stem) = undoubled(stem) {
+            guess(stem, "");
+        }
     } else if let Some(stem) = word.strip_suffix("ed") {
         guess(stem, "");
         guess(stem, "e");
         if let Some(stem) = stem.strip_suffix('i') {
             guess(stem, "y");
         }
-        undoubled(stem).into_iter().for_each(|stem| guess(stem, ""));
+        if let Some(stem) = undoubled(stem) {
+            guess(stem, "");
+        }
     } else if let Some(stem) = word.strip_suffix('s') {
         guess(stem, "");
         if let Some(stem) = stem.strip_suffix('e') {
@@ -34,7 +38,9 @@ pub(crate) fn bases(word: &str, mut found: impl FnMut(&str)) {
             if let Some(stem) = stem.strip_suffix('i') {
                 guess(stem, "y");
             }
-            undoubled(stem).into_iter().for_each(|stem| guess(stem, ""));
+            if let Some(stem) = undoubled(stem) {
+                guess(stem, "");
+            }
         }
     }
 }
