@@ -24,12 +24,15 @@ impl Random {
     /// A made-up word; small numbers, which are common, give short ones.
     fn word(&mut self, vocabulary: u64) -> String {
         let mut number = self.below(vocabulary).min(self.below(vocabulary));
-        let mut word = String::new();
+        let mut word = String::with_capacity(12);
         loop {
-            word.push_str(["ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu"][(number % 10) as usize]);
-            number /= 10;
+            // A hundred syllables, so that words share as few letters as real ones do.
+            word.push(b"bcdfghjklmnpqrstvwxz"[(number % 20) as usize].into());
+            word.push(b"aeiou"[(number / 20 % 5) as usize].into());
+            number /= 100;
             if number == 0 {
-                return word + "n";
+                let end = ["n", "s", "", "ing", "ed", "r", "l", "t"][usize::from(word.as_bytes()[0]) % 8];
+                return word + end;
             }
         }
     }
