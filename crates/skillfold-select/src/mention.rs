@@ -1,0 +1,100 @@
+//! `$name`, `/name`, `@name`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use unicode_normalization::{UnicodeNormalization, is_nfkc};
+
+use crate::fold::Class;
+
+/// Calls `found` with whatever a message mentions by a sigil: what may be a name, and where it stands, sigil and all.
+pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) -> bool) {
+    for at in memchr::memchr3_iter(b'$', b'/', b'@', message.as_bytes()) {
+        let opens = message[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || is_opening(c));
+        if !opens {
+            continue;
+        }
+        let rest = &message[at + 1..];
+        let name = &rest[..rest.find(|c| !is_name_char(c)).unwrap_or(rest.len())];
+        if goes_on(&rest[name.len()..]) || found(&composed(name), at..at + 1 + name.len()) {
+            continue;
+        }
+        // A script without blanks may go on right behind the name.
+        let latin =
+            &name[..name.find(|c| matches!(Class::of(c), Class::Ideograph | Class::Hangul)).unwrap_or(name.len())];
+        if latin.len() < name.len() {
+            found(&composed(latin), at..at + 1 + latin.len());
+        }
+    }
+}
+
+/// Whether a path, an address or a file's name goes on here.
+fn goes_on(after: &str) -> bool {
+    let mut chars = after.chars();
+    match chars.next() {
+        Some('/' | '@') => true,
+        Some('.') => chars.next().is_some_and(char::is_alphabetic),
+        _ => false,
+    }
+}
+
+fn is_name_char(c: char) -> bool {
+    matches!(c, '-' | '_') || Class::of(c) != Class::Other
+}
+
+fn is_opening(c: char) -> bool {
+    matches!(
+        c,
+        '(' | '['
+            | '{'
+            | '<'
+            | '"'
+            | '\''
+            | '`'
+            | '“'
+            | '‘'
+            | '«'
+            | '„'
+            | '‚'
+            | '‹'
+            | '（'
+            | '「'
+            | '『'
+            | '《'
+            | '【'
+            | '〈'
+            | '［'
+    )
+}
+
+/// Names are kept composed.
+fn composed(name: &str) -> Cow<'_, str> {
+    if name.is_ascii() || is_nfkc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfkc().collect()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(message: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        sigils(message, |name, span| {
+            assert!(message[span].len() > name.len() || !name.is_ascii());
+            names.push(name.to_owned());
+            false
+        });
+        names
+    }
+
+    #[test]
+    fn where_mentions_stand() {
+        assert_eq!(of("$name: what?"), ["name"]);
+        assert_eq!(of("use /a-b, @c and (/d) or \"$e\"."), ["a-b", "c", "d", "e"]);
+        assert_eq!(of("see $PATH"), ["PATH"]);
+        assert_eq!(of("me@name.com /path/name @name.com $a@b and/or x$y"), Vec::<String>::new());
+        assert_eq!(of("「$pdf」を @pdf処理"), ["pdf", "pdf処理", "pdf"]);
+        assert_eq!(of("$cafe\u{301}"), ["café"]);
+        assert_eq!(of("/name."), ["name"]);
+        assert_eq!(of("$"), [""]);
+    }
+}
