@@ -1,0 +1,227 @@
+//! Who gets how many tokens.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+use skillfold_catalog::Source;
+use skillfold_format::Tokens;
+
+use crate::cut::cut;
+use crate::{Decision, TokenCounter};
+
+/// How many tokens bodies may take. `None` and zero mean: as many as they like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// All of them together.
+    pub total: Option<Tokens>,
+    /// Each of them.
+    pub per_skill: Option<Tokens>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget { total: Some(Tokens(8000)), per_skill: Some(Tokens(2000)) }
+    }
+}
+
+/// A text that wants tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fragment<'a> {
+    /// The skill it belongs to.
+    pub name: &'a str,
+    /// Where that comes from.
+    pub source: Source,
+    /// Whether the message names it.
+    pub mention: bool,
+    /// How well it fits the message.
+    pub score: f32,
+    /// What its author gave it.
+    pub priority: i32,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// What a fragment got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share<'a> {
+    /// Which fragment, as they were given.
+    pub fragment: usize,
+    /// What became of it.
+    pub decision: Decision,
+    /// What is left of its text; nothing, if it was left out.
+    pub text: Cow<'a, str>,
+    /// What that costs.
+    pub tokens: Tokens,
+    /// Why it was not included whole.
+    pub why: Option<String>,
+}
+
+/// Where a source stands when tokens are short. Not the order of [`Source`], which decides about names.
+pub(crate) fn source_rank(source: Source) -> u8 {
+    match source {
+        Source::Inline => 0,
+        Source::Bundled => 1,
+        Source::User => 2,
+        Source::Project => 3,
+        Source::Plugin => 4,
+        Source::Mcp => 5,
+    }
+}
+
+impl Budget {
+    /// No limit at all.
+    pub const UNLIMITED: Budget = Budget { total: None, per_skill: None };
+
+    /// Deals out tokens: to what the message names, then by source, score, priority and name. What is over its limit is
+    /// cut; what does not fit into what is left is cut to fit, and everything after it is left out, so that nothing is
+    /// shown in place of something more important.
+    ///
+    /// Returns a share for each fragment, in the order in which they were served. Without a total that is the order in
+    /// which they were given.
+    ///
+    /// ```
+    /// use skillfold_catalog::Source;
+    /// use skillfold_disclose::{Budget, Bytes4, Decision, Fragment, Tokens};
+    ///
+    /// let text = "Thirty-nine characters and a newline...\n".repeat(10);
+    /// let of = |name, source| Fragment { name, source, mention: false, score: 1.0, priority: 0, text: &text };
+    /// let budget = Budget { total: Some(Tokens(150)), per_skill: None };
+    /// let shares = budget.allot(&[of("m", Source::Mcp), of("u", Source::User), of("i", Source::Inline)], &Bytes4);
+    /// let decisions: Vec<_> = shares.iter().map(|share| (share.fragment, share.decision)).collect();
+    /// assert_eq!(decisions, [(2, Decision::Included), (1, Decision::Shortened), (0, Decision::Omitted)]);
+    /// ```
+    pub fn allot<'a>(&self, fragments: &[Fragment<'a>], counter: &dyn TokenCounter) -> Vec<Share<'a>> {
+        let mut order: Vec<usize> = (0..fragments.len()).collect();
+        if self.total.is_some_and(|total| total.0 > 0) {
+            order.sort_by(|a, b| compare(&fragments[*a], &fragments[*b]));
+        }
+        let mut purse = Purse::new(self, counter);
+        let serve = |at: usize| purse.serve(at, fragments[at].name, fragments[at].text);
+        order.into_iter().map(serve).collect()
+    }
+}
+
+fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
+    let mention = b.mention.cmp(&a.mention);
+    let source = || source_rank(a.source).cmp(&source_rank(b.source));
+    let score = || b.score.total_cmp(&a.score);
+    let rest = || b.priority.cmp(&a.priority).then_with(|| a.name.cmp(b.name));
+    mention.then_with(source).then_with(score).then_with(rest)
+}
+
+/// A budget being spent.
+pub(crate) struct Purse<'c> {
+    left: Option<Tokens>,
+    per_skill: Option<Tokens>,
+    /// Whether something did not fit any more.
+    closed: bool,
+    counter: &'c dyn TokenCounter,
+}
+
+impl<'c> Purse<'c> {
+    pub(crate) fn new(budget: &Budget, counter: &'c dyn TokenCounter) -> Purse<'c> {
+        let limit = |limit: Option<Tokens>| limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit));
+        Purse { left: limit(budget.total), per_skill: limit(budget.per_skill), closed: false, counter }
+    }
+
+    /// Takes something off for what is not a body.
+    pub(crate) fn charge(&mut self, tokens: Tokens) {
+        if let Some(left) = &mut self.left {
+            left.0 = left.0.saturating_sub(tokens.0);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.closed
+    }
+
+    pub(crate) fn serve<'a>(&mut self, fragment: usize, name: &str, text: &'a str) -> Share<'a> {
+        let omitted = |why: &str| Share {
+            fragment,
+            decision: Decision::Omitted,
+            text: Cow::Borrowed(""),
+            tokens: Tokens(0),
+            why: Some(why.to_owned()),
+        };
+        if self.closed {
+            return omitted("the budget was used up by more important skills");
+        }
+        let all = self.counter.count(text);
+        let limit = match (self.left, self.per_skill) {
+            (Some(left), Some(per_skill)) => Some(left.min(per_skill)),
+            (left, per_skill) => left.or(per_skill),
+        };
+        let over = limit.filter(|limit| all > *limit);
+        let Some(limit) = over else {
+            self.charge(all);
+            let text = Cow::Borrowed(text);
+            return Share { fragment, decision: Decision::Included, text, tokens: all, why: None };
+        };
+        let by_total = self.left.is_some_and(|left| all > left && left <= limit);
+        self.closed = by_total;
+        let which = if by_total { "what was left of the budget" } else { "the limit for one skill" };
+        match cut(text, limit, name, self.counter) {
+            Some(cut) => {
+                self.charge(cut.tokens);
+                let why = format!("its {all} tokens are over {which}, {limit}");
+                let (text, tokens) = (Cow::Owned(cut.text), cut.tokens);
+                Share { fragment, decision: Decision::Shortened, text, tokens, why: Some(why) }
+            }
+            None => omitted(&format!("not even its first line fits into {which}, {limit} tokens")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bytes4, Segment};
+
+    fn fragment<'a>(name: &'a str, text: &'a str) -> Fragment<'a> {
+        Fragment { name, source: Source::User, mention: false, score: 0.0, priority: 0, text }
+    }
+
+    fn order(fragments: &[Fragment<'_>]) -> Vec<usize> {
+        let budget = Budget { total: Some(Tokens(1_000_000)), per_skill: None };
+        budget.allot(fragments, &Bytes4).iter().map(|share| share.fragment).collect()
+    }
+
+    #[test]
+    fn mention_then_source_then_score_then_priority_then_name() {
+        let base = || fragment("m", "x");
+        assert_eq!(order(&[Fragment { source: Source::Inline, ..base() }, Fragment { mention: true, ..base() }]), [1, 0]);
+        assert_eq!(order(&[Fragment { score: 9.0, ..base() }, Fragment { source: Source::Bundled, ..base() }]), [1, 0]);
+        assert_eq!(order(&[Fragment { priority: 9, ..base() }, Fragment { score: 1.0, ..base() }]), [1, 0]);
+        assert_eq!(order(&[Fragment { name: "a", ..base() }, Fragment { priority: 1, ..base() }]), [1, 0]);
+        assert_eq!(order(&[base(), Fragment { name: "a", ..base() }]), [1, 0]);
+    }
+
+    #[test]
+    fn an_estimate_uses_less_than_the_limit() {
+        let text = "word word word word\n".repeat(200);
+        let budget = Budget { total: Some(Tokens(115)), per_skill: None };
+        let shares = budget.allot(&[fragment("s", &text)], &Segment);
+        assert_eq!(shares[0].decision, Decision::Shortened);
+        assert!(shares[0].tokens <= Tokens(100));
+    }
+
+    #[test]
+    fn a_limit_for_each_does_not_close_the_budget_for_the_rest() {
+        let long = "x".repeat(400);
+        let budget = Budget { total: Some(Tokens(1000)), per_skill: Some(Tokens(5)) };
+        let shares = budget.allot(&[fragment("a", &long), fragment("b", "short")], &Bytes4);
+        assert_eq!(shares[0].decision, Decision::Omitted);
+        assert_eq!(shares[0].why.as_deref(), Some("not even its first line fits into the limit for one skill, 5 tokens"));
+        assert_eq!(shares[1].decision, Decision::Included);
+    }
+
+    #[test]
+    fn nothing_is_shown_in_place_of_something_more_important() {
+        let long = "x".repeat(400);
+        let budget = Budget { total: Some(Tokens(10)), per_skill: None };
+        let shares = budget.allot(&[fragment("a", &long), fragment("b", "short")], &Bytes4);
+        assert_eq!(shares[0].why.as_deref(), Some("not even its first line fits into what was left of the budget, 10 tokens"));
+        assert_eq!(shares[1].why.as_deref(), Some("the budget was used up by more important skills"));
+    }
+}

@@ -1,0 +1,318 @@
+//! The `segment` counter: cuts text the way `o200k` does before it merges, and knows what such pieces cost on average.
+//!
+//! The tokenizer first splits text into words (each with the blank or mark before it), numbers of up to three digits,
+//! runs of marks, and blanks; then it looks each piece up in a vocabulary of 200,000. The splitting is easily done alike;
+//! in place of the vocabulary there is a table of letter pairs, which tells common words from rare ones well enough:
+//! `ing` is cheap wherever it stands, `qz` is dear.
+
+use super::tables::{LENGTHS, PAIRS};
+
+/// One token. Everything here is counted in this many parts of it.
+const TOKEN: i64 = 64;
+
+/// What a run of marks costs by how often the mark changes in it.
+const MARKS: [i64; 6] = [64, 67, 99, 144, 166, 195];
+/// What each further change costs.
+const MARK: i64 = 29;
+
+/// What stands directly before a piece and belongs to it. The numbers are rows of [`PAIRS`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    Space = 27,
+    Nothing = 28,
+    Mark = 29,
+}
+
+/// Scripts whose words are priced by their length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Cyrillic,
+    Greek,
+    Han,
+    Kana,
+    Hangul,
+    Arabic,
+    Hebrew,
+    Thai,
+    Indic,
+    Other,
+}
+
+impl Script {
+    /// What a run costs, and each of its letters.
+    fn price(self) -> (i64, i64) {
+        match self {
+            Script::Cyrillic => (45, 14),
+            Script::Greek => (21, 25),
+            Script::Han => (29, 47),
+            Script::Kana => (18, 39),
+            Script::Hangul => (43, 33),
+            Script::Arabic => (35, 20),
+            Script::Hebrew => (18, 31),
+            Script::Thai => (79, 25),
+            Script::Indic => (10, 28),
+            Script::Other => (16, 80),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// A letter of the Latin alphabet, accents included.
+    Letter,
+    Script(Script),
+    Digit,
+    Mark,
+    Space,
+    Line,
+}
+
+const ASCII: [Class; 128] = {
+    let mut table = [Class::Mark; 128];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b'\n' | b'\r' => Class::Line,
+            b' ' | b'\t' | 0x0b | 0x0c => Class::Space,
+            _ => Class::Mark,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// [`PAIRS`] in rows of 32, where an index needs a shift and no check.
+const WEIGHTS: [i8; 1024] = {
+    let mut table = [0; 1024];
+    let mut row = 0;
+    while row < 30 {
+        let mut column = 0;
+        while column < 27 {
+            table[row * 32 + column] = PAIRS[row][column];
+            column += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+/// The class of a character outside ASCII.
+fn class(c: char) -> Class {
+    match c {
+        'À'..='Ö' | 'Ø'..='ö' | 'ø'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => Class::Letter,
+        '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Class::Script(Script::Greek),
+        '\u{400}'..='\u{52f}' => Class::Script(Script::Cyrillic),
+        '\u{590}'..='\u{5ff}' => Class::Script(Script::Hebrew),
+        '\u{620}'..='\u{65f}' | '\u{66e}'..='\u{6d3}' => Class::Script(Script::Arabic),
+        '\u{900}'..='\u{963}' | '\u{971}'..='\u{dff}' => Class::Script(Script::Indic),
+        '\u{e01}'..='\u{e4e}' => Class::Script(Script::Thai),
+        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => Class::Script(Script::Hangul),
+        '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' => {
+            Class::Script(Script::Kana)
+        }
+        '々' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => {
+            Class::Script(Script::Han)
+        }
+        _ if c.is_alphabetic() => Class::Script(Script::Other),
+        _ if c.is_numeric() => Class::Digit,
+        _ if c.is_whitespace() => Class::Space,
+        _ => Class::Mark,
+    }
+}
+
+/// How many tokens `text` is likely to be, in parts of one.
+pub(super) fn estimate(text: &str) -> usize {
+    let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, lead: Lead::Nothing, cost: 0 };
+    scan.run();
+    usize::try_from(scan.cost).unwrap_or(usize::MAX / 2)
+}
+
+struct Scan<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    /// What of the last piece belongs to the next one.
+    lead: Lead,
+    cost: i64,
+}
+
+impl Scan<'_> {
+    /// What stands at a place, and its length.
+    #[inline]
+    fn look(&self, at: usize) -> Option<(Class, usize)> {
+        let byte = *self.bytes.get(at)?;
+        if byte < 128 { Some((ASCII[usize::from(byte)], 1)) } else { self.look_far(at) }
+    }
+
+    fn look_far(&self, at: usize) -> Option<(Class, usize)> {
+        let c = self.char(at)?;
+        Some((class(c), c.len_utf8()))
+    }
+
+    fn char(&self, at: usize) -> Option<char> {
+        self.text.get(at..)?.chars().next()
+    }
+
+    fn run(&mut self) {
+        while let Some((class, _)) = self.look(self.at) {
+            let lead = std::mem::replace(&mut self.lead, Lead::Nothing);
+            match class {
+                Class::Letter => self.word(lead),
+                Class::Script(script) => self.script(script),
+                Class::Digit => self.digits(lead),
+                Class::Mark => self.marks(lead),
+                Class::Space | Class::Line => self.blanks(),
+            }
+        }
+    }
+
+    /// Capitals, then small letters. A capital after a small letter begins the next word.
+    fn word(&mut self, lead: Lead) {
+        let (mut row, mut pairs, mut letters) = (lead as usize, 0_i64, 0_usize);
+        for &byte in &self.bytes[self.at..] {
+            let column = usize::from(byte.wrapping_sub(b'A'));
+            if column > 25 {
+                break;
+            }
+            pairs += i64::from(WEIGHTS[row * 32 + column]);
+            row = column;
+            letters += 1;
+        }
+        let capitals = letters;
+        self.at += letters;
+        loop {
+            let start = self.at;
+            for &byte in &self.bytes[self.at..] {
+                let column = usize::from(byte.wrapping_sub(b'a'));
+                if column > 25 {
+                    break;
+                }
+                pairs += i64::from(WEIGHTS[row * 32 + column]);
+                row = column;
+                self.at += 1;
+            }
+            letters += self.at - start;
+            match self.bytes.get(self.at) {
+                Some(128..) => match self.look_far(self.at) {
+                    Some((Class::Letter, length)) => {
+                        pairs += i64::from(WEIGHTS[row * 32 + 26]);
+                        row = 26;
+                        letters += 1;
+                        self.at += length;
+                    }
+                    _ => break,
+                },
+                _ => break,
+            }
+        }
+        let shape = match capitals {
+            0 => 0,
+            1 => 1,
+            all if all == letters => 2,
+            _ => 1,
+        };
+        let known = letters.clamp(1, 24);
+        let length = i64::from(LENGTHS[shape][known - 1]) + 11 * as_cost(letters - known.min(letters));
+        // Pairs say less about words in capitals.
+        let pairs = if shape == 2 { pairs / 2 } else { pairs };
+        self.cost += (length + pairs).max(TOKEN);
+    }
+
+    fn script(&mut self, script: Script) {
+        let mut letters = 0;
+        while let Some((Class::Script(other), length)) = self.look(self.at) {
+            if other != script {
+                break;
+            }
+            letters += 1;
+            self.at += length;
+        }
+        let (run, letter) = script.price();
+        self.cost += (run + letter * letters).max(TOKEN);
+    }
+
+    /// Three digits are a token. A blank before them is one of its own.
+    fn digits(&mut self, lead: Lead) {
+        let mut digits = 0_usize;
+        while let Some((Class::Digit, length)) = self.look(self.at) {
+            digits += 1;
+            self.at += length;
+        }
+        let blank = i64::from(lead == Lead::Space);
+        self.cost += TOKEN * (as_cost(digits.div_ceil(3)) + blank);
+    }
+
+    fn marks(&mut self, lead: Lead) {
+        let start = self.at;
+        let (mut runs, mut same, mut far, mut last) = (0_usize, 0_usize, 0_usize, None);
+        while let Some((Class::Mark, length)) = self.look(self.at) {
+            let mark = self.text.get(self.at..self.at + length);
+            if mark == last {
+                same += 1;
+            } else {
+                runs += 1;
+                far += usize::from(length > 1) + usize::from(length > 3);
+                last = mark;
+            }
+            self.at += length;
+        }
+        let alone = runs == 1 && same == 0;
+        let next = self.look(self.at).map(|(class, _)| class);
+        if alone && lead == Lead::Nothing && matches!(next, Some(Class::Letter | Class::Script(_))) {
+            // `_word`, `(word`: one piece, and mostly the word decides what it costs.
+            self.lead = Lead::Mark;
+            if self.at - start > 1 {
+                self.cost += TOKEN;
+            }
+            return;
+        }
+        while matches!(self.bytes.get(self.at), Some(b'\n' | b'\r' | b'/')) {
+            self.at += 1;
+        }
+        let few = runs.clamp(1, MARKS.len());
+        let changes = MARKS[few - 1] + MARK * as_cost(runs - few.min(runs));
+        let repeats = if runs <= 2 { 8 * as_cost(same.min(8)) } else { 0 } + 2 * as_cost(same.saturating_sub(8));
+        self.cost += changes + repeats + 20 * as_cost(far.saturating_sub(1) + usize::from(far > 0 && runs > 1));
+    }
+
+    /// All up to the last line break is one piece; so is what follows, but its last blank goes with the next piece.
+    fn blanks(&mut self) {
+        let start = self.at;
+        let (mut lines, mut last) = (start, start);
+        while let Some((class @ (Class::Space | Class::Line), length)) = self.look(self.at) {
+            last = self.at;
+            self.at += length;
+            if class == Class::Line {
+                lines = self.at;
+            }
+        }
+        if lines > start {
+            self.blank(lines - start);
+        }
+        if lines == self.at {
+            return;
+        }
+        let joins = match self.look(self.at).map(|(class, _)| class) {
+            None => false,
+            Some(Class::Letter | Class::Script(_)) => true,
+            Some(_) => self.bytes[last] == b' ',
+        };
+        let alone = if joins { last - lines } else { self.at - lines };
+        if alone > 0 {
+            self.blank(alone);
+        }
+        if joins {
+            self.lead = Lead::Space;
+        }
+    }
+
+    fn blank(&mut self, length: usize) {
+        self.cost += TOKEN + as_cost(length.saturating_sub(32));
+    }
+}
+
+fn as_cost(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX / 1024)
+}

@@ -1,0 +1,363 @@
+//! From a selection to what the model is shown.
+
+use std::sync::{Arc, OnceLock};
+
+use skillfold_catalog::{Catalog, Skill};
+use skillfold_format::{Tokens, brief};
+use skillfold_select::{Hit, Intent, Mention, ReasonKind, Selection};
+
+use crate::documentation::{Asked, Documentation};
+use crate::names::MAX_NAMES;
+use crate::report::{Disclosed, Spent};
+use crate::session::is_listed;
+use crate::shelf::{Style, fold, section, shorten};
+use crate::{
+    CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
+};
+
+/// Where bodies come from. This crate reads no file.
+pub trait Bodies {
+    /// The processed content of a skill: its base directory and its body, without arguments. Or why it cannot be had.
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String>;
+}
+
+impl<F: Fn(&Skill) -> Result<Arc<str>, String>> Bodies for F {
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
+        self(skill)
+    }
+}
+
+/// How many skills there are for a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Those that may be shown.
+    pub visible: usize,
+    /// Whether any of them has triggers of its own. Those of bundled skills do not count when there are others.
+    pub triggered: bool,
+}
+
+/// What one turn brings.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// How many skills there are.
+    pub census: Census,
+    /// What fits the message.
+    pub selection: &'a Selection,
+    /// What comes closest, for [`Fallback::AskUser`] when nothing fits; the selection's own weak hits, if empty.
+    pub closest: &'a [Hit],
+    /// Where bodies come from.
+    pub bodies: &'a dyn Bodies,
+    /// What this conversation has been shown so far.
+    pub session: Option<&'a Session>,
+}
+
+impl<'a> Situation<'a> {
+    /// A turn without a session.
+    pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn Bodies) -> Situation<'a> {
+        Situation { census, selection, closest: &[], bodies, session: None }
+    }
+}
+
+/// Decides, for one catalog and one configuration, what the model is shown.
+///
+/// Cheap to make: what depends on the whole catalog (the stable part, the registry, the cost of everything) is made when
+/// first asked for and then kept. Make a new one when the catalog changes.
+///
+/// ```
+/// use std::sync::Arc;
+/// use skillfold_catalog::{Discovery, Root, Skill, Source};
+/// use skillfold_disclose::{Census, DiscloseConfig, Discloser, Situation};
+/// use skillfold_select::Selection;
+///
+/// let dir = tempfile::tempdir()?;
+/// std::fs::create_dir(dir.path().join("pdf"))?;
+/// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n# How\n")?;
+/// let catalog = Arc::new(Discovery::new([Root::new(dir.path(), Source::User)]).run());
+///
+/// let discloser = Discloser::new(catalog, DiscloseConfig::default())?;
+/// let bodies = |_: &Skill| Ok(Arc::from("# How"));
+/// let census = Census { visible: 1, triggered: true };
+/// let shown = discloser.disclose(&Situation::new(census, &Selection::default(), &bodies));
+/// assert_eq!(shown.turn, "[1 skill available]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Discloser {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) config: DiscloseConfig,
+    pub(crate) counter: &'static dyn TokenCounter,
+    stable: OnceLock<Section>,
+    registry: OnceLock<Section>,
+    eager: OnceLock<Tokens>,
+    nothing: Section,
+}
+
+impl std::fmt::Debug for Discloser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Discloser").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A turn's text and what is in it, before it is counted.
+pub(crate) struct Turn {
+    pub(crate) tier: Tier,
+    pub(crate) text: String,
+    pub(crate) skills: Vec<Disclosed>,
+}
+
+impl Discloser {
+    /// For a catalog and a configuration. Fails if this build does not have the counter that the configuration wants.
+    pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
+        let counter = config.counter.counter()?;
+        let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Discloser { catalog, config, counter, stable, registry, eager, nothing: Section::default() })
+    }
+
+    /// The catalog it is for.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The configuration it is for.
+    pub fn config(&self) -> &DiscloseConfig {
+        &self.config
+    }
+
+    /// The part that is the same for every message: empty for [`Policy::Inject`], else [`Discloser::prompt`].
+    pub fn stable(&self) -> &Section {
+        if self.config.policy == Policy::Inject { &self.nothing } else { self.prompt() }
+    }
+
+    /// The static section, whatever the policy.
+    pub fn prompt(&self) -> &Section {
+        self.stable.get_or_init(|| self.shelf(Style::Prompt))
+    }
+
+    /// The registry tier.
+    pub fn registry(&self) -> &Section {
+        self.registry.get_or_init(|| self.shelf(Style::Registry))
+    }
+
+    /// What the bodies of all visible skills would cost, estimated from the sizes of their files.
+    pub fn eager(&self) -> Tokens {
+        let listed = || self.catalog.skills().filter(|skill| is_listed(skill));
+        *self.eager.get_or_init(|| listed().map(Skill::body_tokens).sum())
+    }
+
+    fn shelf(&self, style: Style) -> Section {
+        let entries = self.catalog.skills().filter(|skill| skill.enabled());
+        let entries = entries.filter_map(|skill| entry(skill, style, &self.config)).collect();
+        section(style, entries, self.config.catalog_tokens(), self.counter)
+    }
+
+    /// What the model is shown this turn.
+    ///
+    /// Each call is one event at `DEBUG` with target `skillfold::disclose`, which tells tier, policy, skills, scores and
+    /// tokens, and never what the message was.
+    pub fn disclose(&self, situation: &Situation<'_>) -> Disclosure {
+        let turn = self.turn(situation);
+        let stable = if turn.tier == Tier::Nothing { &self.nothing } else { self.stable() };
+        let shown = self.counter.count(&turn.text);
+        let bodies: Tokens = turn.skills.iter().map(|skill| skill.tokens).sum();
+        let tokens = Spent {
+            stable: stable.tokens,
+            turn: shown,
+            overhead: Tokens(shown.0.saturating_sub(bodies.0)),
+            eager: self.eager(),
+        };
+        let disclosure = Disclosure {
+            tier: turn.tier,
+            policy: self.config.policy,
+            stable: Arc::clone(&stable.text),
+            turn: turn.text,
+            tokens,
+            skills: turn.skills,
+            matched: situation.selection.matched.max(situation.selection.hits.len()),
+        };
+        log(&disclosure);
+        disclosure
+    }
+
+    fn turn(&self, situation: &Situation<'_>) -> Turn {
+        let Situation { census, selection, .. } = *situation;
+        if census.visible == 0 {
+            return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new() };
+        }
+        let hits: Vec<(&Hit, &Skill)> = selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
+        let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
+        let intent = if named { Intent::None } else { selection.intent };
+        let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
+        let (sure, unsure): (Vec<_>, Vec<_>) = hits.into_iter().partition(sure);
+        let tier = match intent {
+            Intent::All => Tier::Documentation,
+            Intent::Registry => Tier::Registry,
+            Intent::None if !sure.is_empty() => Tier::Documentation,
+            Intent::None => match self.config.fallback {
+                Fallback::ShowAll => Tier::Registry,
+                Fallback::None | Fallback::AskUser if census.triggered => Tier::Breadcrumb,
+                Fallback::AskUser if !(unsure.is_empty() && situation.closest.is_empty()) => Tier::Breadcrumb,
+                Fallback::None | Fallback::AskUser => Tier::Registry,
+            },
+        };
+        let report = |why: &str| {
+            let omitted = |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.to_owned()));
+            sure.iter().chain(&unsure).map(omitted).collect()
+        };
+        match (self.config.policy, tier) {
+            (Policy::Catalog, _) => Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") },
+            (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
+            (Policy::Hint, _) => Turn { tier, text: String::new(), skills: report("the stable part lists it") },
+            (Policy::Inject, Tier::Documentation) => {
+                let asked = match intent {
+                    Intent::All => Asked::All(self.first_visible(), &sure),
+                    _ => Asked::Matching(&sure),
+                };
+                Documentation { discloser: self, situation }.write(&asked, &unsure)
+            }
+            (Policy::Inject, Tier::Registry) => {
+                let text = self.registry().text.to_string();
+                Turn { tier, text, skills: report("only the list of skills is shown") }
+            }
+            (Policy::Inject, _) => {
+                let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
+                let text = match self.config.fallback {
+                    Fallback::AskUser => self.question(situation, &unsure),
+                    _ => format!("[{count} skill{s} available]"),
+                };
+                Turn { tier, text, skills: report("it matches too weakly") }
+            }
+        }
+    }
+
+    /// The hit's skill, unless it may not be shown.
+    fn visible(&self, hit: &Hit) -> Option<&Skill> {
+        let at = self.catalog.all().get(hit.skill).map(AsRef::as_ref).filter(|skill: &&Skill| skill.name() == hit.name);
+        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill))
+    }
+
+    /// Whether a hit counts as a match: a trigger always does, a likeness of texts only when it is strong.
+    fn is_sure(&self, hit: &Hit) -> bool {
+        let weak = |kind: ReasonKind| matches!(kind, ReasonKind::Text | ReasonKind::Recent);
+        let only_weak = !hit.reasons.is_empty() && hit.reasons.iter().all(|reason| weak(reason.kind));
+        hit.mention.is_some() || !only_weak || hit.confidence >= self.config.min_confidence
+    }
+
+    fn first_visible(&self) -> Vec<&Skill> {
+        let most = if self.config.max_all_skills == 0 { usize::MAX } else { self.config.max_all_skills };
+        self.catalog.skills().filter(|skill| is_listed(skill)).take(most).collect()
+    }
+
+    /// One line that names the best matches and why.
+    fn hint(&self, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> Turn {
+        let most = if self.config.max_skills == 0 { MAX_NAMES } else { self.config.max_skills.min(MAX_NAMES) };
+        let named: Vec<String> = sure.iter().take(most).map(|(hit, _)| because(hit)).collect();
+        let text = format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "));
+        let decide = |(rank, (hit, _)): (usize, &(&Hit, &Skill))| {
+            let (decision, why) = match rank {
+                _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
+                _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
+                _ => (Decision::Omitted, "it matches too weakly"),
+            };
+            disclosed(hit, decision, Some(why.to_owned()))
+        };
+        let skills = sure.iter().chain(unsure).enumerate().map(decide).collect();
+        Turn { tier: Tier::Documentation, text, skills }
+    }
+
+    /// One line from which the model can ask which skill is meant.
+    fn question(&self, situation: &Situation<'_>, unsure: &[(&Hit, &Skill)]) -> String {
+        let mut close: Vec<&str> = unsure.iter().map(|(_, skill)| skill.name()).collect();
+        if close.is_empty() {
+            close = situation.closest.iter().filter_map(|hit| self.visible(hit)).map(Skill::name).collect();
+        }
+        close.truncate(3);
+        let (count, s) = (situation.census.visible, if situation.census.visible == 1 { "" } else { "s" });
+        if close.is_empty() {
+            return format!("[{count} skill{s} available, none clearly fits. If one is wanted, ask the user which.]");
+        }
+        format!("[{count} skill{s} available, none clearly fits. Closest: {}. Ask the user.]", close.join(", "))
+    }
+}
+
+pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> Disclosed {
+    Disclosed {
+        name: hit.name.clone(),
+        decision,
+        score: hit.score,
+        confidence: hit.confidence,
+        reasons: hit.reasons.clone(),
+        tokens: Tokens(0),
+        why,
+        trace: None,
+    }
+}
+
+/// A name and the strongest reason: `pdf (keyword "pdf")`.
+fn because(hit: &Hit) -> String {
+    let Some(reason) = hit.reasons.first() else { return hit.name.clone() };
+    let kind = match reason.kind {
+        ReasonKind::Mention => return format!("{} (named)", hit.name),
+        ReasonKind::Recent => return format!("{} (used before)", hit.name),
+        ReasonKind::Phrase => "phrase",
+        ReasonKind::Keyword => "keyword",
+        ReasonKind::Verb => "verb",
+        ReasonKind::Pattern => "pattern",
+        ReasonKind::File => "file",
+        ReasonKind::Language => "language",
+        ReasonKind::Text => "words",
+    };
+    let trigger = if reason.trigger.is_empty() { &reason.text } else { &reason.trigger };
+    let trigger: String = fold(trigger).chars().take(40).collect();
+    format!("{} ({kind} \"{trigger}\")", hit.name)
+}
+
+/// What a list needs to know of a skill; nothing, if it hides.
+fn entry<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Entry<'c>> {
+    let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
+    let (id, source) = (skill.name().into(), skill.source());
+    if let Some((description, _)) = skill.glimpse()
+        && !skill.front_matter().contains("priority")
+    {
+        let description = match style {
+            Style::Prompt => description.into(),
+            Style::Registry => brief(description).into(),
+        };
+        return Some(Entry { id, description, priority: 0, source, pinned });
+    }
+    let manifest = skill.make_manifest();
+    let description = match style {
+        Style::Prompt => manifest.description().to_owned(),
+        Style::Registry => one_line(&manifest.brief()),
+    };
+    let (description, priority) = (description.into(), manifest.priority());
+    (!manifest.disable_model_invocation()).then_some(Entry { id, description, priority, source, pinned })
+}
+
+/// A brief description that its author wrote may be of any length.
+fn one_line(brief: &str) -> String {
+    let folded = fold(brief);
+    let fits = |text: &str| text.chars().count() <= skillfold_format::MAX_BRIEF;
+    if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
+}
+
+fn log(disclosure: &Disclosure) {
+    if !tracing::enabled!(target: "skillfold::disclose", tracing::Level::DEBUG) {
+        return;
+    }
+    let shown = |skill: &&Disclosed| skill.decision != Decision::Omitted;
+    let skills: Vec<&str> = disclosure.skills.iter().filter(shown).map(|skill| &*skill.name).collect();
+    let scores: Vec<f32> = disclosure.skills.iter().filter(shown).map(|skill| skill.score).collect();
+    tracing::debug!(
+        target: "skillfold::disclose",
+        tier = disclosure.tier.number(),
+        policy = disclosure.policy.as_str(),
+        skills = ?skills,
+        scores = ?scores,
+        omitted = disclosure.skills.len() - skills.len(),
+        matched = disclosure.matched,
+        tokens_stable = disclosure.tokens.stable.0,
+        tokens_turn = disclosure.tokens.turn.0,
+        tokens_overhead = disclosure.tokens.overhead.0,
+        tokens_eager = disclosure.tokens.eager.0,
+        "disclosed"
+    );
+}

@@ -1,0 +1,113 @@
+//! What was disclosed, and what was not.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use skillfold_format::Tokens;
+use skillfold_select::Reason;
+
+use crate::Policy;
+
+/// How much a message calls for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// No skill is enabled: nothing.
+    Nothing,
+    /// None fits: how many there are.
+    Breadcrumb,
+    /// What there is: a line each.
+    Registry,
+    /// Some fit, or all are asked for: their documentation.
+    Documentation,
+}
+
+impl Tier {
+    /// Its number, from 0 to 3.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl Serialize for Tier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(self.number())
+    }
+}
+
+/// What became of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// All of it is in context.
+    Included,
+    /// Its beginning is, with a line that says so.
+    Shortened,
+    /// It is not.
+    Omitted,
+}
+
+/// What a model is shown this turn, and a report of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disclosure {
+    /// How much the message calls for.
+    pub tier: Tier,
+    /// Where what the model is shown stands.
+    pub policy: Policy,
+    /// The part that stays the same while the catalog and the configuration do.
+    pub stable: Arc<str>,
+    /// The part for this message.
+    pub turn: String,
+    /// What they cost.
+    pub tokens: Spent,
+    /// Every skill that matched or was asked for, in the order of its rank.
+    pub skills: Vec<Disclosed>,
+    /// How many skills matched in all.
+    pub matched: usize,
+}
+
+/// What a disclosure costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Spent {
+    /// The stable part.
+    pub stable: Tokens,
+    /// The turn part, all of it.
+    pub turn: Tokens,
+    /// What of the turn part is neither body nor cut marker: headings, and lines that name skills.
+    pub overhead: Tokens,
+    /// What the bodies of all skills would have cost, estimated from the sizes of their files.
+    pub eager: Tokens,
+}
+
+/// A skill in a [`Disclosure`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disclosed {
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    pub decision: Decision,
+    /// How well it fits.
+    pub score: f32,
+    /// How likely it is to be the right one, from 0 to 1.
+    pub confidence: f32,
+    /// What speaks for it.
+    pub reasons: Vec<Reason>,
+    /// What it costs this turn.
+    pub tokens: Tokens,
+    /// Why it is not included whole, or not again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What a session remembers of it, if its text is in context.
+    #[serde(skip)]
+    pub(crate) trace: Option<Trace>,
+}
+
+/// What a session must know to tell whether a text is already in context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trace {
+    pub(crate) address: String,
+    pub(crate) digest: u128,
+    pub(crate) shortened: bool,
+    /// What the text costs, even if only a reference to it was shown.
+    pub(crate) tokens: Tokens,
+    pub(crate) reference: bool,
+}
