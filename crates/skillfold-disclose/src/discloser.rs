@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use skillfold_catalog::{Catalog, Skill};
 use skillfold_format::{Tokens, brief};
-use skillfold_select::{Hit, Intent, Mention, ReasonKind, Selection};
+use skillfold_select::{Census, Hit, Intent, Mention, ReasonKind, Selection};
 
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
@@ -25,15 +25,6 @@ impl<F: Fn(&Skill) -> Result<Arc<str>, String>> Bodies for F {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
         self(skill)
     }
-}
-
-/// How many skills there are for a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Census {
-    /// Those that may be shown.
-    pub visible: usize,
-    /// Whether any of them has triggers of its own. Those of bundled skills do not count when there are others.
-    pub triggered: bool,
 }
 
 /// What one turn brings.
@@ -66,8 +57,8 @@ impl<'a> Situation<'a> {
 /// ```
 /// use std::sync::Arc;
 /// use skillfold_catalog::{Discovery, Root, Skill, Source};
-/// use skillfold_disclose::{Census, DiscloseConfig, Discloser, Situation};
-/// use skillfold_select::Selection;
+/// use skillfold_disclose::{DiscloseConfig, Discloser, Situation};
+/// use skillfold_select::{Census, Selection};
 ///
 /// let dir = tempfile::tempdir()?;
 /// std::fs::create_dir(dir.path().join("pdf"))?;
@@ -120,6 +111,11 @@ impl Discloser {
     /// The configuration it is for.
     pub fn config(&self) -> &DiscloseConfig {
         &self.config
+    }
+
+    /// What counts tokens for it.
+    pub fn counter(&self) -> &'static dyn TokenCounter {
+        self.counter
     }
 
     /// The part that is the same for every message: empty for [`Policy::Inject`], else [`Discloser::prompt`].

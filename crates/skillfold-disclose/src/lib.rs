@@ -32,7 +32,7 @@ pub use config::{DiscloseConfig, Fallback, Policy, UnknownWord};
 pub use counter::O200k;
 pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
-pub use discloser::{Bodies, Census, Discloser, Situation};
+pub use discloser::{Bodies, Discloser, Situation};
 pub use report::{Decision, Disclosed, Disclosure, Spent, Tier};
 pub use session::{How, MAX_REMEMBERED, Rehydrated, Rehydration, Remembered, Session, SessionError};
 pub use shelf::{Entry, Section, prompt_section};

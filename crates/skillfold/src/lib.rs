@@ -34,8 +34,11 @@
 
 mod bundled;
 mod config;
+mod disclosing;
 mod error;
+mod kept;
 mod skills;
+mod snapshot;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use config::{Config, ConfigError};
@@ -45,9 +48,17 @@ pub use skillfold_catalog::{
     Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,
     plugins_below, project_roots, replace_file, uri, user_roots,
 };
+pub use skillfold_disclose::{
+    Budget, Counter, CounterError, Decision, DiscloseConfig, Discloser, Disclosed, Disclosure, Entry, Fallback, How,
+    Policy, Rehydration, Remembered, Section, Session, SessionError, Spent, Tier, TokenCounter, UnknownWord, prompt_section,
+};
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};
 pub use skillfold_load::{
     Body, CacheStats, Dialect, Form, Heading, LoadError, LoadRequest, Loaded, Loader, LoaderConfig, Outline,
+};
+pub use skillfold_select::{
+    Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
+    TriggerReport, Turn,
 };
 pub use skills::{Builder, Skillfold};

@@ -7,9 +7,13 @@ use arc_swap::ArcSwap;
 use skillfold_catalog::{
     Catalog, Discovery, Enablement, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots, user_roots,
 };
+use skillfold_disclose::{CounterError, DiscloseConfig};
 use skillfold_load::{CacheStats, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
+use skillfold_select::Mode;
 
 use crate::Error;
+use crate::kept::Kept;
+use crate::snapshot::Snapshot;
 
 /// Largest file that [`Skillfold::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -20,8 +24,11 @@ const MAX_READ: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Skillfold {
     discovery: Discovery,
-    catalog: ArcSwap<Catalog>,
+    snapshot: ArcSwap<Snapshot>,
     loader: Loader,
+    disclosure: DiscloseConfig,
+    mode: Mode,
+    kept: Option<Kept>,
 }
 
 /// Says where to look for skills. Nothing is looked at that is not named here.
@@ -43,6 +50,8 @@ pub struct Builder {
     enablement: Enablement,
     nested: bool,
     loader: LoaderConfig,
+    disclosure: DiscloseConfig,
+    mode: Mode,
 }
 
 impl Builder {
@@ -102,6 +111,27 @@ impl Builder {
         self
     }
 
+    /// What models are shown, and how much of it. Fails if this build lacks the counter that the configuration wants.
+    ///
+    /// ```
+    /// use skillfold::{DiscloseConfig, Policy, Skillfold};
+    ///
+    /// let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
+    /// let skills = Skillfold::builder().disclosure(config)?.build();
+    /// # Ok::<(), skillfold::CounterError>(())
+    /// ```
+    pub fn disclosure(mut self, config: DiscloseConfig) -> Result<Builder, CounterError> {
+        config.counter.counter()?;
+        self.disclosure = config;
+        Ok(self)
+    }
+
+    /// How messages are matched.
+    pub fn mode(mut self, mode: Mode) -> Builder {
+        self.mode = mode;
+        self
+    }
+
     /// How skills will be looked for.
     pub fn discovery(&self) -> Discovery {
         let mut discovery =
@@ -119,8 +149,11 @@ impl Builder {
     #[must_use]
     pub fn build(self) -> Skillfold {
         let discovery = self.discovery();
-        let catalog = ArcSwap::from_pointee(discovery.run());
-        Skillfold { discovery, catalog, loader: Loader::new(self.loader) }
+        let kept = self.cache.as_deref().map(|cache| Kept::beside(cache, &self.roots));
+        let catalog = Arc::new(discovery.run());
+        let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
+        let (disclosure, mode) = (self.disclosure, self.mode);
+        Skillfold { discovery, snapshot, loader: Loader::new(self.loader), disclosure, mode, kept }
     }
 
     /// Looks, without blocking an async runtime.
@@ -145,44 +178,67 @@ impl Skillfold {
 
     /// The skills as they were when last looked at.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.load_full()
+        Arc::clone(&self.snapshot.load().catalog)
     }
 
-    /// Looks again, and lets later calls see what changed. Calls under way go on with what they have.
+    /// Looks again, and lets later calls see what changed. Calls under way go on with what they have, and none waits:
+    /// what had been made of the old catalog is made of the new one before that is swapped in.
     pub fn refresh(&self) -> Arc<Catalog> {
         let catalog = Arc::new(self.discovery.run());
-        self.catalog.store(Arc::clone(&catalog));
+        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
+        if self.snapshot.load().is_indexed() {
+            snapshot.prepare();
+        }
+        self.snapshot.store(Arc::new(snapshot));
         catalog
+    }
+
+    /// Makes what the first message would have to wait for.
+    pub fn prepare(&self) {
+        self.snapshot.load().prepare();
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    pub(crate) fn loads(&self) -> &Loader {
+        &self.loader
+    }
+
+    /// How messages are matched unless a call says otherwise.
+    pub(crate) fn usual_mode(&self) -> Mode {
+        self.mode
     }
 
     /// Level 2: a skill's body with its arguments. `address` is a name, `name@source` or `plugin:name`.
     pub fn load(&self, address: &str, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
-        let catalog = self.catalog.load();
+        let catalog = self.catalog();
         let skill = usable(&catalog, address)?;
         Ok(self.loader.load(&skill.body_file(), request)?)
     }
 
     /// The headings of a skill's body, with what each costs.
     pub fn outline(&self, address: &str) -> Result<Outline, Error> {
-        let catalog = self.catalog.load();
+        let catalog = self.catalog();
         Ok(self.loader.outline(&usable(&catalog, address)?.body_file())?)
     }
 
     /// Level 3: the files of a skill.
     pub fn files(&self, address: &str) -> Result<Listing, Error> {
-        let catalog = self.catalog.load();
+        let catalog = self.catalog();
         Ok(dir(known(&catalog, address)?)?.list(&ListLimits::default())?)
     }
 
     /// Level 3: one text file of a skill. No path leads out of its directory.
     pub fn read(&self, address: &str, path: &str) -> Result<String, Error> {
-        let catalog = self.catalog.load();
+        let catalog = self.catalog();
         Ok(dir(known(&catalog, address)?)?.read_to_string(path, MAX_READ)?)
     }
 
     /// Level 3: one file of a skill, text or not.
     pub fn read_bytes(&self, address: &str, path: &str) -> Result<Vec<u8>, Error> {
-        let catalog = self.catalog.load();
+        let catalog = self.catalog();
         Ok(dir(known(&catalog, address)?)?.read(path, MAX_READ)?)
     }
 

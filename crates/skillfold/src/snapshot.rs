@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use skillfold_catalog::Catalog;
-use skillfold_disclose::{Counter, DiscloseConfig, Discloser};
-use skillfold_select::Selector;
+use skillfold_disclose::{Counter, CounterError, DiscloseConfig, Discloser};
+use skillfold_select::{SelectOptions, Selection, Selector, Turn};
 
 use crate::kept::Kept;
 
@@ -46,6 +46,15 @@ impl Snapshot {
         })
     }
 
+    pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+        self.selector().select(&self.catalog, turn, options)
+    }
+
+    /// Makes what selecting needs.
+    pub(crate) fn prepare(&self) {
+        self.selector().census(&self.catalog);
+    }
+
     /// Whether anybody has selected from it.
     pub(crate) fn is_indexed(&self) -> bool {
         self.selector.get().is_some()
@@ -53,15 +62,18 @@ impl Snapshot {
 
     /// What decides for the configuration that everything was built with.
     pub(crate) fn discloser(&self) -> &Discloser {
-        self.discloser.get_or_init(|| self.discloser_for(self.config.clone()))
+        self.discloser.get_or_init(|| {
+            let catalog = || Arc::clone(&self.catalog);
+            Discloser::new(catalog(), self.config.clone()).unwrap_or_else(|_| {
+                // `Builder::disclosure` has refused counters that are not there.
+                let config = DiscloseConfig { counter: Counter::Bytes4, ..self.config.clone() };
+                Discloser::new(catalog(), config).unwrap_or_else(|_| unreachable!("bytes are always there to count"))
+            })
+        })
     }
 
     /// What decides for another configuration.
-    pub(crate) fn discloser_for(&self, config: DiscloseConfig) -> Discloser {
-        // The builder has tried the counter; one that cannot be had counts as the default one does.
-        let plain = DiscloseConfig { counter: Counter::default(), ..config.clone() };
-        Discloser::new(Arc::clone(&self.catalog), config)
-            .or_else(|_| Discloser::new(Arc::clone(&self.catalog), plain))
-            .unwrap_or_else(|_| unreachable!("the default counter needs nothing"))
+    pub(crate) fn discloser_for(&self, config: &DiscloseConfig) -> Result<Discloser, CounterError> {
+        Discloser::new(Arc::clone(&self.catalog), config.clone())
     }
 }

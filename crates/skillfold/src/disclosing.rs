@@ -1,0 +1,156 @@
+//! From a message to what the model is shown: selection, disclosure, session.
+
+use std::sync::Arc;
+
+use skillfold_catalog::Skill;
+use skillfold_disclose::{
+    Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Rehydration, Section, Session, Situation,
+};
+use skillfold_load::{LoadRequest, Loader};
+use skillfold_select::{Explanation, Mode, SelectOptions, Selection, Turn};
+
+use crate::Skillfold;
+use crate::snapshot::Snapshot;
+
+impl Skillfold {
+    /// The skills that fit a turn, ranked, each with its reasons.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillfold::{SelectOptions, Skillfold, Turn};
+    ///
+    /// let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    /// let selection = skills.select(&Turn::new("open report.pdf"), &SelectOptions::default());
+    /// assert_eq!(selection.hits[0].name, "pdf-tools");
+    /// assert_eq!(selection.hits[0].reasons[0].text, "pdf");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+        self.snapshot().select(turn, options)
+    }
+
+    /// Why a skill fits a turn, or what it would have taken.
+    pub fn explain(&self, turn: &Turn<'_>, name: &str) -> Explanation {
+        let snapshot = self.snapshot();
+        snapshot.selector().explain(&snapshot.catalog, turn, name)
+    }
+
+    /// What the model is shown this turn, as the builder was told to.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillfold::{Skillfold, Turn};
+    ///
+    /// let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    /// assert_eq!(skills.disclose(&Turn::new("What is 2+2?")).turn, "[1 skill available]");
+    /// assert!(skills.disclose(&Turn::new("open report.pdf")).turn.ends_with("Use pdftotext.\n"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// With [`Policy::Hint`](crate::Policy::Hint) the skills stand in the part that never changes, and a turn gets one
+    /// line; with [`Policy::Catalog`](crate::Policy::Catalog) not even that:
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillfold::{DiscloseConfig, Policy, Skillfold, Turn};
+    ///
+    /// for (policy, hints) in [(Policy::Hint, true), (Policy::Catalog, false)] {
+    ///     let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+    ///     let skills = Skillfold::builder().skills_dir(dir.path()).disclosure(config)?.build();
+    ///     let shown = skills.disclose(&Turn::new("open report.pdf"));
+    ///     assert!(shown.stable.contains("<id>pdf-tools</id>"));
+    ///     assert_eq!(shown.turn.contains("pdf-tools"), hints);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn disclose(&self, turn: &Turn<'_>) -> Disclosure {
+        let snapshot = self.snapshot();
+        self.shown(&snapshot, snapshot.discloser(), turn, None, self.usual_mode())
+    }
+
+    /// The same within a conversation: what it has been shown is not shown again, what it has used counts, and this turn
+    /// is remembered.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillfold::{Session, Skillfold, Turn};
+    ///
+    /// let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    /// let mut session = Session::default();
+    /// let first = skills.disclose_in(&Turn::new("open report.pdf"), &mut session);
+    /// let second = skills.disclose_in(&Turn::new("and now the other pdf"), &mut session);
+    /// assert!(first.turn.contains("Use pdftotext."));
+    /// assert!(!second.turn.contains("Use pdftotext."), "it is in the conversation already");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn disclose_in(&self, turn: &Turn<'_>, session: &mut Session) -> Disclosure {
+        let snapshot = self.snapshot();
+        let shown = self.shown(&snapshot, snapshot.discloser(), turn, Some(session), self.usual_mode());
+        session.apply(&shown);
+        shown
+    }
+
+    /// The same for a configuration and a mode of its own. What depends on the whole catalog is made anew each time:
+    /// for a program that runs once, or tries things out.
+    pub fn disclose_with(
+        &self,
+        turn: &Turn<'_>,
+        session: Option<&Session>,
+        config: &DiscloseConfig,
+        mode: Mode,
+    ) -> Result<Disclosure, CounterError> {
+        let snapshot = self.snapshot();
+        Ok(self.shown(&snapshot, &snapshot.discloser_for(config)?, turn, session, mode))
+    }
+
+    /// The static section that lists every skill, for hosts that put a prompt together themselves.
+    pub fn prompt(&self) -> Section {
+        self.snapshot().discloser().prompt().clone()
+    }
+
+    /// What a conversation must be shown again after its host has compacted its context, most recent first.
+    pub fn rehydrate(&self, session: &mut Session, budget: Budget) -> Rehydration {
+        let snapshot = self.snapshot();
+        let counter = snapshot.discloser().counter();
+        session.rehydrate(budget, &snapshot.catalog, &|skill: &Skill| body(self.loads(), skill), counter)
+    }
+
+    fn shown(
+        &self,
+        snapshot: &Snapshot,
+        discloser: &Discloser,
+        turn: &Turn<'_>,
+        session: Option<&Session>,
+        mode: Mode,
+    ) -> Disclosure {
+        let recent: Vec<&str> = match session {
+            Some(session) if turn.recent.is_empty() => session.recent().collect(),
+            _ => turn.recent.to_vec(),
+        };
+        let turn = Turn { recent: &recent, ..*turn };
+        let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
+        let census = snapshot.selector().census(&snapshot.catalog);
+        let bodies = |skill: &Skill| body(self.loads(), skill);
+        discloser.disclose(&Situation { session, ..Situation::new(census, &selection, &bodies) })
+    }
+}
+
+/// Level 2 of a skill, without arguments.
+fn body(loader: &Loader, skill: &Skill) -> Result<Arc<str>, String> {
+    match loader.load(&skill.body_file(), &LoadRequest::default()) {
+        Ok(loaded) => Ok(loaded.content),
+        Err(error) => Err(error.to_string()),
+    }
+}
