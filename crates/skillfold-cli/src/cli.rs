@@ -12,6 +12,8 @@ use crate::error::CliError;
 
 const EXAMPLES: &str = "\
 Examples:
+  skillfold context \"Say bonjour to Alice\"    what a model would get for this message
+  skillfold why \"Say bonjour to Alice\"        which words of it speak for which skill
   skillfold list                              every skill there is
   skillfold show hello-extended               what it is, and what belongs to it
   skillfold load hello-extended Alice         its instructions, with an argument
@@ -22,7 +24,7 @@ Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
 With --json a command that fails prints {\"error\": {code, message, help}} on stdout.
 SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG and _COLOR stand for the options of that name.";
 
-/// Find, read and check agent skills: directories with a SKILL.md.
+/// Give a model the right skill at the right moment: find, match, disclose, load and check agent skills.
 #[derive(Debug, Parser)]
 #[command(name = "skillfold", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -87,6 +89,16 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Print what a model would get this turn
+    Context(commands::context::Args),
+    /// Say why skills fit a message, or do not
+    Why(commands::why::Args),
+    /// Search for skills
+    Search(commands::search::Args),
+    /// Print the section of a system prompt that lists the skills
+    Prompt(commands::prompt::Args),
+    /// Run labelled messages, and say how well they are matched
+    Eval(commands::eval::Args),
     /// List every skill
     List(commands::list::Args),
     /// Show one skill: metadata, files, diagnostics

@@ -2,15 +2,20 @@
 
 pub(crate) mod bench;
 pub(crate) mod completions;
+pub(crate) mod context;
+pub(crate) mod eval;
 pub(crate) mod files;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod new;
+pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod validate;
+pub(crate) mod why;
 
 use crate::Outcome;
 use crate::cli::Command;
@@ -20,6 +25,11 @@ use crate::error::CliError;
 /// Runs what was asked for.
 pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliError> {
     match command {
+        Command::Context(args) => context::run(args, context),
+        Command::Why(args) => why::run(args, context),
+        Command::Search(args) => search::run(args, context),
+        Command::Prompt(args) => prompt::run(args, context),
+        Command::Eval(args) => eval::run(args, context),
         Command::List(args) => list::run(args, context),
         Command::Show(args) => show::run(args, context),
         Command::Load(args) => load::run(args, context),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use skillfold::{Diagnostic, Root, Severity, Skillfold, Source};
+use skillfold::{Diagnostic, DiscloseSection, Mode, Root, Severity, Skillfold, Source};
 
 use crate::cli::Global;
 use crate::environment::Environment;
@@ -31,6 +31,7 @@ pub(crate) struct Context {
 struct Found {
     skills: Skillfold,
     roots: Vec<Root>,
+    disclose: DiscloseSection,
     /// Findings that are not the catalog's: about plugins.
     diagnostics: Vec<Diagnostic>,
 }
@@ -93,8 +94,23 @@ impl Context {
             milliseconds = start.elapsed().as_millis(),
             "looked for skills"
         );
-        let Settings { roots, diagnostics, .. } = settings;
-        Ok(&self.skills.get_or_init(|| Found { skills, roots, diagnostics }).skills)
+        let Settings { roots, diagnostics, disclose, .. } = settings;
+        Ok(&self.skills.get_or_init(|| Found { skills, roots, disclose, diagnostics }).skills)
+    }
+
+    /// Makes what the first message would have to wait for, so that it is not counted as deciding.
+    pub(crate) fn prepare(&self, _mode: Mode) -> Result<(), CliError> {
+        let skills = self.skills()?;
+        let progress = Progress::unknown("indexing skills");
+        skills.prepare();
+        drop(progress);
+        Ok(())
+    }
+
+    /// What the configuration says about what models are shown.
+    pub(crate) fn disclose(&self) -> Result<DiscloseSection, CliError> {
+        self.skills()?;
+        Ok(self.skills.get().map(|found| found.disclose.clone()).unwrap_or_default())
     }
 
     /// The directories of some sources in which skills were looked for.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillfold::{Config, Diagnostic, Enablement, LoaderConfig, Root, Source, plugin_roots, plugins_below};
+use skillfold::{
+    Config, Diagnostic, DiscloseSection, Enablement, LoaderConfig, Root, Source, plugin_roots, plugins_below,
+};
 
 use crate::bundled;
 use crate::cli::Global;
@@ -21,6 +23,7 @@ pub(crate) struct Settings {
     pub(crate) roots: Vec<Root>,
     pub(crate) enablement: Enablement,
     pub(crate) loader: LoaderConfig,
+    pub(crate) disclose: DiscloseSection,
     /// The index cache, if it is to be used.
     pub(crate) cache: Option<PathBuf>,
     /// What was found on the way, to be told.
@@ -50,6 +53,7 @@ impl Settings {
             enable: HashSet::from_iter(config.skills.enable),
             disable: HashSet::from_iter(config.skills.disable),
         };
+        settings.disclose = config.disclose;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -190,7 +194,10 @@ fn read_config(path: &Path) -> Result<Option<Config>, CliError> {
     match Config::parse(&text) {
         Ok(config) => Ok(Some(config.below(path.parent().unwrap_or(Path::new("/"))))),
         Err(error) => Err(CliError::failure("config", error.message.clone())
-            .help("`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load]")
+            .help(
+                "`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], \
+                   `policy`, `max_total_tokens` and the like below [disclose]",
+            )
             .excerpt(Excerpt {
                 path: path.display().to_string(),
                 line: error.line,

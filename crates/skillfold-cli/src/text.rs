@@ -66,6 +66,13 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// A character, visible.
+pub(crate) fn one_char(c: char) -> String {
+    let mut out = String::new();
+    push_visible(&mut out, c.encode_utf8(&mut [0; 4]), &[]);
+    out
+}
+
 /// Whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a terminal; the
 /// others hide or reorder what stands around them.
 pub(crate) fn is_hidden(c: char) -> bool {

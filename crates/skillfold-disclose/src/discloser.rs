@@ -178,7 +178,8 @@ impl Discloser {
         if census.visible == 0 {
             return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new() };
         }
-        let hits: Vec<(&Hit, &Skill)> = selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
+        let hits: Vec<(&Hit, &Skill)> =
+            selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
         let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
         let intent = if named { Intent::None } else { selection.intent };
         let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
@@ -199,7 +200,9 @@ impl Discloser {
             sure.iter().chain(&unsure).map(omitted).collect()
         };
         match (self.config.policy, tier) {
-            (Policy::Catalog, _) => Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") },
+            (Policy::Catalog, _) => {
+                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") }
+            }
             (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
             (Policy::Hint, _) => Turn { tier, text: String::new(), skills: report("the stable part lists it") },
             (Policy::Inject, Tier::Documentation) => {

@@ -62,9 +62,11 @@ impl<'a> Documentation<'a> {
         };
         let all = matches!(asked, Asked::All(..));
         let shares = self.deal(&candidates);
-        let mut skills: Vec<Disclosed> = candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share)).collect();
+        let mut skills: Vec<Disclosed> =
+            candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share)).collect();
         let text = self.text(&candidates, &shares, &skills, rest, all);
-        let others = |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
+        let others =
+            |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
             skills.extend(unsure.iter().map(others("it matches too weakly")));
@@ -100,7 +102,8 @@ impl<'a> Documentation<'a> {
         if let Some(total) = budget.total.filter(|total| total.0 > 0) {
             // Headings beyond what is free for them are paid from the budget.
             let headings: Tokens = candidates.iter().map(|one| counter.count(&heading(one.skill.name()))).sum();
-            let fixed = counter.count(HEAD) + headings + counter.reserve(NAMING) + counter.count(&showing(99_999, 99_999));
+            let fixed =
+                counter.count(HEAD) + headings + counter.reserve(NAMING) + counter.count(&showing(99_999, 99_999));
             let excess = fixed.0.saturating_sub(counter.reserve(OVERHEAD).0);
             budget.total = Some(Tokens(total.0.saturating_sub(excess + excess / 5).max(1)));
         }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use skillfold_disclose::{Counter, DiscloseConfig, Fallback, Policy, Tokens};
+use skillfold_select::Mode;
 
 /// What a `skillfold.toml` says. Every part may be missing.
 ///
@@ -15,7 +17,7 @@ use serde::Deserialize;
 /// assert_eq!(config.skills.disable, ["hello-extended"]);
 /// assert_eq!(Config::parse("[skils]\n").unwrap_err().line, 1);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Which skills there are.
@@ -24,6 +26,9 @@ pub struct Config {
     /// How they are loaded.
     #[serde(default)]
     pub load: LoadConfig,
+    /// What models are shown.
+    #[serde(default)]
+    pub disclose: DiscloseSection,
 }
 
 /// The part about which skills there are.
@@ -50,6 +55,81 @@ pub struct SkillsConfig {
 pub struct LoadConfig {
     /// How many loaded bodies are kept.
     pub cache_entries: Option<usize>,
+}
+
+/// The part about what models are shown. A limit of zero is none.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiscloseSection {
+    /// Where what the model is shown stands.
+    pub policy: Option<Policy>,
+    /// How messages are matched.
+    pub mode: Option<Mode>,
+    /// What to do when nothing matches.
+    pub fallback: Option<Fallback>,
+    /// What counts tokens.
+    pub counter: Option<Counter>,
+    /// How many of the skills that match are documented.
+    pub max_skills: Option<usize>,
+    /// How many are documented when all are asked for.
+    pub max_all_skills: Option<usize>,
+    /// How many tokens documentation may take in all.
+    pub max_total_tokens: Option<usize>,
+    /// How many that of one skill may take.
+    pub max_per_skill_tokens: Option<usize>,
+    /// The model's context window.
+    pub window: Option<usize>,
+    /// The share of it that a list of skills may take.
+    pub catalog_share: Option<f64>,
+    /// The confidence from which a likeness of texts counts as a match.
+    pub min_confidence: Option<f32>,
+    /// Skills whose descriptions are shortened last.
+    #[serde(default)]
+    pub pinned: Vec<String>,
+}
+
+impl DiscloseSection {
+    fn merge(&mut self, higher: DiscloseSection) {
+        self.policy = higher.policy.or(self.policy);
+        self.mode = higher.mode.or(self.mode);
+        self.fallback = higher.fallback.or(self.fallback);
+        self.counter = higher.counter.or(self.counter);
+        self.max_skills = higher.max_skills.or(self.max_skills);
+        self.max_all_skills = higher.max_all_skills.or(self.max_all_skills);
+        self.max_total_tokens = higher.max_total_tokens.or(self.max_total_tokens);
+        self.max_per_skill_tokens = higher.max_per_skill_tokens.or(self.max_per_skill_tokens);
+        self.window = higher.window.or(self.window);
+        self.catalog_share = higher.catalog_share.or(self.catalog_share);
+        self.min_confidence = higher.min_confidence.or(self.min_confidence);
+        self.pinned.extend(higher.pinned);
+    }
+
+    /// What it comes to, with the usual values for what it does not say.
+    ///
+    /// ```
+    /// let config = skillfold::Config::parse("[disclose]\npolicy = \"hint\"\nmax_total_tokens = 0\n").unwrap();
+    /// let disclose = config.disclose.config();
+    /// assert_eq!(disclose.policy, skillfold::Policy::Hint);
+    /// assert_eq!(disclose.max_total_tokens, None);
+    /// assert_eq!(disclose.max_skills, 3);
+    /// ```
+    pub fn config(&self) -> DiscloseConfig {
+        let usual = DiscloseConfig::default();
+        let limit = |limit: Option<usize>, usual| limit.map_or(usual, |limit| (limit > 0).then_some(Tokens(limit)));
+        DiscloseConfig {
+            policy: self.policy.unwrap_or(usual.policy),
+            fallback: self.fallback.unwrap_or(usual.fallback),
+            max_skills: self.max_skills.unwrap_or(usual.max_skills),
+            max_all_skills: self.max_all_skills.unwrap_or(usual.max_all_skills),
+            max_total_tokens: limit(self.max_total_tokens, usual.max_total_tokens),
+            max_per_skill_tokens: limit(self.max_per_skill_tokens, usual.max_per_skill_tokens),
+            counter: self.counter.unwrap_or(usual.counter),
+            window: self.window.map_or(usual.window, Tokens),
+            catalog_share: self.catalog_share.unwrap_or(usual.catalog_share),
+            pinned: self.pinned.iter().cloned().collect(),
+            min_confidence: self.min_confidence.unwrap_or(usual.min_confidence),
+        }
+    }
 }
 
 /// Why a `skillfold.toml` cannot be used.
@@ -130,6 +210,7 @@ impl Config {
         self.skills.enable.extend(higher.skills.enable.iter().cloned());
         self.skills.disable.extend(higher.skills.disable.iter().cloned());
         self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
+        self.disclose.merge(higher.disclose);
     }
 }
 

@@ -7,7 +7,7 @@ use skillfold_disclose::{
     Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Rehydration, Section, Session, Situation,
 };
 use skillfold_load::{LoadRequest, Loader};
-use skillfold_select::{Explanation, Mode, SelectOptions, Selection, Turn};
+use skillfold_select::{Census, Explanation, Mode, SelectOptions, Selection, Turn};
 
 use crate::Skillfold;
 use crate::snapshot::Snapshot;
@@ -118,6 +118,17 @@ impl Skillfold {
     /// The static section that lists every skill, for hosts that put a prompt together themselves.
     pub fn prompt(&self) -> Section {
         self.snapshot().discloser().prompt().clone()
+    }
+
+    /// The same for a configuration of its own.
+    pub fn prompt_with(&self, config: &DiscloseConfig) -> Result<Section, CounterError> {
+        Ok(self.snapshot().discloser_for(config)?.prompt().clone())
+    }
+
+    /// How many skills there are for a model.
+    pub fn census(&self) -> Census {
+        let snapshot = self.snapshot();
+        snapshot.selector().census(&snapshot.catalog)
     }
 
     /// What a conversation must be shown again after its host has compacted its context, most recent first.

@@ -36,12 +36,13 @@ mod bundled;
 mod config;
 mod disclosing;
 mod error;
+pub mod eval;
 mod kept;
 mod skills;
 mod snapshot;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, DiscloseSection, LoadConfig, SkillsConfig};
 pub use error::Error;
 pub use skillfold_catalog::{
     Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
@@ -49,8 +50,9 @@ pub use skillfold_catalog::{
     plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_disclose::{
-    Budget, Counter, CounterError, Decision, DiscloseConfig, Discloser, Disclosed, Disclosure, Entry, Fallback, How,
-    Policy, Rehydration, Remembered, Section, Session, SessionError, Spent, Tier, TokenCounter, UnknownWord, prompt_section,
+    Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback, How,
+    Policy, Rehydration, Remembered, Section, Session, SessionError, Spent, Tier, TokenCounter, UnknownWord,
+    prompt_section,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};

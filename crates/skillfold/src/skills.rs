@@ -211,6 +211,11 @@ impl Skillfold {
         self.mode
     }
 
+    /// Whether a skill has that name, and if not, why it cannot be had.
+    pub fn known(&self, address: &str) -> Result<(), Error> {
+        known(&self.catalog(), address).map(drop)
+    }
+
     /// Level 2: a skill's body with its arguments. `address` is a name, `name@source` or `plugin:name`.
     pub fn load(&self, address: &str, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
         let catalog = self.catalog();

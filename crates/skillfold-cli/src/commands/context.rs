@@ -1,0 +1,255 @@
+//! `skillfold context`: what a model would get this turn. The main job.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use skillfold::{
+    Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tokens, os_message, replace_file,
+};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::turn::{ModeArg, TurnArgs, message};
+use crate::{Outcome, text};
+
+/// No session is larger: it remembers at most a thousand skills.
+const MAX_SESSION: u64 = 4 << 20;
+
+const AFTER: &str = "\
+Examples:
+  skillfold context \"Say bonjour to Alice\"              documentation of what fits
+  skillfold context \"What is 2+2?\"                      nothing fits: a few tokens
+  skillfold context --policy hint \"fill in a.pdf\"       a static list, and one line for this turn
+  skillfold context --session chat.json \"and b.pdf\"     what was shown is not shown again
+  git log -1 --format=%B | skillfold context -          the message from stdin
+
+The last line says what was done and what it saved against putting every skill into the prompt.
+With --json it prints {tier, policy, stable, turn, tokens: {stable, turn, overhead, eager}, skills:
+[{name, decision: included|shortened|omitted, score, confidence, reasons, tokens, why}], matched,
+elapsed_us}; the time is that of the decision, without looking for skills.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// The user's message; `-` reads it from stdin
+    message: String,
+    /// Where what the model is shown stands [default: inject]
+    #[arg(long, value_enum)]
+    policy: Option<PolicyArg>,
+    /// How skills are matched [default: keyword; hybrid with --policy hint]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
+    /// What to do when nothing matches [default: none]
+    #[arg(long, value_enum)]
+    fallback: Option<FallbackArg>,
+    /// Most tokens for documentation in all; 0: no limit [default: 8000]
+    #[arg(long, value_name = "N")]
+    budget: Option<usize>,
+    /// Most tokens for one skill; 0: no limit [default: 2000]
+    #[arg(long, value_name = "N")]
+    per_skill: Option<usize>,
+    /// What counts tokens [default: segment]
+    #[arg(long, value_enum)]
+    counter: Option<CounterArg>,
+    /// Most skills to document [default: 3]
+    #[arg(long, value_name = "N")]
+    max_skills: Option<usize>,
+    #[command(flatten)]
+    turn: TurnArgs,
+    /// Remember in FILE what was shown; the file is made if it is not there
+    #[arg(long, value_name = "FILE")]
+    session: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PolicyArg {
+    /// All in the turn: nothing that does not fit, whole documentation of what does
+    Inject,
+    /// A static section that lists the skills, nothing in the turn
+    Catalog,
+    /// The static section, and one line in the turn
+    Hint,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FallbackArg {
+    /// Say how many skills there are
+    None,
+    /// List them
+    #[value(name = "show_all", alias = "show-all")]
+    ShowAll,
+    /// Name the closest
+    #[value(name = "ask_user", alias = "ask-user")]
+    AskUser,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum CounterArg {
+    /// A quarter of the bytes
+    Bytes4,
+    /// An estimate by words and scripts
+    Segment,
+    /// The tokenizer o200k_base, exactly
+    O200k,
+}
+
+impl From<CounterArg> for Counter {
+    fn from(counter: CounterArg) -> Counter {
+        match counter {
+            CounterArg::Bytes4 => Counter::Bytes4,
+            CounterArg::Segment => Counter::Segment,
+            CounterArg::O200k => Counter::O200k,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ContextJson<'d> {
+    #[serde(flatten)]
+    disclosure: &'d Disclosure,
+    elapsed_us: u64,
+}
+
+impl Args {
+    fn config(&self, context: &Context) -> Result<(DiscloseConfig, Mode), CliError> {
+        let configured = context.disclose()?;
+        let mut config = configured.config();
+        if let Some(policy) = self.policy {
+            config.policy = match policy {
+                PolicyArg::Inject => Policy::Inject,
+                PolicyArg::Catalog => Policy::Catalog,
+                PolicyArg::Hint => Policy::Hint,
+            };
+        }
+        if let Some(fallback) = self.fallback {
+            config.fallback = match fallback {
+                FallbackArg::None => Fallback::None,
+                FallbackArg::ShowAll => Fallback::ShowAll,
+                FallbackArg::AskUser => Fallback::AskUser,
+            };
+        }
+        let limit = |tokens: usize| (tokens > 0).then_some(Tokens(tokens));
+        config.max_total_tokens = self.budget.map_or(config.max_total_tokens, limit);
+        config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
+        config.max_skills = self.max_skills.unwrap_or(config.max_skills);
+        config.counter = self.counter.map_or(config.counter, Counter::from);
+        let usual = if config.policy == Policy::Hint { Mode::Hybrid } else { Mode::Keyword };
+        let mode = self.mode.map(Mode::from).or(configured.mode).unwrap_or(usual);
+        Ok((config, mode))
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let message = message(&args.message)?;
+    let (config, mode) = args.config(context)?;
+    let mut session = args.session.as_deref().map(read_session).transpose()?;
+    let skills = context.skills()?;
+    context.prepare(mode)?;
+    let lists = args.turn.lists();
+    let turn = lists.turn(&message);
+    let start = Instant::now();
+    let shown = skills
+        .disclose_with(&turn, session.as_ref(), &config, mode)
+        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
+    let elapsed = start.elapsed();
+    tracing::info!(microseconds = elapsed.as_micros(), "decided what to show");
+    if let (Some(session), Some(file)) = (&mut session, &args.session) {
+        session.apply(&shown);
+        replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
+    }
+    context.tell_diagnostics();
+    if context.json() {
+        let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+        context.print_json(&ContextJson { disclosure: &shown, elapsed_us })?;
+        return Ok(Outcome::Done);
+    }
+    print(context, &shown)?;
+    context.terminal.flush()?;
+    tell(context, &shown, elapsed)?;
+    Ok(Outcome::Done)
+}
+
+/// What the model would get: the stable part, then that of the turn.
+fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
+    let parts = [&*shown.stable, &shown.turn];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let mut whole = parts.join("\n\n");
+    if !whole.ends_with('\n') {
+        whole.push('\n');
+    }
+    if context.terminal.stdout_is_terminal() {
+        context.terminal.print(&text::visible(&whole))?;
+    } else {
+        // Every byte as it would reach a model.
+        context.terminal.print_bytes(whole.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What was done, what was not, and what it saved.
+fn tell(context: &Context, shown: &Disclosure, elapsed: Duration) -> Result<(), CliError> {
+    let visible = context.skills()?.census().visible;
+    for skill in &shown.skills {
+        let word = match skill.decision {
+            Decision::Shortened => "shortened",
+            Decision::Omitted if context.verbose() => "omitted",
+            _ => continue,
+        };
+        let why = skill.why.as_deref().unwrap_or("no room");
+        context.terminal.say(&paint(style::DIM, format_args!("{word} {}: {}", skill.name, text::one_line(why))));
+    }
+    let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
+    let spent = shown.tokens.stable.0 + shown.tokens.turn.0;
+    let eager = shown.tokens.eager.0;
+    let mut line = format!(
+        "tier {} · {} of {} · {}",
+        shown.tier.number(),
+        text::thousands(included),
+        text::count(visible, "skill"),
+        text::count(spent, "token"),
+    );
+    if eager > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "a percentage with one digit behind the point")]
+        let saved = 100.0 * (spent as f64 / eager as f64 - 1.0);
+        let sign = if saved < 0.0 { "−" } else { "+" };
+        let _ = write!(line, " instead of {} ({sign}{:.1} %)", text::thousands(eager), saved.abs());
+    }
+    let _ = write!(line, " · {}", duration(elapsed));
+    context.terminal.say(&paint(style::DIM, line));
+    if included > 0 && context.terminal.stdout_is_terminal() {
+        let command = paint(style::COMMAND, "skillfold why MESSAGE");
+        context.terminal.say(&format!("{command} shows which words decided"));
+    }
+    Ok(())
+}
+
+/// `31 µs`, `4.2 ms`
+fn duration(elapsed: Duration) -> String {
+    let micros = elapsed.as_micros();
+    if micros < 1_000 { format!("{micros} µs") } else { format!("{:.1} ms", elapsed.as_secs_f64() * 1e3) }
+}
+
+/// The session in a file; a new one if there is none.
+fn read_session(file: &Path) -> Result<Session, CliError> {
+    let failed = |message: String| {
+        CliError::failure("session", format!("{}: {message}", file.display()))
+            .help("name another file, or delete this one to start a new session")
+    };
+    match file.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::default()),
+        Err(error) => return Err(failed(os_message(&error))),
+        Ok(metadata) if !metadata.is_file() => return Err(failed("it is not a file".to_owned())),
+        Ok(metadata) if metadata.len() > MAX_SESSION => return Err(failed("it is larger than 4 MiB".to_owned())),
+        Ok(_) => {}
+    }
+    let json = std::fs::read_to_string(file).map_err(|error| failed(os_message(&error)))?;
+    Session::from_json(&json).map_err(|error| failed(error.to_string()))
+}

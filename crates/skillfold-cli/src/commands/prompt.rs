@@ -1,0 +1,75 @@
+//! `skillfold prompt`: the static section that lists every skill.
+
+use serde::Serialize;
+use skillfold::{Counter, Policy, Tokens};
+
+use super::context::CounterArg;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillfold prompt >> system-prompt.md      for a host that puts prompts together itself
+  skillfold prompt --window 32000           for a small model: 2 % of its window
+
+Every name stays; descriptions are shortened, the least valuable first, until the section fits. With
+--json it prints {text, tokens, shortened, omitted}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// The model's context window, in tokens [default: 200000]
+    #[arg(long, value_name = "N")]
+    window: Option<usize>,
+    /// What counts tokens [default: segment]
+    #[arg(long, value_enum)]
+    counter: Option<CounterArg>,
+}
+
+#[derive(Serialize)]
+struct PromptJson<'p> {
+    text: &'p str,
+    tokens: Tokens,
+    shortened: &'p [String],
+    omitted: &'p [String],
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let mut config = context.disclose()?.config();
+    config.policy = Policy::Catalog;
+    config.window = args.window.map_or(config.window, Tokens);
+    config.counter = args.counter.map_or(config.counter, Counter::from);
+    let section = context
+        .skills()?
+        .prompt_with(&config)
+        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
+    context.tell_diagnostics();
+    if context.json() {
+        let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
+        context.print_json(&PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted })?;
+        return Ok(Outcome::Done);
+    }
+    if !section.text.is_empty() {
+        let mut whole = section.text.to_string();
+        if !whole.ends_with('\n') {
+            whole.push('\n');
+        }
+        if context.terminal.stdout_is_terminal() {
+            context.terminal.print(&text::visible(&whole))?;
+        } else {
+            context.terminal.print_bytes(whole.as_bytes())?;
+        }
+    }
+    context.terminal.flush()?;
+    let listed = context.skills()?.census().visible;
+    let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));
+    for (names, what) in [(&section.shortened, "shortened"), (&section.omitted, "left out")] {
+        if !names.is_empty() {
+            line = format!("{line} · {} {what}", text::thousands(names.len()));
+        }
+    }
+    context.terminal.say(&paint(style::DIM, line));
+    Ok(Outcome::Done)
+}

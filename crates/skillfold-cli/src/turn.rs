@@ -1,0 +1,96 @@
+//! The part of the command line that says what a turn is about.
+
+use std::io::Read as _;
+
+use clap::ValueEnum;
+use skillfold::{Mode, ReasonKind, Turn};
+
+use crate::error::CliError;
+
+/// No message is longer.
+const MAX_MESSAGE: u64 = 16 << 20;
+
+/// The turn that skills are matched with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TurnArgs {
+    /// A file that the turn is about; may be given several times
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<String>,
+    /// A programming language that the turn is about; may be given several times
+    #[arg(long = "language", value_name = "LANGUAGE")]
+    languages: Vec<String>,
+    /// An earlier message of the user, latest first; may be given several times
+    #[arg(long = "earlier", value_name = "MESSAGE")]
+    earlier: Vec<String>,
+}
+
+/// A turn that owns nothing but its lists.
+pub(crate) struct Lists<'a> {
+    files: Vec<&'a str>,
+    languages: Vec<&'a str>,
+    earlier: Vec<&'a str>,
+}
+
+impl TurnArgs {
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        fn texts(list: &[String]) -> Vec<&str> {
+            list.iter().map(String::as_str).collect()
+        }
+        Lists { files: texts(&self.files), languages: texts(&self.languages), earlier: texts(&self.earlier) }
+    }
+}
+
+impl Lists<'_> {
+    pub(crate) fn turn<'t>(&'t self, message: &'t str) -> Turn<'t> {
+        Turn { message, files: &self.files, languages: &self.languages, earlier: &self.earlier, recent: &[] }
+    }
+}
+
+/// The message, or what stands on stdin if it is `-`.
+pub(crate) fn message(written: &str) -> Result<String, CliError> {
+    if written != "-" {
+        return Ok(written.to_owned());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_MESSAGE {
+        return Err(CliError::usage("usage", "the message is larger than 16 MiB").help("send the part that matters"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::usage("usage", format!("the message is not UTF-8: byte {at}")).help("convert it first")
+    })
+}
+
+/// How skills are matched.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// By mentions and triggers
+    Keyword,
+    /// By the words of names, descriptions and bodies, too
+    Hybrid,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Mode {
+        match mode {
+            ModeArg::Keyword => Mode::Keyword,
+            ModeArg::Hybrid => Mode::Hybrid,
+        }
+    }
+}
+
+/// The word for a kind of reasons.
+pub(crate) fn kind(kind: ReasonKind) -> &'static str {
+    match kind {
+        ReasonKind::Mention => "mention",
+        ReasonKind::Phrase => "phrase",
+        ReasonKind::Keyword => "keyword",
+        ReasonKind::Verb => "verb",
+        ReasonKind::Pattern => "pattern",
+        ReasonKind::File => "file",
+        ReasonKind::Language => "language",
+        ReasonKind::Text => "text",
+        ReasonKind::Recent => "recent",
+    }
+}
