@@ -186,7 +186,7 @@ fn never_kind(manifest: &skillfold_format::Manifest, ordinal: usize) -> Kind {
 
 /// Why a trigger never matches.
 fn never(trigger: &str, kind: Kind) -> String {
-    if trigger.trim().is_empty() {
+    if fold_trigger(trigger).is_empty() {
         return "it is empty".to_owned();
     }
     let terms = matches!(kind, Kind::Keyword | Kind::Verb | Kind::Phrase | Kind::Name);
@@ -233,7 +233,8 @@ fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<S
     for at in 0..text.tokens.len() {
         let other = text.word(at);
         let alike = word.len() > 2 && text.tokens[at].class == Class::Word;
-        if alike && other.len() > word.len() && (other.starts_with(word) || other.ends_with(word)) {
+        let stem = word.strip_suffix('e').unwrap_or(word);
+        if alike && other.len() > word.len() && (other.starts_with(stem) || other.ends_with(word)) {
             let seen = shown(at);
             return Some(format!(
                 "{what} `{trigger}` does not match `{seen}`: whole words only; add `{seen}` as a keyword"

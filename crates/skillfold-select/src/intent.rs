@@ -121,6 +121,7 @@ fn is_question(words: &[&str]) -> bool {
             &["sort", "of"],
         ]);
         words.eat_any(&[
+            &["in"],
             &["types", "of"],
             &["sorts", "of"],
             &["things"],

@@ -157,6 +157,10 @@ impl Selector {
     /// person wrote its name with a sigil, one that is not `user-invocable` never by that. Patterns see the first 64 KiB
     /// of a message.
     pub fn select(&self, catalog: &Catalog, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+        if self.index.flags.len() != catalog.all().len() {
+            // Not the catalog it was made for: its numbers mean nothing.
+            return Selection { intent: Intent::of(turn.message), ..Selection::default() };
+        }
         let gathered = Gathered::of(&self.index, &self.compiled, catalog, turn);
         let intent = if gathered.sigils.is_empty() { Intent::of(turn.message) } else { Intent::None };
         let standing = self.standing(catalog);
