@@ -181,3 +181,70 @@ impl<'b> Reader<'b> {
         Some(self.take(length)?.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SelectOptions, Selector, Turn};
+    use skillfold_catalog::{Catalog, Discovery, Root, Source};
+
+    const FRONT: &str = "---\nname: a-b\ndescription: D.\ntriggers:\n  keywords: [x, y z, '->', c++, 表格]\n  verbs: [run]\n  \
+        patterns: ['x.*y', '\\d', '(']\n  files: ['*.rs', 'src/*']\n  languages: [c]\n---\n";
+
+    fn catalog(dir: &std::path::Path) -> Catalog {
+        for name in ["a-b", "c"] {
+            std::fs::create_dir(dir.join(name)).unwrap();
+            std::fs::write(dir.join(name).join("SKILL.md"), FRONT.replace("a-b", name)).unwrap();
+        }
+        Discovery::new([Root::new(dir, Source::User)]).run()
+    }
+
+    /// What somebody could do who knows the checksum.
+    fn reseal(bytes: &mut [u8]) {
+        let head = MAGIC.len() + 8 + BUILD.len();
+        let checksum = XxHash3_64::oneshot(&bytes[head + 8..]);
+        bytes[head..head + 8].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    #[test]
+    fn there_and_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let selector = Selector::of(&catalog(dir.path()));
+        assert_eq!(read(&write(&selector.index)).unwrap(), selector.index);
+        let empty = Index::default();
+        assert!(read(&write(&empty)).is_none(), "not even its lists of starts are there");
+    }
+
+    #[test]
+    fn forged_bytes_never_panic() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = catalog(dir.path());
+        let whole = write(&Selector::of(&catalog).index);
+        let head = MAGIC.len() + 16 + BUILD.len();
+        let turn = Turn {
+            message: "run x 12 y z c++ -> 表格 a-b $c",
+            files: &["src/a.rs"],
+            languages: &["c"],
+            ..Turn::new("")
+        };
+        let mut accepted = 0;
+        for at in head..whole.len() {
+            for value in [0, 1, 0x7F, 0xFF, whole[at].wrapping_add(1), whole[at] ^ 0x80] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                reseal(&mut bytes);
+                if let Some(selector) = Selector::from_bytes(&bytes) {
+                    accepted += 1;
+                    let _ = selector.select(&catalog, &turn, &SelectOptions::default());
+                    let _ = selector.explain(&catalog, &turn, "a-b");
+                    let _ = selector.diagnostics(&catalog);
+                }
+            }
+        }
+        assert!(accepted > 0, "the test reaches beyond the checksum");
+        let mut longer = whole.clone();
+        longer.push(0);
+        reseal(&mut longer);
+        assert!(read(&longer).is_none());
+    }
+}

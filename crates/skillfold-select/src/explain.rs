@@ -1,8 +1,8 @@
 //! Why a skill matches a turn, or does not, and what it would have taken.
 
 use serde::Serialize;
-use skillfold_catalog::Catalog;
-use skillfold_format::pattern;
+use skillfold_catalog::{Catalog, Skill};
+use skillfold_format::{Manifest, pattern};
 
 use crate::fold::{Class, fold_trigger, tokens};
 use crate::gather::{Gathered, position};
@@ -11,7 +11,7 @@ use crate::rank::reason_kind;
 use crate::selector::written;
 use crate::term::{Text, goes_on};
 use crate::verb::{bases, inflects};
-use crate::{Hit, ReasonKind, SelectOptions, Selector, Turn, build, files, literal};
+use crate::{Hit, ReasonKind, Selector, Turn, build, files, literal};
 
 /// Why a skill matches a turn, or does not.
 ///
@@ -96,15 +96,26 @@ impl Selector {
             () if flags & HIDDEN != 0 => Standing::BySigilOnly,
             () => Standing::Considered,
         };
-        let all = self.select(catalog, turn, &SelectOptions { limit: usize::MAX, ..SelectOptions::default() });
-        explanation.before = all.hits.iter().position(|hit| hit.skill == id as usize);
-        explanation.hit = explanation.before.and_then(|at| all.hits.into_iter().nth(at));
+        self.ranked(catalog, turn, |gathered, sums| {
+            if sums.get(id).is_some() {
+                explanation.before = sums.best(usize::MAX).iter().position(|other| *other == id);
+                explanation.hit = Some(self.hit(catalog, turn, gathered, sums, id));
+            }
+            explanation.triggers = self.reports(turn, gathered, id, skill);
+        });
+        let by_person = turn.message.contains(&format!("${name}")) && flags & NOT_BY_PERSON != 0;
+        if by_person && let Some(report) = explanation.triggers.first_mut() {
+            report.note.get_or_insert_with(|| "it is not `user-invocable`: a sigil does not reach it".to_owned());
+        }
+        explanation
+    }
 
-        let gathered = Gathered::of(&self.index, &self.compiled, catalog, turn);
+    /// What became of each trigger of a skill.
+    fn reports(&self, turn: &Turn<'_>, gathered: &Gathered, id: u32, skill: &Skill) -> Vec<TriggerReport> {
         let text = Text::of(turn.message);
         let manifest = skill.manifest();
-        for (ordinal, &item) in self.index.triggers(id).iter().enumerate() {
-            let trigger = written(name, manifest, ordinal).unwrap_or_default();
+        let report = |(ordinal, &item): (usize, &u32)| {
+            let trigger = written(skill.name(), manifest, ordinal).unwrap_or_default();
             let sigil = gathered.sigils.iter().find(|mention| ordinal == 0 && mention.skill == id);
             let kind = if item == NONE { never_kind(manifest, ordinal) } else { self.index.kind(item) };
             let matched = match sigil {
@@ -118,13 +129,9 @@ impl Selector {
                 None => self.note(&text, turn, item, trigger),
             };
             let kind = if sigil.is_some() { ReasonKind::Mention } else { reason_kind(kind) };
-            explanation.triggers.push(TriggerReport { kind, trigger: trigger.to_owned(), matched, note });
-        }
-        let by_person = turn.message.contains(&format!("${name}")) && flags & NOT_BY_PERSON != 0;
-        if by_person && let Some(report) = explanation.triggers.first_mut() {
-            report.note.get_or_insert_with(|| "it is not `user-invocable`: a sigil does not reach it".to_owned());
-        }
-        explanation
+            TriggerReport { kind, trigger: trigger.to_owned(), matched, note }
+        };
+        self.index.triggers(id).iter().enumerate().map(report).collect()
     }
 
     /// How near a trigger came that did not match.
@@ -165,7 +172,7 @@ fn pattern_note(text: &str, message: &str) -> Option<String> {
 }
 
 /// What a trigger would be that is not in the index.
-fn never_kind(manifest: &skillfold_format::Manifest, ordinal: usize) -> Kind {
+fn never_kind(manifest: &Manifest, ordinal: usize) -> Kind {
     let triggers = manifest.triggers();
     let lists = [
         (triggers.keywords.len(), Kind::Keyword),
@@ -186,7 +193,7 @@ fn never_kind(manifest: &skillfold_format::Manifest, ordinal: usize) -> Kind {
 
 /// Why a trigger never matches.
 fn never(trigger: &str, kind: Kind) -> String {
-    if trigger.trim().is_empty() {
+    if fold_trigger(trigger).is_empty() {
         return "it is empty".to_owned();
     }
     let terms = matches!(kind, Kind::Keyword | Kind::Verb | Kind::Phrase | Kind::Name);
@@ -233,7 +240,8 @@ fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<S
     for at in 0..text.tokens.len() {
         let other = text.word(at);
         let alike = word.len() > 2 && text.tokens[at].class == Class::Word;
-        if alike && other.len() > word.len() && (other.starts_with(word) || other.ends_with(word)) {
+        let stem = word.strip_suffix('e').unwrap_or(word);
+        if alike && other.len() > word.len() && (other.starts_with(stem) || other.ends_with(word)) {
             let seen = shown(at);
             return Some(format!(
                 "{what} `{trigger}` does not match `{seen}`: whole words only; add `{seen}` as a keyword"

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::fold::Folded;
 
 use words::{
-    ALL_ELSEWHERE, COURTESIES, DOCS, ELSEWHERE, HAVE, OPENINGS, POWERS, SHOW, SKILLS, SMALL_TALK, TAILS, THERE, TOOLS,
+    ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, HAVE, OPENINGS, POWER, POWERS, SHOW, SKILLS, SMALL_TALK,
+    TAILS, THERE, TOOLS, WHAT_KIND,
 };
 
 /// Longer messages ask for more than what the agent can do.
@@ -48,7 +49,7 @@ impl Intent {
         let mut asked = Intent::None;
         for sentence in sentences(&folded) {
             let words: Vec<&str> =
-                sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+                sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(spelt_out).collect();
             match ask(&words) {
                 // A sentence about anything else is what the message is about.
                 Intent::None if words.iter().all(|word| SMALL_TALK.contains(word)) => {}
@@ -58,6 +59,15 @@ impl Intent {
             }
         }
         asked
+    }
+}
+
+/// What a short form stands for.
+fn spelt_out(word: &str) -> &str {
+    match word {
+        "u" | "ya" => "you",
+        "ur" => "your",
+        other => other,
     }
 }
 
@@ -95,7 +105,14 @@ fn ask(words: &[&str]) -> Intent {
     if request != Intent::None {
         return request;
     }
-    // `could you please list …`, `I want to know what …`
+    // `I'd love to hear what …`
+    if let Some(at) = words.iter().position(|word| matches!(*word, "what" | "which"))
+        && words[..at].iter().all(|word| BEFORE_WHAT.contains(word))
+        && is_question(&words[at..])
+    {
+        return Intent::Registry;
+    }
+    // `could you please list …`
     for opening in OPENINGS {
         if let Some(rest) = words.strip_prefix(*opening)
             && !rest.is_empty()
@@ -110,26 +127,7 @@ fn ask(words: &[&str]) -> Intent {
 fn is_question(words: &[&str]) -> bool {
     let mut words = Words(words);
     if words.eat(&["what"]) || words.eat(&["whats"]) || words.eat(&["which"]) || words.eat(&["how", "many"]) {
-        words.eat_any(&[
-            &["all"],
-            &["else"],
-            &["other"],
-            &["are"],
-            &["is"],
-            &["kind", "of"],
-            &["kinds", "of"],
-            &["sort", "of"],
-        ]);
-        words.eat_any(&[
-            &["types", "of"],
-            &["sorts", "of"],
-            &["things"],
-            &["stuff"],
-            &["of"],
-            &["else"],
-            &["agent"],
-            &["are"],
-        ]);
+        while words.eat_any(WHAT_KIND) {}
         return words.powers_of_you() || words.possession();
     }
     if words.eat(&["how", "can", "you", "help"]) || words.eat(&["how", "could", "you", "help"]) {
@@ -150,7 +148,13 @@ fn is_question(words: &[&str]) -> bool {
         return words.noun(&[SKILLS, POWERS]) && (words.subject() || words.tail())
             || words.noun(&[TOOLS]) && words.tail();
     }
-    if words.eat_any(&[&["are", "there", "any"], &["are", "there", "other"], &["any"]]) {
+    if words.eat_any(&[
+        &["are", "there", "any"],
+        &["are", "there", "other"],
+        &["are", "there"],
+        &["are", "any"],
+        &["any"],
+    ]) {
         words.eat_any(&[&["other"], &["available"], &["relevant"], &["useful"], &["agent"]]);
         return words.noun(&[SKILLS])
             && (words.eat_any(HAVE) || words.eat_any(THERE) || words.this() || words.0.is_empty())
@@ -185,8 +189,10 @@ fn request(words: &[&str]) -> Intent {
     loop {
         if words.eat_any(&[&["all"], &["every"], &["each"], &["everything"]]) {
             all = true;
-        } else if words.eat_any(&[&["your"], &["available"], &["installed"], &["enabled"], &["loaded"], &["my"]]) {
-            yours |= true;
+        } else if words.eat_any(&[&["your"], &["available"], &["installed"], &["enabled"], &["loaded"]]) {
+            yours = true;
+        } else if shows && words.eat(&["my"]) {
+            // Those that the person has installed.
         } else if words.eat_of(DOCS) {
             docs = true;
         } else if !words.eat_any(&[
@@ -202,15 +208,17 @@ fn request(words: &[&str]) -> Intent {
             break;
         }
     }
+    let singular = words.0.first() == Some(&"skill");
     let skills = words.noun(&[SKILLS]);
     let named = skills || words.noun(&[POWERS]) || (yours && words.noun(&[TOOLS]));
     if !named {
         return Intent::None;
     }
     docs |= words.eat_of(DOCS) || words.eat(&["in", "full"]);
+    words.another(&[SKILLS, POWERS, TOOLS]);
     let anchored = words.eat(&["that"]) | words.eat_any(HAVE) | words.eat_any(THERE);
     // A noun by itself asks only if it is about the agent: `skills?`, `your capabilities`.
-    let asks = shows || yours || anchored || all || skills;
+    let asks = shows || yours || anchored || all || (skills && !singular);
     let ends = words.tail() || (yours && shows && words.subject());
     if !asks || !ends {
         return Intent::None;
@@ -233,7 +241,9 @@ impl Words<'_> {
     }
 
     fn eat_any(&mut self, choices: &[&[&str]]) -> bool {
-        choices.iter().any(|words| self.eat(words))
+        // The longest: `are available to you` begins as `are available` does.
+        let longest = choices.iter().filter(|words| self.0.starts_with(words)).max_by_key(|words| words.len());
+        longest.is_some_and(|words| self.eat(words))
     }
 
     fn eat_of(&mut self, choices: &[&str]) -> bool {
@@ -242,6 +252,13 @@ impl Words<'_> {
 
     fn noun(&mut self, kinds: &[&[&str]]) -> bool {
         self.eat(&["skill", "set"]) || kinds.iter().any(|kind| self.eat_of(kind))
+    }
+
+    /// `and abilities`, `and your tools`: more of the same.
+    fn another(&mut self, kinds: &[&[&str]]) {
+        let before = self.0;
+        let goes_on = self.eat_any(&[&["and", "your"], &["and"], &["or"]]) && self.noun(kinds);
+        self.0 = if goes_on { self.0 } else { before };
     }
 
     /// Whether nothing is left that would be a subject of its own.
@@ -268,28 +285,12 @@ impl Words<'_> {
     /// Behind `what`: `can you do`, `you are able to do`, `are you good at`, `do you know how to do`.
     fn powers_of_you(&mut self) -> bool {
         self.eat_any(&[&["can"], &["could"]]);
-        if !self.eat(&["you"]) && !self.eat(&["are", "you"]) && !self.eat(&["do", "you"]) {
+        if !self.eat_any(&[&["you"], &["are", "you"], &["do", "you"], &["this", "agent"], &["this", "assistant"]]) {
             return false;
         }
         self.eat_any(&[&["can"], &["could"], &["are"], &["actually"], &["really"]]);
         self.eat_any(&[&["actually"], &["all"], &["currently"], &["really"]]);
-        let does = self.eat_any(&[
-            &["do"],
-            &["able", "to", "do"],
-            &["able", "to", "help", "me", "with"],
-            &["able", "to", "help", "with"],
-            &["capable", "of", "doing"],
-            &["capable", "of"],
-            &["good", "at"],
-            &["help", "me", "with"],
-            &["help", "us", "with"],
-            &["help", "with"],
-            &["assist", "me", "with"],
-            &["assist", "with"],
-            &["offer"],
-            &["know", "how", "to", "do"],
-        ]);
-        does && self.tail()
+        self.eat_any(POWER) && self.tail()
     }
 
     /// Behind `what` or `which`: `skills do you have`, `your skills`, `skills are available`.
@@ -298,13 +299,17 @@ impl Words<'_> {
             self.eat_any(&[&["your"], &["all", "your"], &["the", "available"], &["available"], &["are", "your"]]);
         if yours {
             self.eat_any(&[&["available"], &["current"], &["main"], &["core"], &["installed"]]);
-            return self.noun(&[SKILLS, POWERS, TOOLS]) && self.tail();
+            let named = self.noun(&[SKILLS, POWERS, TOOLS]);
+            self.another(&[SKILLS, POWERS, TOOLS]);
+            self.eat_any(THERE);
+            return named && self.tail();
         }
         let the = self.eat(&["the"]);
         let skills = self.noun(&[SKILLS, POWERS]);
         if !skills && !self.noun(&[TOOLS]) {
             return false;
         }
+        self.another(&[SKILLS, POWERS, TOOLS]);
         self.eat(&["that"]);
         if self.eat_any(HAVE) {
             return self.subject() || self.tail();

@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 use crate::compiled::Compiled;
 use crate::gather::{Found, Gathered, Place, SigilMention, position};
 use crate::index::{HIDDEN, INDEXED, Index, Kind, NONE, TRIGGERED};
-use crate::rank::{Sum, Sums, confidence, points, reason_kind, recent_points, score, sigil_points};
+use crate::rank::{Sums, confidence, points, reason_kind, recent_points, score, sigil_points};
 use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, Turn, build, bytes};
 
 /// Used skills beyond so many are forgotten.
@@ -155,12 +155,34 @@ impl Selector {
     ///
     /// Disabled, unavailable and shadowed skills never match; one with `disable-model-invocation` matches only where the
     /// person wrote its name with a sigil, one that is not `user-invocable` never by that. Patterns see the first 64 KiB
-    /// of a message.
+    /// of a message. [`Mode::Hybrid`](crate::Mode::Hybrid) selects as [`Mode::Keyword`](crate::Mode::Keyword) does,
+    /// until text relevance is built.
+    ///
+    /// With another catalog than the one this belongs to, nothing matches.
     pub fn select(&self, catalog: &Catalog, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+        let ranked = self.ranked(catalog, turn, |gathered, sums| {
+            let intent = if gathered.sigils.is_empty() { Intent::of(turn.message) } else { Intent::None };
+            let best = sums.best(options.limit);
+            let hits = best.into_iter().map(|skill| self.hit(catalog, turn, gathered, sums, skill));
+            Selection { intent, hits: hits.collect(), matched: sums.touched.len() }
+        });
+        ranked.unwrap_or_else(|| Selection { intent: Intent::of(turn.message), ..Selection::default() })
+    }
+
+    /// Adds up what speaks for each skill, and lends it. Whatever else will speak for skills adds to the sums here.
+    pub(crate) fn ranked<T>(
+        &self,
+        catalog: &Catalog,
+        turn: &Turn<'_>,
+        work: impl FnOnce(&Gathered, &Sums) -> T,
+    ) -> Option<T> {
+        if self.index.flags.len() != catalog.all().len() {
+            // Not the catalog it was made for: its numbers mean nothing.
+            return None;
+        }
         let gathered = Gathered::of(&self.index, &self.compiled, catalog, turn);
-        let intent = if gathered.sigils.is_empty() { Intent::of(turn.message) } else { Intent::None };
         let standing = self.standing(catalog);
-        Sums::with(self.index.flags.len(), |sums| {
+        Some(Sums::with(self.index.flags.len(), |sums| {
             self.add_up(&gathered, standing, sums);
             for (before, name) in turn.recent.iter().take(MAX_RECENT).enumerate() {
                 if let Some(skill) = position(catalog, name).filter(|skill| sums.get(*skill).is_some()) {
@@ -168,13 +190,8 @@ impl Selector {
                     sum.recent = sum.recent.max(u16::try_from(MAX_RECENT - before).unwrap_or(0));
                 }
             }
-            let best = sums.best(options.limit);
-            let hits = best.into_iter().map(|skill| {
-                let sum = sums.get(skill).unwrap_or_default();
-                self.hit(catalog, turn, &gathered, skill, sum)
-            });
-            Selection { intent, hits: hits.collect(), matched: sums.touched.len() }
-        })
+            work(&gathered, sums)
+        }))
     }
 
     fn add_up(&self, gathered: &Gathered, standing: &Standing, sums: &mut Sums) {
@@ -206,8 +223,9 @@ impl Selector {
     }
 
     /// Puts together what speaks for a skill.
-    pub(crate) fn hit(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, skill: u32, sum: Sum) -> Hit {
+    pub(crate) fn hit(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, sums: &Sums, skill: u32) -> Hit {
         let id = skill as usize;
+        let sum = sums.get(skill).unwrap_or_default();
         let entry = &catalog.all()[id];
         let name = entry.name().to_owned();
         let mut reasons = Vec::new();

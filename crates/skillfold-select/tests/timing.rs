@@ -47,7 +47,7 @@ fn skill(number: u64) -> String {
         writeln!(text, "  - {}", word()).unwrap();
     }
     writeln!(text, "  - {} {}\n  - {} {}", word(), word(), word(), word()).unwrap();
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         text.push_str("  - shared\n");
     }
     write!(text, "  verbs: [{}, {}]\n  patterns: ['{} .* {}']\n", word(), word(), word(), number % 1000).unwrap();

@@ -113,8 +113,18 @@ pub(super) const SHOW: &[&str] = &[
 ];
 pub(super) const SKILLS: &[&str] = &["skill", "skills", "skillset", "skillsets"];
 pub(super) const POWERS: &[&str] = &["capability", "capabilities", "ability", "abilities"];
-pub(super) const TOOLS: &[&str] =
-    &["tool", "tools", "function", "functions", "feature", "features", "commands", "plugins"];
+pub(super) const TOOLS: &[&str] = &[
+    "tool",
+    "tools",
+    "function",
+    "functions",
+    "feature",
+    "features",
+    "commands",
+    "plugins",
+    "functionality",
+    "services",
+];
 pub(super) const DOCS: &[&str] =
     &["doc", "docs", "documentation", "documentations", "instructions", "manual", "manuals"];
 pub(super) const HAVE: &[&[&str]] = &[
@@ -167,6 +177,9 @@ pub(super) const TAILS: &[&[&str]] = &[
     &["in", "this", "repo"],
     &["in", "this", "session"],
     &["right", "now"],
+    &["installed"],
+    &["enabled"],
+    &["available"],
     &["at", "the", "moment"],
     &["to", "help"],
     &["to", "help", "me"],
@@ -209,3 +222,89 @@ pub(super) const ELSEWHERE: &[&str] = &[
 /// Requests for everything, likewise.
 pub(super) const ALL_ELSEWHERE: &[&str] =
     &["zeige alle skills", "zeige alle fahigkeiten", "muestra todas las habilidades", "montre toutes les competences"];
+
+/// What may stand before a `what` that is not the first word.
+pub(super) const BEFORE_WHAT: &[&str] = &[
+    "i",
+    "id",
+    "ill",
+    "im",
+    "we",
+    "want",
+    "would",
+    "like",
+    "love",
+    "need",
+    "to",
+    "know",
+    "learn",
+    "see",
+    "hear",
+    "understand",
+    "tell",
+    "show",
+    "me",
+    "us",
+    "can",
+    "could",
+    "you",
+    "please",
+    "explain",
+    "wonder",
+    "wondering",
+    "curious",
+    "just",
+    "remind",
+    "briefly",
+    "quickly",
+    "let",
+    "help",
+    "and",
+    "ask",
+    "wanted",
+    "about",
+    "describe",
+];
+/// What may stand between `what` and the rest: `what else`, `what kinds of things`.
+pub(super) const WHAT_KIND: &[&[&str]] = &[
+    &["all"],
+    &["else"],
+    &["exactly"],
+    &["other"],
+    &["are"],
+    &["is"],
+    &["in"],
+    &["kind", "of"],
+    &["kinds", "of"],
+    &["sort", "of"],
+    &["sorts", "of"],
+    &["type", "of"],
+    &["types", "of"],
+    &["things"],
+    &["stuff"],
+    &["tasks"],
+    &["agent"],
+    &["all", "of"],
+    &["of"],
+];
+/// What somebody asks the agent whether it can.
+pub(super) const POWER: &[&[&str]] = &[
+    &["do"],
+    &["able", "to", "do"],
+    &["able", "to", "help", "me", "with"],
+    &["able", "to", "help", "with"],
+    &["capable", "of", "doing"],
+    &["capable", "of"],
+    &["good", "at"],
+    &["help", "me", "with"],
+    &["help", "us", "with"],
+    &["help", "me"],
+    &["help", "with"],
+    &["help", "me", "do"],
+    &["assist", "me", "with"],
+    &["assist", "with"],
+    &["offer"],
+    &["handle"],
+    &["perform"],
+    &["know", "how", "to", "do"],
+];

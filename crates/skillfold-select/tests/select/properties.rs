@@ -114,11 +114,10 @@ mod naive {
                 let more = matches!(after, Some('+' | '#')) || (after == Some('.') && letter(message.get(end + 1)));
                 after.is_none_or(|c| class(c) != Class::Latin) && !(goes_on && more)
             }
-            Class::Han | Class::Hangul => true,
             Class::Other if "+#".contains(last) => {
-                after.is_none_or(|c| !"+#".contains(c) && !(class(c) == Class::Latin && c.is_alphabetic()))
+                !after.is_some_and(|c| "+#".contains(c) || (class(c) == Class::Latin && c.is_alphabetic()))
             }
-            Class::Other => true,
+            Class::Han | Class::Hangul | Class::Other => true,
         };
         left && right
     }
