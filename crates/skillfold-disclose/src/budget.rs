@@ -190,7 +190,10 @@ mod tests {
     #[test]
     fn mention_then_source_then_score_then_priority_then_name() {
         let base = || fragment("m", "x");
-        assert_eq!(order(&[Fragment { source: Source::Inline, ..base() }, Fragment { mention: true, ..base() }]), [1, 0]);
+        assert_eq!(
+            order(&[Fragment { source: Source::Inline, ..base() }, Fragment { mention: true, ..base() }]),
+            [1, 0]
+        );
         assert_eq!(order(&[Fragment { score: 9.0, ..base() }, Fragment { source: Source::Bundled, ..base() }]), [1, 0]);
         assert_eq!(order(&[Fragment { priority: 9, ..base() }, Fragment { score: 1.0, ..base() }]), [1, 0]);
         assert_eq!(order(&[Fragment { name: "a", ..base() }, Fragment { priority: 1, ..base() }]), [1, 0]);
@@ -212,7 +215,10 @@ mod tests {
         let budget = Budget { total: Some(Tokens(1000)), per_skill: Some(Tokens(5)) };
         let shares = budget.allot(&[fragment("a", &long), fragment("b", "short")], &Bytes4);
         assert_eq!(shares[0].decision, Decision::Omitted);
-        assert_eq!(shares[0].why.as_deref(), Some("not even its first line fits into the limit for one skill, 5 tokens"));
+        assert_eq!(
+            shares[0].why.as_deref(),
+            Some("not even its first line fits into the limit for one skill, 5 tokens")
+        );
         assert_eq!(shares[1].decision, Decision::Included);
     }
 
@@ -221,7 +227,10 @@ mod tests {
         let long = "x".repeat(400);
         let budget = Budget { total: Some(Tokens(10)), per_skill: None };
         let shares = budget.allot(&[fragment("a", &long), fragment("b", "short")], &Bytes4);
-        assert_eq!(shares[0].why.as_deref(), Some("not even its first line fits into what was left of the budget, 10 tokens"));
+        assert_eq!(
+            shares[0].why.as_deref(),
+            Some("not even its first line fits into what was left of the budget, 10 tokens")
+        );
         assert_eq!(shares[1].why.as_deref(), Some("the budget was used up by more important skills"));
     }
 }

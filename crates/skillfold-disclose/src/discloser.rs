@@ -182,7 +182,8 @@ impl Discloser {
         if census.visible == 0 {
             return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new() };
         }
-        let hits: Vec<(&Hit, &Skill)> = selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
+        let hits: Vec<(&Hit, &Skill)> =
+            selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
         let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
         let intent = if named { Intent::None } else { selection.intent };
         let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
@@ -192,10 +193,9 @@ impl Discloser {
             Intent::Registry => Tier::Registry,
             Intent::None if !sure.is_empty() => Tier::Documentation,
             Intent::None => match self.config.fallback {
-                Fallback::ShowAll => Tier::Registry,
                 Fallback::None | Fallback::AskUser if census.triggered => Tier::Breadcrumb,
                 Fallback::AskUser if !(unsure.is_empty() && situation.closest.is_empty()) => Tier::Breadcrumb,
-                Fallback::None | Fallback::AskUser => Tier::Registry,
+                Fallback::None | Fallback::AskUser | Fallback::ShowAll => Tier::Registry,
             },
         };
         let report = |why: &str| {
@@ -203,7 +203,9 @@ impl Discloser {
             sure.iter().chain(&unsure).map(omitted).collect()
         };
         match (self.config.policy, tier) {
-            (Policy::Catalog, _) => Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") },
+            (Policy::Catalog, _) => {
+                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") }
+            }
             (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
             (Policy::Hint, _) => Turn { tier, text: String::new(), skills: report("the stable part lists it") },
             (Policy::Inject, Tier::Documentation) => {

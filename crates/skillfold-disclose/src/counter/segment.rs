@@ -112,9 +112,11 @@ fn class(c: char) -> Class {
         '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' => {
             Class::Script(Script::Kana)
         }
-        '々' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => {
-            Class::Script(Script::Han)
-        }
+        '々'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => Class::Script(Script::Han),
         _ if c.is_alphabetic() => Class::Script(Script::Other),
         _ if c.is_numeric() => Class::Digit,
         _ if c.is_whitespace() => Class::Space,
