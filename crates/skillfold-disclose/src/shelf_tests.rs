@@ -6,6 +6,12 @@ fn entry(id: &str, description: &str) -> Entry<'static> {
     Entry { id, description, priority: 0, source: Source::User, pinned: false }
 }
 
+/// As if the entries came from a catalog.
+fn section(style: Style, entries: Vec<Entry<'_>>, limit: Option<Tokens>, counter: &dyn TokenCounter) -> Section {
+    let items = entries.into_iter().map(|entry| Item { entry, is_whole: false }).collect();
+    super::section(style, items, limit, counter)
+}
+
 fn many(count: usize) -> Vec<Entry<'static>> {
     let text = "Does a thing that takes quite a few words to tell, and then a few more, so that there is much to cut.";
     (0..count).map(|i| entry(&format!("skill-{i:05}"), text)).collect()
