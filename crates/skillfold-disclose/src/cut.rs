@@ -1,5 +1,7 @@
 //! Cutting a text to a number of tokens.
 
+use std::fmt::Write as _;
+
 use skillfold_format::Tokens;
 
 use crate::TokenCounter;
@@ -23,10 +25,10 @@ pub struct Cut {
 /// ```
 /// use skillfold_disclose::{Bytes4, Tokens, cut};
 ///
-/// let cut = cut("Read it.\n\n```sh\npdftotext x.pdf\nless x.txt\nrm x.txt\n```\n", Tokens(30), "pdf", &Bytes4).unwrap();
+/// let cut = cut("Read it.\n\n```sh\npdftotext x.pdf\nless x.txt\nrm x.txt\n```\n", Tokens(27), "pdf", &Bytes4).unwrap();
 /// let marker = "[Shortened: 4 of 7 lines shown. load_skill \"pdf\" gives the rest.]";
 /// assert_eq!(cut.text, format!("Read it.\n\n```sh\npdftotext x.pdf\n```\n{marker}"));
-/// assert!(cut.tokens <= Tokens(30));
+/// assert!(cut.tokens <= Tokens(27));
 /// ```
 pub fn cut(text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
     let lines = text.lines().count();
@@ -52,7 +54,7 @@ fn cut_lines(text: &str, lines: usize, limit: Tokens, name: &str, counter: &dyn 
         let (end, fence) = ends[shown - 1];
         let mut part = text[..end].to_owned();
         fence.close(&mut part);
-        part.push_str(&format!("[Shortened: {shown} of {lines} lines shown. load_skill \"{name}\" gives the rest.]"));
+        let _ = write!(part, "[Shortened: {shown} of {lines} lines shown. load_skill \"{name}\" gives the rest.]");
         let tokens = counter.count(&part);
         (tokens <= limit).then_some(Cut { text: part, tokens, shown: end })
     };
@@ -89,15 +91,12 @@ fn largest<T>(most: usize, guess: usize, fits: impl Fn(usize) -> Option<T>) -> O
     let mut at = guess;
     // Out from the guess, in steps that double, until one side fits and the other does not.
     while low + 1 < high {
-        match fits(at) {
-            Some(found) => {
-                (best, low) = (Some(found), at);
-                at = if high > most { at.saturating_add(step).min(most) } else { low.midpoint(high) };
-            }
-            None => {
-                high = at;
-                at = if low == 0 { at.saturating_sub(step).max(1) } else { low.midpoint(high) };
-            }
+        if let Some(found) = fits(at) {
+            (best, low) = (Some(found), at);
+            at = if high > most { at.saturating_add(step).min(most) } else { low.midpoint(high) };
+        } else {
+            high = at;
+            at = if low == 0 { at.saturating_sub(step).max(1) } else { low.midpoint(high) };
         }
         step *= 2;
     }

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use skillfold_catalog::{Catalog, Skill};
-use skillfold_format::{Tokens, brief};
+use skillfold_format::Tokens;
 use skillfold_select::{Census, Hit, Intent, Mention, ReasonKind, Selection};
 
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
 use crate::report::{Disclosed, Spent};
 use crate::session::is_listed;
-use crate::shelf::{Style, fold, section, shorten};
+use crate::shelf::{Item, Style, fold, section, shorten};
 use crate::{
     CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
 };
@@ -140,9 +140,9 @@ impl Discloser {
     }
 
     fn shelf(&self, style: Style) -> Section {
-        let entries = self.catalog.skills().filter(|skill| skill.enabled());
-        let entries = entries.filter_map(|skill| entry(skill, style, &self.config)).collect();
-        section(style, entries, self.config.catalog_tokens(), self.counter)
+        let skills = self.catalog.skills().filter(|skill| skill.enabled());
+        let items = skills.filter_map(|skill| item(skill, style, &self.config)).collect();
+        section(style, items, self.config.catalog_tokens(), self.counter)
     }
 
     /// What the model is shown this turn.
@@ -189,10 +189,9 @@ impl Discloser {
             Intent::Registry => Tier::Registry,
             Intent::None if !sure.is_empty() => Tier::Documentation,
             Intent::None => match self.config.fallback {
-                Fallback::ShowAll => Tier::Registry,
                 Fallback::None | Fallback::AskUser if census.triggered => Tier::Breadcrumb,
                 Fallback::AskUser if !(unsure.is_empty() && situation.closest.is_empty()) => Tier::Breadcrumb,
-                Fallback::None | Fallback::AskUser => Tier::Registry,
+                Fallback::None | Fallback::AskUser | Fallback::ShowAll => Tier::Registry,
             },
         };
         let report = |why: &str| {
@@ -310,17 +309,14 @@ fn because(hit: &Hit) -> String {
 }
 
 /// What a list needs to know of a skill; nothing, if it hides.
-fn entry<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Entry<'c>> {
+fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Item<'c>> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
     if let Some((description, _)) = skill.glimpse()
         && !skill.front_matter().contains("priority")
     {
-        let description = match style {
-            Style::Prompt => description.into(),
-            Style::Registry => brief(description).into(),
-        };
-        return Some(Entry { id, description, priority: 0, source, pinned });
+        let entry = Entry { id, description: description.into(), priority: 0, source, pinned };
+        return Some(Item { entry, is_whole: style == Style::Registry });
     }
     let manifest = skill.make_manifest();
     let description = match style {
@@ -328,7 +324,8 @@ fn entry<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<
         Style::Registry => one_line(&manifest.brief()),
     };
     let (description, priority) = (description.into(), manifest.priority());
-    (!manifest.disable_model_invocation()).then_some(Entry { id, description, priority, source, pinned })
+    let entry = Entry { id, description, priority, source, pinned };
+    (!manifest.disable_model_invocation()).then_some(Item { entry, is_whole: false })
 }
 
 /// A brief description that its author wrote may be of any length.

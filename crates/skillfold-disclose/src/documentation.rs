@@ -63,7 +63,7 @@ impl<'a> Documentation<'a> {
         let all = matches!(asked, Asked::All(..));
         let shares = self.deal(&candidates);
         let mut skills: Vec<Disclosed> =
-            candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share)).collect();
+            candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share.as_ref())).collect();
         let text = self.text(&candidates, &shares, &skills, rest, all);
         let others =
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
@@ -88,6 +88,9 @@ impl<'a> Documentation<'a> {
         let mut owners = Vec::with_capacity(candidates.len());
         for (at, one) in candidates.iter().enumerate() {
             let Ok(body) = &one.body else { continue };
+            if one.before.is_some() {
+                continue;
+            }
             owners.push(at);
             fragments.push(Fragment {
                 name: one.skill.name(),
@@ -95,9 +98,12 @@ impl<'a> Documentation<'a> {
                 mention: one.hit.is_some_and(|hit| hit.mention.is_some()),
                 score: one.hit.map_or(0.0, |hit| hit.score),
                 priority: one.skill.manifest().priority(),
-                text: if one.before.is_some() { REFERENCE } else { body },
+                text: body,
             });
         }
+        // A reference costs next to nothing: it is paid first, and never left out.
+        let reference = counter.count(REFERENCE);
+        let references = candidates.iter().filter(|one| one.before.is_some()).count();
         let mut budget = self.discloser.config.budget();
         if let Some(total) = budget.total.filter(|total| total.0 > 0) {
             // Headings beyond what is free for them are paid from the budget.
@@ -105,9 +111,18 @@ impl<'a> Documentation<'a> {
             let fixed =
                 counter.count(HEAD) + headings + counter.reserve(NAMING) + counter.count(&showing(99_999, 99_999));
             let excess = fixed.0.saturating_sub(counter.reserve(OVERHEAD).0);
-            budget.total = Some(Tokens(total.0.saturating_sub(excess + excess / 5).max(1)));
+            budget.total =
+                Some(Tokens(total.0.saturating_sub(excess + excess / 5 + references * (reference.0 + 2)).max(1)));
         }
-        let mut shares: Vec<Option<Share<'c>>> = candidates.iter().map(|_| None).collect();
+        let refer = |fragment| Share {
+            fragment,
+            decision: Decision::Included,
+            text: REFERENCE.into(),
+            tokens: reference,
+            why: None,
+        };
+        let mut shares: Vec<Option<Share<'c>>> =
+            candidates.iter().enumerate().map(|(at, one)| one.before.map(|_| refer(at))).collect();
         for share in budget.allot(&fragments, counter) {
             let at = owners[share.fragment];
             shares[at] = Some(share);
@@ -118,14 +133,14 @@ impl<'a> Documentation<'a> {
             let known = self.situation.session.and_then(|session| session.in_context(&address(one.skill)));
             if known.is_some_and(|known| known.digest == digest(&share.text)) {
                 share.text = REFERENCE.into();
-                share.tokens = counter.count(REFERENCE);
+                share.tokens = reference;
                 share.why = Some("its beginning is in this conversation already".to_owned());
             }
         }
         shares
     }
 
-    fn report(&self, one: &Candidate<'_>, share: &Option<Share<'_>>) -> Disclosed {
+    fn report(&self, one: &Candidate<'_>, share: Option<&Share<'_>>) -> Disclosed {
         let (decision, tokens, mut why) = match (share, &one.body) {
             (Some(share), _) => (share.decision, share.tokens, share.why.clone()),
             (None, Err(why)) => (Decision::Omitted, Tokens(0), Some(format!("it cannot be read: {why}"))),
@@ -137,18 +152,12 @@ impl<'a> Documentation<'a> {
         {
             let reference = share.text == REFERENCE;
             let known = self.situation.session.and_then(|session| session.in_context(&address(one.skill)));
-            trace = Some(match known.filter(|_| reference) {
-                Some(known) => Trace {
-                    address: known.address.clone(),
-                    digest: known.digest,
-                    shortened: known.shortened,
-                    tokens: known.tokens,
-                    reference,
-                },
-                None => {
-                    let text = if decision == Decision::Included { body } else { &*share.text };
-                    Trace::of(address(one.skill), text, decision == Decision::Shortened, tokens)
-                }
+            trace = Some(if let Some(known) = known.filter(|_| reference) {
+                let (address, digest) = (known.address.clone(), known.digest);
+                Trace { address, digest, shortened: known.shortened, tokens: known.tokens, reference }
+            } else {
+                let text = if decision == Decision::Included { body } else { &*share.text };
+                Trace::of(address(one.skill), text, decision == Decision::Shortened, tokens)
             });
             if let Some(turn) = one.before {
                 why = Some(format!("in this conversation since turn {turn}, unchanged"));

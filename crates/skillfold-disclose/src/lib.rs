@@ -37,3 +37,4 @@ pub use report::{Decision, Disclosed, Disclosure, Spent, Tier};
 pub use session::{How, MAX_REMEMBERED, Rehydrated, Rehydration, Remembered, Session, SessionError};
 pub use shelf::{Entry, Section, prompt_section};
 pub use skillfold_format::Tokens;
+pub use skillfold_select::Census;

@@ -1,5 +1,7 @@
 //! Names in a sentence, never more than a few of them.
 
+use std::fmt::Write as _;
+
 use skillfold_format::Tokens;
 
 use crate::TokenCounter;
@@ -15,7 +17,7 @@ pub(crate) fn list(names: &[&str], total: usize, most: usize) -> String {
         if named > 0 {
             text.push_str(" and ");
         }
-        text.push_str(&format!("{more} more"));
+        let _ = write!(text, "{more} more");
     }
     text
 }

@@ -1,6 +1,6 @@
 //! What one conversation has been shown.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -192,7 +192,7 @@ impl Session {
             if text.is_empty() {
                 text.push_str("## Skills in Use\n");
             }
-            text.push_str(&format!("\n### {}\n\n{}\n", skill.name(), share.text.trim_end_matches('\n')));
+            let _ = write!(text, "\n### {}\n\n{}\n", skill.name(), share.text.trim_end_matches('\n'));
             remembered.digest = digest(&share.text);
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;
@@ -313,7 +313,6 @@ mod hex {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
     pub(super) fn serialize<S: Serializer>(digest: &u128, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{digest:032x}"))
     }

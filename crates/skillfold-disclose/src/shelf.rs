@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use skillfold_catalog::Source;
-use skillfold_format::Tokens;
+use skillfold_format::{Tokens, brief};
 
 use crate::TokenCounter;
 use crate::budget::source_rank;
@@ -202,29 +202,62 @@ pub fn prompt_section<'a>(
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
 ) -> Section {
-    section(Style::Prompt, entries.into_iter().collect(), limit, counter)
+    let items = entries.into_iter().map(|entry| Item { entry, is_whole: false });
+    section(Style::Prompt, items.collect(), limit, counter)
+}
+
+/// An entry on its way into a list.
+pub(crate) struct Item<'a> {
+    pub(crate) entry: Entry<'a>,
+    /// Whether its description is still to be made brief. That takes time, which is wasted if only names fit.
+    pub(crate) is_whole: bool,
+}
+
+impl Item<'_> {
+    fn prepare(&mut self) {
+        if self.is_whole {
+            self.entry.description = Cow::Owned(brief(&self.entry.description));
+            self.is_whole = false;
+        } else if let Cow::Owned(folded) = fold(&self.entry.description) {
+            self.entry.description = Cow::Owned(folded);
+        }
+    }
 }
 
 pub(crate) fn section(
     style: Style,
-    mut entries: Vec<Entry<'_>>,
+    mut items: Vec<Item<'_>>,
     limit: Option<Tokens>,
     counter: &dyn TokenCounter,
 ) -> Section {
-    if entries.is_empty() {
+    if items.is_empty() {
         return Section::default();
     }
-    for entry in &mut entries {
-        if let Cow::Owned(folded) = fold(&entry.description) {
-            entry.description = Cow::Owned(folded);
-        }
-    }
-    let limit = limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit));
-    let mut aim = limit.map_or(usize::MAX, |limit| limit.0.saturating_mul(64));
+    let frame = |missing: usize| counter.count_64ths(style.head()) + counter.count_64ths(&style.tail(missing));
+    let Some(limit) = limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit)) else {
+        items.iter_mut().for_each(Item::prepare);
+        let mut all: Vec<_> =
+            items.iter().map(|item| (&*item.entry.id, Cow::Borrowed(&*item.entry.description))).collect();
+        return write(style, &mut all, Vec::new(), Vec::new(), counter);
+    };
+    let mut scratch = String::new();
+    let bare: Vec<usize> = items.iter().map(|item| style.cost(&item.entry.id, "", counter, &mut scratch)).collect();
+    let names: usize = bare.iter().sum();
+    let mut aim = limit.0.saturating_mul(64);
+    let mut prepared = false;
     loop {
-        let section = fit(style, &mut entries, aim, counter);
+        let room = aim.saturating_sub(frame(0));
+        let section = if names > room {
+            names_only(style, &items, &bare, aim.saturating_sub(frame(items.len())), counter)
+        } else {
+            if !prepared {
+                items.iter_mut().for_each(Item::prepare);
+                prepared = true;
+            }
+            shrink(style, &items, &bare, room, counter)
+        };
         // Parts were counted one by one; together they may cost a little more.
-        let over = section.tokens.0.saturating_sub(limit.map_or(usize::MAX, |limit| limit.0));
+        let over = section.tokens.0.saturating_sub(limit.0);
         if over == 0 || aim == 0 {
             return section;
         }
@@ -235,31 +268,20 @@ pub(crate) fn section(
 /// The size, in 64ths of a token, to which descriptions shrink before any goes altogether.
 const LINE: usize = 16 * 64;
 
-/// A list of at most `limit` 64ths of a token, as far as its parts tell.
-fn fit(style: Style, entries: &mut [Entry<'_>], limit: usize, counter: &dyn TokenCounter) -> Section {
+/// All names, and what of the descriptions fits into that many 64ths of a token.
+fn shrink(style: Style, items: &[Item<'_>], bare: &[usize], room: usize, counter: &dyn TokenCounter) -> Section {
     let mut scratch = String::new();
-    let frame = |missing: usize| counter.count_64ths(style.head()) + counter.count_64ths(&style.tail(missing));
-    let room = limit.saturating_sub(frame(0));
-    let bare: Vec<usize> = entries.iter().map(|entry| style.cost(&entry.id, "", counter, &mut scratch)).collect();
-    let names: usize = bare.iter().sum();
-    if limit == usize::MAX {
-        let mut all: Vec<_> = entries.iter().map(|entry| (&*entry.id, Cow::Borrowed(&*entry.description))).collect();
-        return write(style, &mut all, Vec::new(), Vec::new(), counter);
-    }
-    if names > room {
-        let room = limit.saturating_sub(frame(entries.len()));
-        return names_only(style, entries, &bare, room, counter);
-    }
+    let entries: Vec<&Entry<'_>> = items.iter().map(|item| &item.entry).collect();
     // What a description adds to its name.
     let mut adds: Vec<usize> = Vec::with_capacity(entries.len());
-    for (entry, bare) in entries.iter().zip(&bare) {
+    for (entry, bare) in entries.iter().zip(bare) {
         adds.push(style.cost(&entry.id, &entry.description, counter, &mut scratch).saturating_sub(*bare));
     }
-    let mut over = (names + adds.iter().sum::<usize>()).saturating_sub(room);
+    let mut over = (bare.iter().sum::<usize>() + adds.iter().sum::<usize>()).saturating_sub(room);
     let mut short: Vec<Option<String>> = vec![None; entries.len()];
     if over > 0 {
         let mut worst: Vec<usize> = (0..entries.len()).collect();
-        worst.sort_unstable_by(|a, b| entries[*b].compare(&entries[*a]));
+        worst.sort_unstable_by(|a, b| entries[*b].compare(entries[*a]));
         for floor in [LINE, 0] {
             for &at in &worst {
                 if over == 0 {
@@ -268,7 +290,7 @@ fn fit(style: Style, entries: &mut [Entry<'_>], limit: usize, counter: &dyn Toke
                 if adds[at] <= floor {
                     continue;
                 }
-                let (entry, aim) = (&entries[at], adds[at].saturating_sub(over).max(floor));
+                let (entry, aim) = (entries[at], adds[at].saturating_sub(over).max(floor));
                 let cost = |text: &str| style.cost(&entry.id, text, counter, &mut String::new());
                 let text = match aim {
                     0 => String::new(),
@@ -284,18 +306,17 @@ fn fit(style: Style, entries: &mut [Entry<'_>], limit: usize, counter: &dyn Toke
     let shortened = entries.iter().zip(&short).filter(|(_, short)| short.is_some());
     let mut shortened: Vec<String> = shortened.map(|(entry, _)| entry.id.to_string()).collect();
     shortened.sort_unstable();
-    let text = |(entry, short): (_, Option<String>)| -> (_, Cow<'_, str>) {
-        let entry: &Entry<'_> = entry;
-        (&*entry.id, short.map_or(Cow::Borrowed(&*entry.description), Cow::Owned))
-    };
-    let mut lines: Vec<_> = entries.iter().zip(short).map(text).collect();
+    let mut lines: Vec<(&str, Cow<'_, str>)> = Vec::with_capacity(entries.len());
+    for (entry, short) in entries.iter().zip(short) {
+        lines.push((&entry.id, short.map_or(Cow::Borrowed(&*entry.description), Cow::Owned)));
+    }
     write(style, &mut lines, shortened, Vec::new(), counter)
 }
 
 /// The names of the most valuable skills, as many as fit.
 fn names_only(
     style: Style,
-    entries: &[Entry<'_>],
+    items: &[Item<'_>],
     bare: &[usize],
     mut room: usize,
     counter: &dyn TokenCounter,
@@ -318,7 +339,7 @@ fn names_only(
         }
     }
     // A heap, because few of many are wanted: building it is linear, and each taken costs a logarithm.
-    let mut heap: BinaryHeap<Best<'_>> = entries.iter().zip(bare).map(|(entry, bare)| Best(entry, *bare)).collect();
+    let mut heap: BinaryHeap<Best<'_>> = items.iter().zip(bare).map(|(item, bare)| Best(&item.entry, *bare)).collect();
     let mut kept = Vec::new();
     while let Some(Best(entry, cost)) = heap.peek() {
         if *cost > room {

@@ -101,6 +101,12 @@ const WEIGHTS: [i8; 1024] = {
 /// The class of a character outside ASCII.
 fn class(c: char) -> Class {
     match c {
+        // First, because text that has them has little else.
+        '\u{4e00}'..='\u{9fff}'
+        | '々'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}' => Class::Script(Script::Han),
         'À'..='Ö' | 'Ø'..='ö' | 'ø'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => Class::Letter,
         '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Class::Script(Script::Greek),
         '\u{400}'..='\u{52f}' => Class::Script(Script::Cyrillic),
@@ -112,11 +118,6 @@ fn class(c: char) -> Class {
         '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' => {
             Class::Script(Script::Kana)
         }
-        '々'
-        | '\u{3400}'..='\u{4dbf}'
-        | '\u{4e00}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Class::Script(Script::Han),
         _ if c.is_alphabetic() => Class::Script(Script::Other),
         _ if c.is_numeric() => Class::Digit,
         _ if c.is_whitespace() => Class::Space,
@@ -155,6 +156,16 @@ impl Scan<'_> {
 
     fn char(&self, at: usize) -> Option<char> {
         self.text.get(at..)?.chars().next()
+    }
+
+    /// The mark at a place, if one is there, and its length.
+    #[inline]
+    fn mark(&self, at: usize) -> Option<(char, usize)> {
+        let byte = *self.bytes.get(at)?;
+        if byte < 128 {
+            return (ASCII[usize::from(byte)] == Class::Mark).then_some((char::from(byte), 1));
+        }
+        self.char(at).filter(|c| class(*c) == Class::Mark).map(|c| (c, c.len_utf8()))
     }
 
     fn run(&mut self) {
@@ -248,10 +259,9 @@ impl Scan<'_> {
 
     fn marks(&mut self, lead: Lead) {
         let start = self.at;
-        let (mut runs, mut same, mut far, mut last) = (0_usize, 0_usize, 0_usize, None);
-        while let Some((Class::Mark, length)) = self.look(self.at) {
-            let mark = self.text.get(self.at..self.at + length);
-            if mark == last {
+        let (mut runs, mut same, mut far, mut last) = (0_usize, 0_usize, 0_usize, '\0');
+        while let Some((mark, length)) = self.mark(self.at) {
+            if mark == last && runs > 0 {
                 same += 1;
             } else {
                 runs += 1;

@@ -1,0 +1,15 @@
+//! What a model is shown, end to end: the golden cases, every policy and fallback, sessions, and what must always hold.
+#![allow(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
+
+#[path = "disclose/counters.rs"]
+mod counters;
+#[path = "disclose/engine.rs"]
+mod engine;
+#[path = "disclose/house.rs"]
+mod house;
+#[path = "disclose/properties.rs"]
+mod properties;
+#[path = "disclose/session.rs"]
+mod session;
+#[path = "disclose/vectors.rs"]
+mod vectors;

@@ -1,0 +1,346 @@
+//! Tiers, policies, fallbacks, and what is never shown.
+
+use std::sync::Arc;
+
+use skillfold_catalog::{Enablement, Skill, Source};
+use skillfold_disclose::{
+    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Tier, Tokens,
+};
+use skillfold_select::{Hit, Intent, Mention, Reason, ReasonKind, Selection};
+
+use crate::house::{Files, House, hit, hits_of, reason, unlimited, within};
+
+fn two() -> House {
+    House::with([
+        ("csv", "description: Reads tables.\ntriggers: {keywords: [table]}", "# csv\n\nUse cut."),
+        ("pdf", "description: Reads PDF files.\ntriggers: {keywords: [pdf, table]}", "# pdf\n\nUse pdftotext.\n"),
+    ])
+}
+
+#[test]
+fn a_match_is_documented_as_it_is_loaded() {
+    let house = two();
+    let shown = house.show("open the pdf", &DiscloseConfig::default(), None);
+    let dir = house.catalog.get("pdf").unwrap().dir();
+    let text = format!(
+        "## Relevant Skill Documentation\n\n### pdf\n\nBase directory for this skill: {}\n\n# pdf\n\nUse pdftotext.",
+        dir.display()
+    );
+    assert_eq!(shown.turn, text);
+    assert_eq!((shown.tier, shown.matched), (Tier::Documentation, 1));
+    let pdf = &shown.skills[0];
+    assert_eq!((&*pdf.name, pdf.decision, &pdf.why), ("pdf", Decision::Included, &None));
+    assert_eq!(shown.tokens.turn, pdf.tokens + shown.tokens.overhead);
+    assert_eq!(pdf.reasons, [reason("pdf")]);
+}
+
+#[test]
+fn the_report_is_json() {
+    let shown = two().show("open the pdf", &unlimited(Counter::Bytes4), None);
+    let json = serde_json::to_value(&shown).unwrap();
+    assert_eq!(json["tier"], 3);
+    assert_eq!(json["policy"], "inject");
+    assert_eq!(json["skills"][0]["decision"], "included");
+    assert_eq!(json["skills"][0]["reasons"][0]["kind"], "keyword");
+    assert_eq!(json["tokens"]["eager"], shown.tokens.eager.0);
+    assert!(json["skills"][0].get("why").is_none());
+}
+
+#[test]
+fn the_text_follows_the_rank_and_tokens_the_importance() {
+    let mut house = House::new();
+    let body = "Line of the body.\n".repeat(40);
+    house.put(Source::Mcp, "far", "description: F.\ntriggers: {keywords: [word]}", &body);
+    house.put(Source::Inline, "near", "description: N.\ntriggers: {keywords: [word]}", &body);
+    house.discover(Enablement::default());
+    let shown = house.show("a word", &within(260, 0), None);
+    let decisions: Vec<_> = shown.skills.iter().map(|skill| (&*skill.name, skill.decision)).collect();
+    assert_eq!(decisions, [("far", Decision::Shortened), ("near", Decision::Included)]);
+    assert!(shown.turn.find("### far") < shown.turn.find("### near"));
+    assert!(shown.turn.contains("lines shown. load_skill \"far\" gives the rest.]"));
+    assert!(shown.skills[0].why.as_ref().unwrap().contains("over what was left of the budget"));
+}
+
+#[test]
+fn what_did_not_fit_is_named() {
+    let house = two();
+    let shown = house.show("a table", &DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() }, None);
+    assert!(
+        shown.turn.ends_with("\n\nMatching, too, but not shown: pdf. `load_skill` gives one by its id."),
+        "{}",
+        shown.turn
+    );
+    assert_eq!(shown.skills[1].why.as_deref(), Some("more than `max_skills` match better"));
+    let many = DiscloseConfig { max_skills: 0, ..DiscloseConfig::default() };
+    assert!(house.show("a table", &many, None).turn.contains("### pdf"), "zero is no limit");
+}
+
+#[test]
+fn hits_beyond_the_selection_are_counted() {
+    let house = two();
+    let mut selection = house.select("a table");
+    selection.matched = 40;
+    let config = DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() };
+    let shown = house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files));
+    assert!(shown.turn.contains("not shown: pdf and 38 more."), "{}", shown.turn);
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_left_out_and_said() {
+    let house = two();
+    let selection = house.select("a table");
+    let bodies = |skill: &Skill| match skill.name() {
+        "csv" => Err("permission denied".to_owned()),
+        _ => Ok(Arc::from("# pdf")),
+    };
+    let shown =
+        house.discloser(unlimited(Counter::Segment)).disclose(&Situation::new(house.census(), &selection, &bodies));
+    assert_eq!(shown.skills[0].why.as_deref(), Some("it cannot be read: permission denied"));
+    assert!(shown.turn.contains("### pdf") && !shown.turn.contains("### csv"));
+    assert!(shown.turn.contains("not shown: csv."));
+}
+
+#[test]
+fn all_of_them_within_a_budget() {
+    let mut house = House::new();
+    for i in 0..12 {
+        house.put(Source::User, &format!("s{i:02}"), "description: D.", &"Line of the body.\n".repeat(20));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("show all skills", &within(300, 0), None);
+    let count = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
+    assert!((2..10).contains(&count));
+    assert!(
+        shown.turn.ends_with(&format!("*Showing {count} of 12 skills. Ask about specific skills for more details.*"))
+    );
+    assert!(shown.turn.contains("Left out for want of room: "));
+    assert_eq!(shown.skills.len(), 10);
+    assert!(shown.tokens.overhead <= Tokens(100), "{}", shown.tokens.overhead);
+    let all = DiscloseConfig { max_all_skills: 0, ..unlimited(Counter::Segment) };
+    let shown = house.show("show all skills", &all, None);
+    assert_eq!(shown.skills.len(), 12);
+    assert!(!shown.turn.contains("*Showing"));
+}
+
+#[test]
+fn hidden_skills_are_in_no_list() {
+    let mut house = House::new();
+    let triggers = "triggers: {keywords: [word]}";
+    house.put(Source::User, "open", &format!("description: D.\n{triggers}"), "Body.");
+    house.put(Source::User, "secret", &format!("description: D.\ndisable-model-invocation: true\n{triggers}"), "Body.");
+    house.put(Source::User, "off", &format!("description: D.\n{triggers}"), "Body.");
+    house.put(Source::User, "broken", &format!("description: D.\nrequires: [no-such-program]\n{triggers}"), "Body.");
+    house.put(Source::Project, "open", &format!("description: Upper.\n{triggers}"), "Body.");
+    house.discover(Enablement { disable: ["off".to_owned()].into(), ..Enablement::default() });
+    let discloser = house.discloser(DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() });
+    let names = ["secret", "off", "broken", "open"];
+    let hits = names.iter().map(|name| hit(&house, name, vec![reason("word")])).collect();
+    let matching = hits_of(Intent::None, hits);
+    let (registry, all) = (hits_of(Intent::Registry, Vec::new()), hits_of(Intent::All, Vec::new()));
+    let mut texts = vec![discloser.prompt().text.to_string()];
+    for selection in [&matching, &registry, &all] {
+        let shown = discloser.disclose(&Situation::new(house.census(), selection, &Files));
+        assert!(shown.skills.iter().all(|skill| skill.name == "open"));
+        texts.push(shown.turn);
+    }
+    for text in texts {
+        assert!(text.contains("open"), "{text}");
+        assert!(!["secret", "**off", "<id>off", "### off", "broken"].iter().any(|name| text.contains(name)), "{text}");
+        assert_eq!(text.matches("**open").count().max(1), 1);
+    }
+    assert_eq!(discloser.eager(), Tokens(2));
+}
+
+#[test]
+fn policies() {
+    let house = two();
+    let config = |policy| DiscloseConfig { policy, ..DiscloseConfig::default() };
+    let catalog = house.show("a table", &config(Policy::Catalog), None);
+    assert!(catalog.stable.starts_with("## Agent Skills\n") && catalog.stable.contains("<id>pdf</id>"));
+    assert!(!catalog.stable.contains("pdftotext"));
+    assert_eq!((catalog.turn.as_str(), catalog.tokens.turn), ("", Tokens(0)));
+    assert_eq!(catalog.skills.len(), 2);
+
+    let hint = house.show("a table", &config(Policy::Hint), None);
+    assert_eq!(hint.stable, catalog.stable);
+    let line =
+        "[Skills that may fit: csv (keyword \"table\"), pdf (keyword \"table\"). `load_skill` gives one by its id.]";
+    assert_eq!(hint.turn, line);
+    assert_eq!(house.show("2+2?", &config(Policy::Hint), None).turn, "");
+    assert_eq!(house.show("What can you do?", &config(Policy::Hint), None).turn, "");
+
+    let none = House::new();
+    assert_eq!(&*none.show("a table", &config(Policy::Catalog), None).stable, "");
+}
+
+#[test]
+fn the_stable_part_does_not_depend_on_the_message() {
+    let house = two();
+    let discloser = house.discloser(DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() });
+    let first = discloser.stable().text.clone();
+    for i in 0..50 {
+        let selection = house.select(&format!("table {i} show pdf {i}"));
+        let shown = discloser.disclose(&Situation::new(house.census(), &selection, &Files));
+        assert_eq!(shown.stable, first);
+    }
+    assert_eq!(house.discloser(discloser.config().clone()).stable().text, first);
+    assert!(Arc::ptr_eq(discloser.catalog(), &house.catalog));
+    assert!(format!("{discloser:?}").starts_with("Discloser"));
+}
+
+fn weak(house: &House, name: &str, confidence: f32) -> Hit {
+    let reason = Reason { kind: ReasonKind::Text, ..reason("files") };
+    Hit { confidence, ..hit(house, name, vec![reason]) }
+}
+
+#[test]
+fn fallbacks() {
+    let house = two();
+    let show = |fallback, hits: Vec<Hit>, closest: &[Hit]| {
+        let config = DiscloseConfig { fallback, ..DiscloseConfig::default() };
+        let selection = hits_of(Intent::None, hits);
+        let situation = Situation { closest, ..Situation::new(house.census(), &selection, &Files) };
+        house.discloser(config).disclose(&situation)
+    };
+    assert_eq!(show(Fallback::None, vec![weak(&house, "pdf", 0.2)], &[]).turn, "[2 skills available]");
+    assert_eq!(show(Fallback::None, vec![weak(&house, "pdf", 0.7)], &[]).tier, Tier::Documentation);
+    let all = show(Fallback::ShowAll, vec![], &[]);
+    assert_eq!(all.tier, Tier::Registry);
+    assert!(
+        all.turn.starts_with("## Available Capabilities\n\n- **csv**: Reads tables\n- **pdf**: Reads PDF files\n\nAsk")
+    );
+    let ask = show(Fallback::AskUser, vec![weak(&house, "pdf", 0.2)], &[]);
+    assert_eq!(ask.turn, "[2 skills available, none clearly fits. Closest: pdf. Ask the user.]");
+    assert_eq!(ask.skills[0].why.as_deref(), Some("it matches too weakly"));
+    assert_eq!(show(Fallback::AskUser, vec![], &[weak(&house, "csv", 0.1)]).turn.matches("Closest: csv.").count(), 1);
+    let lost = "[2 skills available, none clearly fits. If one is wanted, ask the user which.]";
+    assert_eq!(show(Fallback::AskUser, vec![], &[]).turn, lost);
+
+    let plain = House::with([("notes", "description: Notes.", "N.")]);
+    let config = DiscloseConfig { fallback: Fallback::AskUser, ..DiscloseConfig::default() };
+    let shown = plain.show("2+2?", &config, None);
+    assert_eq!(shown.tier, Tier::Registry, "no triggers, nothing close");
+    let selection = hits_of(Intent::None, vec![weak(&plain, "notes", 0.1)]);
+    let shown = plain.discloser(config).disclose(&Situation::new(plain.census(), &selection, &Files));
+    assert_eq!(shown.turn, "[1 skill available, none clearly fits. Closest: notes. Ask the user.]");
+}
+
+#[test]
+fn weak_hits_beside_strong_ones_are_reported_not_shown() {
+    let house = two();
+    let hits = vec![hit(&house, "pdf", vec![reason("pdf")]), weak(&house, "csv", 0.1)];
+    let selection = hits_of(Intent::None, hits);
+    for policy in [Policy::Inject, Policy::Hint] {
+        let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+        let shown = house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files));
+        assert_eq!(shown.skills[1].why.as_deref(), Some("it matches too weakly"));
+        assert!(!shown.turn.contains("### csv"));
+    }
+}
+
+#[test]
+fn a_sigil_beats_an_intent() {
+    let house = two();
+    let mention = Hit { mention: Some(Mention::Sigil), ..hit(&house, "pdf", vec![]) };
+    let selection = hits_of(Intent::Registry, vec![mention]);
+    let shown =
+        house.discloser(DiscloseConfig::default()).disclose(&Situation::new(house.census(), &selection, &Files));
+    assert_eq!(shown.tier, Tier::Documentation);
+}
+
+#[test]
+fn hints_say_why() {
+    let house = two();
+    let kinds = [
+        (ReasonKind::Mention, "(named)"),
+        (ReasonKind::Phrase, "(phrase \"x\")"),
+        (ReasonKind::Verb, "(verb \"x\")"),
+        (ReasonKind::Pattern, "(pattern \"x\")"),
+        (ReasonKind::File, "(file \"x\")"),
+        (ReasonKind::Language, "(language \"x\")"),
+        (ReasonKind::Text, "(words \"x\")"),
+        (ReasonKind::Recent, "(used before)"),
+    ];
+    let discloser =
+        house.discloser(DiscloseConfig { policy: Policy::Hint, max_skills: 0, ..DiscloseConfig::default() });
+    for (kind, words) in kinds {
+        let selection = hits_of(Intent::None, vec![hit(&house, "pdf", vec![Reason { kind, ..reason("x") }])]);
+        let shown = discloser.disclose(&Situation::new(house.census(), &selection, &Files));
+        assert!(shown.turn.contains(&format!("pdf {words}")), "{}", shown.turn);
+    }
+    let bare = hits_of(Intent::None, vec![hit(&house, "pdf", vec![])]);
+    let shown = discloser.disclose(&Situation::new(house.census(), &bare, &Files));
+    assert!(shown.turn.contains("fit: pdf. "));
+}
+
+#[test]
+fn lists_respect_what_authors_and_configuration_say() {
+    let long = "word ".repeat(60);
+    let house = House::with([
+        ("a", &*format!("description: {long}\npriority: 3"), ""),
+        ("b", &*format!("description: {long}\nbrief_description: {long}"), ""),
+        ("c", &*format!("description: {long}"), ""),
+    ]);
+    let config = |window| DiscloseConfig {
+        counter: Counter::Bytes4,
+        window: Tokens(window),
+        catalog_share: 1.0,
+        pinned: ["c".to_owned()].into(),
+        ..DiscloseConfig::default()
+    };
+    let full = house.discloser(config(0)).prompt().tokens;
+    let discloser = house.discloser(config(full.0 - 20));
+    assert_eq!(discloser.prompt().shortened, ["b"]);
+    let less = house.discloser(config(full.0 - 80));
+    assert_eq!(less.prompt().shortened, ["a", "b"]);
+    let brief = discloser.registry().text.lines().find(|line| line.starts_with("- **b**")).unwrap().to_owned();
+    assert!(brief.ends_with("word…") && brief.chars().count() <= 90, "{brief}");
+}
+
+#[test]
+fn requests_that_need_no_skill_cost_next_to_nothing() {
+    for (count, least) in [(10, 95.0), (100, 99.0)] {
+        let house = House::new();
+        for i in 0..count {
+            let front = format!("description: Skill number {i}.\ntriggers: {{keywords: [kw{i}]}}");
+            house.put(Source::User, &format!("skill-{i:03}"), &front, &"One line of documentation.\n".repeat(20));
+        }
+        let mut house = house;
+        house.discover(Enablement::default());
+        let shown = house.show("What is 2+2?", &DiscloseConfig::default(), None);
+        let spent = (shown.tokens.turn + shown.tokens.stable).0;
+        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+        let saved = 100.0 - 100.0 * spent as f64 / shown.tokens.eager.0 as f64;
+        assert!(saved >= least && spent <= 10, "{saved} % at {count}");
+    }
+}
+
+#[test]
+fn ten_long_headings_are_paid_from_the_budget() {
+    let mut house = House::new();
+    for i in 0..10 {
+        let front = "description: D.\ntriggers: {keywords: [word]}";
+        house.put(Source::User, &format!("{}-{i}", "n".repeat(62)), front, &"Line.\n".repeat(100));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("a word", &DiscloseConfig { max_skills: 10, ..within(700, 0) }, None);
+    assert!(shown.tokens.turn <= Tokens(800), "{}", shown.tokens.turn);
+}
+
+#[test]
+fn a_counter_that_is_not_built_in_is_an_error() {
+    let config = DiscloseConfig { counter: Counter::O200k, ..DiscloseConfig::default() };
+    let made = Discloser::new(Arc::clone(&two().catalog), config);
+    assert_eq!(made.err(), (!cfg!(feature = "exact-tokens")).then_some(CounterError::Missing));
+}
+
+#[test]
+fn a_hit_that_is_no_longer_there_is_passed_over() {
+    let house = two();
+    let gone = Hit { skill: 99, name: "gone".to_owned(), ..hit(&house, "pdf", vec![]) };
+    let moved = Hit { skill: 0, ..hit(&house, "pdf", vec![]) };
+    let selection: Selection = hits_of(Intent::None, vec![gone, moved]);
+    let shown =
+        house.discloser(DiscloseConfig::default()).disclose(&Situation::new(house.census(), &selection, &Files));
+    assert!(shown.turn.contains("### pdf") && !shown.turn.contains("gone"));
+}

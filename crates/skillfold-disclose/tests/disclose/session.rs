@@ -1,0 +1,170 @@
+//! What a conversation remembers.
+
+use skillfold_catalog::{Enablement, Source};
+use skillfold_disclose::{
+    Bodies, Budget, Bytes4, Counter, Decision, DiscloseConfig, How, MAX_REMEMBERED, Session, SessionError, Tokens,
+};
+
+use crate::house::{Files, House, total, unlimited, within};
+
+const TRIGGER: &str = "description: D.\ntriggers: {keywords: [word]}";
+const REFERENCE: &str = "(Already in this conversation, unchanged.)";
+
+fn one(body: &str) -> House {
+    House::with([("pdf", TRIGGER, body)])
+}
+
+#[test]
+fn a_body_is_shown_once_until_it_changes() {
+    let house = one("First.");
+    let config = unlimited(Counter::Bytes4);
+    let mut session = Session::default();
+    let shown = house.show("word", &config, Some(&session));
+    assert!(shown.turn.contains("First."));
+    session.apply(&shown);
+
+    let again = house.show("word", &config, Some(&session));
+    assert_eq!(again.turn, format!("## Relevant Skill Documentation\n\n### pdf\n\n{REFERENCE}"));
+    assert_eq!(again.skills[0].decision, Decision::Included);
+    assert_eq!(again.skills[0].why.as_deref(), Some("in this conversation since turn 1, unchanged"));
+    session.apply(&again);
+    assert_eq!(session.turn(), 2);
+    let known = session.remembered().next().unwrap();
+    assert_eq!((known.how, known.turn, known.tokens), (How::Injected, 2, shown.skills[0].tokens));
+
+    house.put(Source::User, "pdf", TRIGGER, "Second.");
+    assert!(house.show("word", &config, Some(&session)).turn.contains("Second."), "changed");
+}
+
+#[test]
+fn after_compaction_it_is_shown_again() {
+    let house = one("First.");
+    let config = unlimited(Counter::Bytes4);
+    let mut session = Session::default();
+    session.apply(&house.show("word", &config, Some(&session)));
+    session.compacted();
+    assert!(house.show("word", &config, Some(&session)).turn.contains("First."));
+    assert_eq!(session.recent().collect::<Vec<_>>(), ["pdf"], "but it was used");
+}
+
+#[test]
+fn a_cut_body_is_shown_again_only_if_more_of_it_fits() {
+    let house = one(&"Line of the body.\n".repeat(100));
+    let mut session = Session::default();
+    let small = within(200, 0);
+    let first = house.show("word", &small, Some(&session));
+    assert_eq!(first.skills[0].decision, Decision::Shortened);
+    session.apply(&first);
+    let second = house.show("word", &small, Some(&session));
+    assert!(second.turn.contains(REFERENCE) && !second.turn.contains("Line of"));
+    assert_eq!(second.skills[0].why.as_deref(), Some("its beginning is in this conversation already"));
+    session.apply(&second);
+    assert!(session.remembered().next().unwrap().shortened);
+    let third = house.show("word", &within(8000, 0), Some(&session));
+    assert_eq!(third.skills[0].decision, Decision::Included);
+    assert!(third.turn.contains("Line of"));
+}
+
+#[test]
+fn what_was_loaded_is_not_injected() {
+    let house = one("First.");
+    let mut session = Session::default();
+    let skill = house.catalog.get("pdf").unwrap();
+    session.record_load("pdf", &Files.body(skill).unwrap());
+    assert!(house.show("word", &unlimited(Counter::Segment), Some(&session)).turn.contains(REFERENCE));
+    assert_eq!(session.remembered().next().unwrap().how, How::Loaded);
+}
+
+#[test]
+fn addresses_have_names() {
+    let mut session = Session::default();
+    for address in ["pdf@user", "tools:pdf", "tools:pdf#2", "pdf"] {
+        session.record_load(address, "x");
+    }
+    assert_eq!(session.recent().collect::<Vec<_>>(), ["pdf"; 4]);
+    session.record_load("tools:pdf", "y");
+    assert_eq!(session.remembered().count(), 4);
+}
+
+#[test]
+fn the_best_match_is_the_most_recent() {
+    let house = House::with([("a", TRIGGER, "A."), ("b", TRIGGER, "B.")]);
+    let mut session = Session::default();
+    session.apply(&house.show("word", &DiscloseConfig::default(), None));
+    assert_eq!(session.recent().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn json_there_and_back() {
+    let house = one("First.");
+    let mut session = Session::default();
+    session.apply(&house.show("word", &DiscloseConfig::default(), None));
+    session.record_load("csv", "text");
+    let json = session.to_json();
+    assert!(json.starts_with("{\"version\":1,\"turn\":1,"));
+    assert_eq!(Session::from_json(&json).unwrap(), session);
+    assert_eq!(serde_json::from_str::<Session>(&json).unwrap(), session);
+
+    let newer = json.replace("\"version\":1", "\"version\":7");
+    let error = Session::from_json(&newer).unwrap_err();
+    assert!(matches!(error, SessionError::Version(7)));
+    assert!(error.to_string().starts_with("this session has version 7, and only version 1 is known here"));
+    assert!(serde_json::from_str::<Session>(&newer).unwrap_err().to_string().contains("version 7"));
+    assert!(matches!(Session::from_json("[]"), Err(SessionError::Malformed(_))));
+    let bent = json.replace("\"digest\":\"", "\"digest\":\"z");
+    assert!(matches!(Session::from_json(&bent), Err(SessionError::Malformed(_))));
+}
+
+#[test]
+fn the_oldest_are_forgotten() {
+    let mut session = Session::default();
+    for i in 0..MAX_REMEMBERED + 5 {
+        session.record_load(&format!("s{i}"), "x");
+    }
+    assert_eq!(session.remembered().count(), MAX_REMEMBERED);
+    assert_eq!(session.recent().last(), Some("s5"));
+}
+
+#[test]
+fn rehydration_goes_back_from_the_most_recent() {
+    let mut house = House::new();
+    for name in ["a", "b", "c", "gone", "off", "unread"] {
+        house.put(Source::User, name, "description: D.", &format!("Body of {name}.\n").repeat(12));
+    }
+    house.discover(Enablement { disable: ["off".to_owned()].into(), ..Enablement::default() });
+    let mut session = Session::default();
+    for name in ["a", "b", "off", "unread", "missing", "c"] {
+        session.record_load(name, "as it was then");
+    }
+    std::fs::remove_file(house.catalog.get("unread").unwrap().path()).unwrap();
+    let budget = total(85);
+    let back = session.rehydrate(budget, &house.catalog, &Files, &Bytes4);
+    let shown: Vec<_> = back.skills.iter().map(|skill| (&*skill.name, skill.decision)).collect();
+    assert_eq!(shown, [("c", Decision::Included), ("b", Decision::Shortened)]);
+    assert!(back.text.starts_with("## Skills in Use\n\n### c\n\nBase directory"));
+    assert!(back.text.ends_with("Used before, not shown again: a. load_skill gives one by its id."), "{}", back.text);
+    assert_eq!(back.tokens, Tokens::bytes4(back.text.len()));
+    assert!(back.skills.iter().map(|skill| skill.tokens).sum::<Tokens>() <= Tokens(85));
+    let omitted: Vec<&str> = back.omitted.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(omitted, ["missing", "unread", "off", "a"]);
+    assert_eq!(back.omitted[1].1, "it cannot be read: entity not found");
+
+    let states: Vec<_> = session.remembered().map(|skill| (skill.how, skill.in_context)).collect();
+    assert_eq!(states[0], (How::Rehydrated, true));
+    assert_eq!(states[5], (How::Loaded, false));
+    assert_eq!(How::Rehydrated.to_string(), "rehydrated");
+    assert_eq!(format!("{} {}", How::Loaded, How::Injected), "loaded injected");
+    assert_eq!(Session::default().rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4).text, "");
+}
+
+#[test]
+fn rehydration_of_what_is_too_long_for_one() {
+    let mut session = Session::default();
+    session.record_load("pdf", "x");
+    let house = one(&"long ".repeat(100));
+    let budget = Budget { total: Some(Tokens(5)), per_skill: None };
+    let back = session.rehydrate(budget, &house.catalog, &Files, &Bytes4);
+    assert_eq!(back.skills.len(), 0);
+    assert!(back.omitted[0].1.contains("not even its first line fits"));
+    assert_eq!(back.text, "Used before, not shown again: pdf. load_skill gives one by its id.");
+}
