@@ -7,6 +7,7 @@ use skillfold_format::{Manifest, pattern};
 use crate::fold::{Class, fold_trigger, tokens};
 use crate::gather::{Gathered, position};
 use crate::index::{HIDDEN, Kind, NONE, NOT_BY_PERSON};
+use crate::mention::sigils;
 use crate::rank::reason_kind;
 use crate::selector::written;
 use crate::term::{Text, goes_on};
@@ -103,8 +104,15 @@ impl Selector {
             }
             explanation.triggers = self.reports(turn, gathered, id, skill);
         });
-        let by_person = turn.message.contains(&format!("${name}")) && flags & NOT_BY_PERSON != 0;
-        if by_person && let Some(report) = explanation.triggers.first_mut() {
+        let mut typed = false;
+        sigils(turn.message, |mentioned, _| {
+            typed |= mentioned == name;
+            false
+        });
+        if typed
+            && flags & NOT_BY_PERSON != 0
+            && let Some(report) = explanation.triggers.first_mut()
+        {
             report.note.get_or_insert_with(|| "it is not `user-invocable`: a sigil does not reach it".to_owned());
         }
         explanation

@@ -42,7 +42,7 @@ const MAX_RECENT: usize = 64;
 pub struct Selector {
     pub(crate) index: Index,
     pub(crate) compiled: Compiled,
-    standing: OnceLock<Standing>,
+    roll: OnceLock<Roll>,
 }
 
 /// How many skills there are to speak of, and whether any has triggers of its own.
@@ -55,9 +55,9 @@ pub struct Census {
     pub triggered: bool,
 }
 
-/// What the catalog has decided about its skills.
+/// Who may be selected, as the catalog has decided.
 #[derive(Debug)]
-struct Standing {
+struct Roll {
     /// Per skill: whether triggers may select it.
     visible: Vec<bool>,
     census: Census,
@@ -70,7 +70,7 @@ impl Selector {
     }
 
     fn with(index: Index) -> Selector {
-        Selector { index, compiled: Compiled::default(), standing: OnceLock::new() }
+        Selector { index, compiled: Compiled::default(), roll: OnceLock::new() }
     }
 
     /// An id of everything in a catalog that its index depends on: the names and what the front matter says, in order.
@@ -123,20 +123,20 @@ impl Selector {
 
     /// How many skills there are to speak of. Counted once; `catalog` must be the one this belongs to.
     pub fn census(&self, catalog: &Catalog) -> Census {
-        self.standing(catalog).census
+        self.roll(catalog).census
     }
 
-    fn standing(&self, catalog: &Catalog) -> &Standing {
-        self.standing.get_or_init(|| {
-            let mut standing = Standing { visible: vec![false; self.index.flags.len()], census: Census::default() };
+    fn roll(&self, catalog: &Catalog) -> &Roll {
+        self.roll.get_or_init(|| {
+            let mut roll = Roll { visible: vec![false; self.index.flags.len()], census: Census::default() };
             // Whether bundled skills, and others, have triggers.
             let (mut own, mut bundled, mut only_bundled) = (false, false, true);
             for (at, skill) in catalog.all().iter().enumerate().take(self.index.flags.len()) {
                 let flags = self.index.flags[at];
                 let visible = flags & (INDEXED | HIDDEN) == INDEXED && skill.enabled() && skill.available();
-                standing.visible[at] = visible && !skill.shadowed();
-                if standing.visible[at] {
-                    standing.census.visible += 1;
+                roll.visible[at] = visible && !skill.shadowed();
+                if roll.visible[at] {
+                    roll.census.visible += 1;
                     let triggered = flags & TRIGGERED != 0;
                     if skill.source() == Source::Bundled {
                         bundled |= triggered;
@@ -146,8 +146,8 @@ impl Selector {
                     }
                 }
             }
-            standing.census.triggered = own || (bundled && only_bundled);
-            standing
+            roll.census.triggered = own || (bundled && only_bundled);
+            roll
         })
     }
 
@@ -181,9 +181,9 @@ impl Selector {
             return None;
         }
         let gathered = Gathered::of(&self.index, &self.compiled, catalog, turn);
-        let standing = self.standing(catalog);
+        let roll = self.roll(catalog);
         Some(Sums::with(self.index.flags.len(), |sums| {
-            self.add_up(&gathered, standing, sums);
+            self.add_up(&gathered, roll, sums);
             for (before, name) in turn.recent.iter().take(MAX_RECENT).enumerate() {
                 if let Some(skill) = position(catalog, name).filter(|skill| sums.get(*skill).is_some()) {
                     let sum = sums.at(skill);
@@ -194,7 +194,7 @@ impl Selector {
         }))
     }
 
-    fn add_up(&self, gathered: &Gathered, standing: &Standing, sums: &mut Sums) {
+    fn add_up(&self, gathered: &Gathered, roll: &Roll, sums: &mut Sums) {
         for SigilMention { skill, .. } in &gathered.sigils {
             let sum = sums.at(*skill);
             sum.mention = Some(Mention::Sigil);
@@ -205,7 +205,7 @@ impl Selector {
             let points = points(&self.index, found.item, age(found));
             let phrase = kind == Kind::Phrase && age(found).is_none();
             for &skill in self.index.postings(found.item) {
-                if !standing.visible[skill as usize] {
+                if !roll.visible[skill as usize] {
                     continue;
                 }
                 let sum = sums.at(skill);

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 pub struct Turn<'a> {
     /// The latest user message.
     pub message: &'a str,
-    /// Earlier user messages, latest first. They count less than the message.
+    /// Earlier user messages, latest first. Their triggers count half of what those of the message do, then a quarter,
+    /// and so on; those beyond the eighth count nothing, and what they mention or ask for never does.
     pub earlier: &'a [&'a str],
     /// Paths of the files that the turn is about.
     pub files: &'a [&'a str],
     /// Programming languages that the turn is about.
     pub languages: &'a [&'a str],
-    /// Names of skills used in this session, most recent first.
+    /// Names of skills used in this session, most recent first. The first 64 count, and only between equals.
     pub recent: &'a [&'a str],
 }
 
@@ -31,7 +32,7 @@ pub enum Mode {
     /// By mentions and triggers alone.
     #[default]
     Keyword,
-    /// By relevance of the text, too.
+    /// By relevance of the text, too. Until that is built, the same as [`Keyword`](Mode::Keyword).
     Hybrid,
 }
 

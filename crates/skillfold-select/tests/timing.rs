@@ -84,13 +84,19 @@ fn timing() {
         let start = Instant::now();
         let selector = Selector::of(&catalog);
         let built = start.elapsed();
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
         let bytes = selector.to_bytes();
         let start = Instant::now();
         let selector = Selector::from_bytes(&bytes).unwrap();
         let read = start.elapsed();
         let start = Instant::now();
         assert!(selector.fits(&catalog));
-        println!("{count} skills: build {built:?}, {} bytes, read {read:?}, fits {:?}", bytes.len(), start.elapsed());
+        println!(
+            "{count} skills ({peak}): build {built:?}, {} bytes, read {read:?}, fits {:?}",
+            bytes.len(),
+            start.elapsed()
+        );
         for (label, words, mark) in [
             ("20 words", 20, ""),
             ("200 words", 200, ""),
@@ -109,6 +115,54 @@ fn timing() {
             let cold = median(messages.iter().map(&mut once).collect());
             let warm = median(messages.iter().map(&mut once).collect());
             println!("  {label}: median {cold:?} first time, {warm:?} again; {} hits each", matched / 400);
+        }
+    }
+}
+
+/// The most that one pattern can cost, and many of them.
+#[test]
+#[ignore = "it measures"]
+fn hostile_patterns() {
+    let message = "ab ".repeat(22_000);
+    let word = "a".repeat(65_000);
+    for pattern in [r"(\w+\s*){20}x", ".*.*.*=.*", "[a-z]{500}!", "(a|b|ab)*c", r"(?:\w{1,30} ){10}y", "a.{400}z"] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("it")).unwrap();
+        let text = format!("---\nname: it\ndescription: D.\ntriggers:\n  patterns: ['{pattern}']\n---\n");
+        fs::write(dir.path().join("it/SKILL.md"), text).unwrap();
+        let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+        let selector = Selector::of(&catalog);
+        for message in [message.clone() + "x y z = c !", word.clone() + "xyz=c!"] {
+            let start = Instant::now();
+            selector.select(&catalog, &Turn::new(&message), &SelectOptions::default());
+            let first = start.elapsed();
+            let start = Instant::now();
+            selector.select(&catalog, &Turn::new(&message), &SelectOptions::default());
+            println!("{pattern}: {first:?}, again {:?}", start.elapsed());
+        }
+    }
+    for count in [1_000, 10_000] {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..count {
+            let dir = dir.path().join(format!("s{number}"));
+            fs::create_dir(&dir).unwrap();
+            let pattern = format!("{} .* {}", Random(number).word(400_000), number % 7);
+            let text = format!("---\nname: s{number}\ndescription: D.\ntriggers:\n  patterns: ['{pattern}']\n---\n");
+            fs::write(dir.join("SKILL.md"), text).unwrap();
+        }
+        let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+        let start = Instant::now();
+        let selector = Selector::of(&catalog);
+        println!("{count} patterns: built in {:?}", start.elapsed());
+        let mut random = Random(3);
+        let message = (0..200).map(|_| random.word(400_000)).collect::<Vec<_>>().join(" ");
+        let all = (0..count).map(|number| Random(number).word(400_000)).collect::<Vec<_>>().join(" ");
+        for (label, message) in [("200 words", &message), ("one that holds what all need", &all)] {
+            for _ in 0..2 {
+                let start = Instant::now();
+                selector.select(&catalog, &Turn::new(message), &SelectOptions::default());
+                println!("  {label}: {:?}", start.elapsed());
+            }
         }
     }
 }
