@@ -1,0 +1,232 @@
+//! From a message to what the model is shown, through the façade, on skills on disk.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use skillfold::{
+    Counter, DiscloseConfig, Mode, Policy, SelectOptions, Selection, Session, Skillfold, Source, Tier, Tokens, Turn,
+    unpack_bundled,
+};
+
+fn write(dir: &Path, name: &str, fields: &str, body: &str) {
+    fs::create_dir_all(dir.join(name)).unwrap();
+    let text = format!("---\nname: {name}\ndescription: What {name} does.\n{fields}---\n{body}");
+    fs::write(dir.join(name).join("SKILL.md"), text).unwrap();
+}
+
+/// Skills `skill-0` and so on, with triggers of their own and bodies of some size.
+fn tree(count: usize) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..count {
+        let fields = format!("triggers:\n  keywords: [word{number}, shared]\n  verbs: [frob{number}]\n");
+        let body = format!("# Skill {number}\n\n{}\n", "Do this, and then do that. ".repeat(40));
+        write(dir.path(), &format!("skill-{number}"), &fields, &body);
+    }
+    dir
+}
+
+fn bundled() -> (tempfile::TempDir, Skillfold) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = unpack_bundled(dir.path()).unwrap();
+    let skills = Skillfold::builder().root(skillfold::Root::new(root, Source::Bundled)).build();
+    (dir, skills)
+}
+
+#[test]
+fn the_walk_through_of_the_seed() {
+    let (_dir, skills) = bundled();
+    let shown = skills.disclose(&Turn::new("What is 2+2?"));
+    assert_eq!((shown.tier, &*shown.turn), (Tier::Breadcrumb, "[2 skills available]"));
+    assert!(shown.tokens.turn <= Tokens(10));
+
+    let shown = skills.disclose(&Turn::new("Say bonjour to Alice"));
+    assert_eq!(shown.tier, Tier::Documentation);
+    assert!(shown.turn.starts_with("## Relevant Skill Documentation\n\n### hello-extended\n"), "{}", shown.turn);
+    assert!(!shown.turn.contains("skill-author"));
+
+    let shown = skills.disclose(&Turn::new("What can you do?"));
+    assert_eq!(shown.tier, Tier::Registry);
+    assert!(shown.turn.contains("- **hello-extended**: "), "{}", shown.turn);
+}
+
+#[test]
+fn a_request_that_needs_no_skill_costs_next_to_nothing() {
+    for (count, least) in [(10, 0.95), (100, 0.99)] {
+        let dir = tree(count);
+        for counter in [Counter::Bytes4, Counter::Segment] {
+            let config = DiscloseConfig { counter, ..DiscloseConfig::default() };
+            let skills = Skillfold::builder().skills_dir(dir.path()).disclosure(config).unwrap().build();
+            let shown = skills.disclose(&Turn::new("What is 2+2?"));
+            #[expect(clippy::cast_precision_loss, reason = "a share")]
+            let saved = 1.0 - shown.tokens.turn.0 as f64 / shown.tokens.eager.0 as f64;
+            assert!(saved >= least, "{count} skills, {counter}: {saved}");
+            assert!(shown.tokens.turn <= Tokens(10));
+        }
+    }
+}
+
+#[test]
+fn hostile_messages_end() {
+    let dir = tree(20);
+    write(dir.path(), "always", "triggers:\n  patterns: ['\\d+', '(a*)*b', '.*.*.*x']\n", "body\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let messages = [
+        "word3 ".repeat(100_000),
+        "shared ".repeat(100_000),
+        "a".repeat(1 << 20),
+        "\u{301}".repeat(1 << 19),
+        "\u{0}\u{feff}\u{202e}".repeat(1 << 17),
+        "表格".repeat(1 << 17),
+        "$".repeat(1 << 20),
+        "$skill-3/".repeat(100_000),
+        "e\u{301}".repeat(1 << 18),
+        "👨‍👩‍👧‍👦".repeat(1 << 15),
+        ". ".repeat(1 << 19),
+        "İıſKß".repeat(1 << 17),
+    ];
+    for message in &messages {
+        for mode in [Mode::Keyword, Mode::Hybrid] {
+            let selection = skills.select(&Turn::new(message), &SelectOptions { mode, ..SelectOptions::default() });
+            for reason in selection.hits.iter().flat_map(|hit| &hit.reasons) {
+                if let Some(span) = &reason.span {
+                    assert_eq!(message.get(span.clone()), Some(reason.text.as_str()));
+                }
+            }
+        }
+        skills.disclose(&Turn::new(message));
+    }
+    let many = skills.select(&Turn::new(&messages[0]), &SelectOptions::default());
+    let once = skills.select(&Turn::new("word3"), &SelectOptions::default());
+    assert_eq!(
+        many.hits[0].score.to_bits(),
+        once.hits[0].score.to_bits(),
+        "a trigger counts once, however often it stands there"
+    );
+}
+
+#[test]
+fn the_stable_part_depends_on_nothing_but_the_catalog() {
+    let dir = tree(30);
+    let build = || {
+        let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
+        Skillfold::builder().skills_dir(dir.path()).disclosure(config).unwrap().build()
+    };
+    let skills = build();
+    let first = skills.disclose(&Turn::new("hello")).stable;
+    assert!(first.contains("<id>skill-7</id>"));
+    let mut session = Session::default();
+    for number in 0..1_000 {
+        let message = format!("message {number} about word{} and shared things", number % 40);
+        assert_eq!(skills.disclose_in(&Turn::new(&message), &mut session).stable, first);
+    }
+    assert_eq!(build().disclose(&Turn::new("after a restart")).stable, first);
+    // A body is edited: the metadata says the same.
+    let file = dir.path().join("skill-7/SKILL.md");
+    fs::write(&file, fs::read_to_string(&file).unwrap() + "\nAnd one thing more.\n").unwrap();
+    skills.refresh();
+    assert_eq!(skills.disclose(&Turn::new("after an edit")).stable, first);
+    assert_eq!(build().disclose(&Turn::new("after both")).stable, first);
+}
+
+#[test]
+fn a_conversation_is_shown_a_body_once_and_again_when_it_changed() {
+    let dir = tree(3);
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let mut session = Session::default();
+    let shows =
+        |session: &mut Session| skills.disclose_in(&Turn::new("word1 please"), session).turn.contains("Do this");
+    assert!(shows(&mut session));
+    assert!(!shows(&mut session), "it is there already");
+    let mut session = Session::from_json(&session.to_json()).unwrap();
+    assert!(!shows(&mut session), "also for a session that was stored");
+    let file = dir.path().join("skill-1/SKILL.md");
+    fs::write(&file, fs::read_to_string(&file).unwrap() + "\nNew.\n").unwrap();
+    assert!(shows(&mut session), "it changed");
+    session.compacted();
+    let again = skills.rehydrate(&mut session, skillfold::Budget::default());
+    assert!(again.text.contains("New."));
+    assert!(!shows(&mut session), "it was shown again");
+}
+
+#[test]
+fn threads_disclose_and_load_while_the_catalog_is_refreshed() {
+    // Two states of one tree: every skill has the word of the state in its name and body.
+    let dir = tempfile::tempdir().unwrap();
+    let states = ["alpha", "omega"];
+    let populate = |state: &str| {
+        for number in 0..20 {
+            let fields = "triggers:\n  keywords: [lookup]\n";
+            write(&dir.path().join(state), &format!("{state}-{number:02}"), fields, &format!("This is {state}.\n"));
+        }
+    };
+    populate(states[0]);
+    let config = DiscloseConfig { max_skills: 0, max_total_tokens: None, ..DiscloseConfig::default() };
+    let skills = Arc::new(Skillfold::builder().skills_dir(dir.path()).disclosure(config).unwrap().build());
+    skills.prepare();
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads: Vec<_> = (0..64)
+        .map(|_| {
+            let (skills, stop) = (Arc::clone(&skills), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let mut seen = HashSet::new();
+                let mut rounds = 0;
+                while !stop.load(Ordering::Relaxed) || rounds < 3 {
+                    rounds += 1;
+                    let shown = skills.disclose(&Turn::new("a lookup"));
+                    let names: HashSet<&str> =
+                        shown.skills.iter().map(|skill| skill.name.split('-').next().unwrap()).collect();
+                    assert_eq!(names.len(), 1, "of one generation: {names:?}");
+                    seen.insert((*names.iter().next().unwrap()).to_owned());
+                    if let Ok(loaded) = skills.load("alpha-03", &skillfold::LoadRequest::default()) {
+                        assert!(loaded.content.ends_with("This is alpha.\n"));
+                    }
+                }
+                seen
+            })
+        })
+        .collect();
+    for round in 0..6 {
+        let (old, new) = (states[round % 2], states[(round + 1) % 2]);
+        // One directory renamed: a refresh sees the one or the other.
+        let aside = tempfile::tempdir().unwrap();
+        fs::rename(dir.path().join(old), aside.path().join(old)).unwrap();
+        populate(new);
+        skills.refresh();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let seen: HashSet<String> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    assert!(!seen.is_empty());
+}
+
+#[test]
+fn a_selector_that_was_kept_selects_the_same() {
+    let dir = tree(2_100);
+    let cache = tempfile::tempdir().unwrap();
+    let build = || Skillfold::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
+    let select = |skills: &Skillfold| skills.select(&Turn::new("shared word7 and frob9"), &SelectOptions::default());
+    let first = select(&build());
+    let kept = |name: &str| {
+        let entries = cache.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(name)).collect::<Vec<_>>()
+    };
+    assert_eq!(kept("select-").len(), 1);
+    assert_eq!(select(&build()), first);
+    // Damage costs time, never correctness.
+    let file = &kept("select-")[0];
+    let mut bytes = fs::read(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    fs::write(file, bytes).unwrap();
+    assert_eq!(select(&build()), first);
+    // Another description: what was kept no longer fits.
+    let skill = dir.path().join("skill-7/SKILL.md");
+    let text = fs::read_to_string(&skill).unwrap().replace("word7,", "word7777,");
+    fs::write(&skill, text).unwrap();
+    let best = |selection: &Selection| selection.hits.iter().take(2).map(|hit| hit.name.clone()).collect::<Vec<_>>();
+    assert_eq!(best(&first), ["skill-7", "skill-9"]);
+    assert_eq!(best(&select(&build()))[0], "skill-9", "the word is no keyword any more");
+}
