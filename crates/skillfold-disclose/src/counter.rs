@@ -228,6 +228,30 @@ mod tests {
     }
 
     #[test]
+    fn every_script_has_its_price() {
+        let count = |text: &str| Segment.count(text).0;
+        let texts = [
+            ("Привет мир, это проверка", 5..=9),
+            ("Καλημέρα κόσμε, αυτή είναι μια δοκιμή", 10..=22),
+            ("你好世界，这是一个测试", 7..=12),
+            ("これはテストです。カタカナ", 6..=12),
+            ("안녕하세요 세계 이것은 테스트입니다", 8..=18),
+            ("مرحبا بالعالم هذا اختبار", 5..=12),
+            ("שלום עולם זה מבחן", 6..=14),
+            ("สวัสดีชาวโลกนี่คือการทดสอบ", 7..=16),
+            ("नमस्ते दुनिया यह एक परीक्षण है", 7..=18),
+            ("ආයුබෝවන්", 2..=10),
+            ("Größenänderung für Übungsaufgaben", 7..=13),
+            ("①②③ ½ “quoted” — 🦀🦀 ──────", 12..=24),
+        ];
+        for (text, range) in texts {
+            assert!(range.contains(&count(text)), "{text}: {}", count(text));
+            #[cfg(feature = "exact-tokens")]
+            assert!(count(text).abs_diff(O200k.count(text).0) <= 5, "{text}: {} {}", count(text), O200k.count(text));
+        }
+    }
+
+    #[test]
     fn rare_letters_cost_more() {
         assert!(Segment.count("strength") < Segment.count("xqzjvkwp"));
         assert!(Segment.count("donaudampfschifffahrt") > Segment.count("internationalization"));

@@ -1,6 +1,6 @@
 //! What one conversation has been shown.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -152,8 +152,9 @@ impl Session {
         self.skills.iter_mut().for_each(|skill| skill.in_context = false);
     }
 
-    /// What must be shown again after the host dropped its context, most recent first, within a budget; and remembers
-    /// that it was.
+    /// What must be shown again after the host dropped its context, most recent first; and remembers that it was.
+    ///
+    /// The budget covers bodies, cut markers and headings. A last line of at most 60 tokens names what did not fit.
     pub fn rehydrate(
         &mut self,
         budget: Budget,
@@ -183,6 +184,8 @@ impl Session {
                     continue;
                 }
             };
+            let heading = format!("\n### {}\n\n", skill.name());
+            purse.charge(counter.count(&heading));
             let share = purse.serve(0, skill.name(), &body);
             if share.decision == Decision::Omitted {
                 leave(share.why.unwrap_or_default());
@@ -192,7 +195,9 @@ impl Session {
             if text.is_empty() {
                 text.push_str("## Skills in Use\n");
             }
-            let _ = write!(text, "\n### {}\n\n{}\n", skill.name(), share.text.trim_end_matches('\n'));
+            text.push_str(&heading);
+            text.push_str(share.text.trim_end_matches('\n'));
+            text.push('\n');
             remembered.digest = digest(&share.text);
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;

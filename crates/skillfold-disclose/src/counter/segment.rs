@@ -125,6 +125,18 @@ fn class(c: char) -> Class {
     }
 }
 
+/// What a mark outside ASCII costs, the first time or again in a row.
+fn price(mark: char, again: bool) -> i64 {
+    match mark {
+        // Lines are drawn with these, and long lines are one token.
+        '\u{2500}'..='\u{257f}' if again => 4,
+        '\u{0}'..='\u{206f}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}' => 64,
+        '\u{2600}'..='\u{27bf}' => 100,
+        '\u{1f000}'.. => 140,
+        _ => 76,
+    }
+}
+
 /// How many tokens `text` is likely to be, in parts of one.
 pub(super) fn estimate(text: &str) -> usize {
     let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, lead: Lead::Nothing, cost: 0 };
@@ -196,7 +208,7 @@ impl Scan<'_> {
         let capitals = letters;
         self.at += letters;
         loop {
-            let start = self.at;
+            let mut small = 0;
             for &byte in &self.bytes[self.at..] {
                 let column = usize::from(byte.wrapping_sub(b'a'));
                 if column > 25 {
@@ -204,9 +216,10 @@ impl Scan<'_> {
                 }
                 pairs += i64::from(WEIGHTS[row * 32 + column]);
                 row = column;
-                self.at += 1;
+                small += 1;
             }
-            letters += self.at - start;
+            self.at += small;
+            letters += small;
             match self.bytes.get(self.at) {
                 Some(128..) => match self.look_far(self.at) {
                     Some((Class::Letter, length)) => {
@@ -250,7 +263,8 @@ impl Scan<'_> {
     fn digits(&mut self, lead: Lead) {
         let mut digits = 0_usize;
         while let Some((Class::Digit, length)) = self.look(self.at) {
-            digits += 1;
+            // Outside ASCII they hardly ever go together.
+            digits += if length > 1 { 3 } else { 1 };
             self.at += length;
         }
         let blank = i64::from(lead == Lead::Space);
@@ -259,39 +273,43 @@ impl Scan<'_> {
 
     fn marks(&mut self, lead: Lead) {
         let start = self.at;
-        let (mut runs, mut same, mut far, mut last) = (0_usize, 0_usize, 0_usize, '\0');
+        let (mut runs, mut same, mut far, mut last) = (0_usize, 0_usize, 0_i64, '\0');
         while let Some((mark, length)) = self.mark(self.at) {
-            if mark == last && runs > 0 {
-                same += 1;
-            } else {
-                runs += 1;
-                far += usize::from(length > 1) + usize::from(length > 3);
-                last = mark;
+            let again = mark == last && self.at > start;
+            match length {
+                1 if again => same += 1,
+                1 => runs += 1,
+                _ => far += price(mark, again),
             }
+            last = mark;
             self.at += length;
         }
-        let alone = runs == 1 && same == 0;
+        let alone = self.at == start + last.len_utf8();
         let next = self.look(self.at).map(|(class, _)| class);
         if alone && lead == Lead::Nothing && matches!(next, Some(Class::Letter | Class::Script(_))) {
             // `_word`, `(word`: one piece, and mostly the word decides what it costs.
             self.lead = Lead::Mark;
-            if self.at - start > 1 {
-                self.cost += TOKEN;
-            }
+            self.cost += far;
             return;
         }
         while matches!(self.bytes.get(self.at), Some(b'\n' | b'\r' | b'/')) {
             self.at += 1;
         }
-        let few = runs.clamp(1, MARKS.len());
-        let changes = MARKS[few - 1] + MARK * as_cost(runs - few.min(runs));
+        let few = runs.min(MARKS.len());
+        let changes = if few == 0 { 0 } else { MARKS[few - 1] + MARK * as_cost(runs - few) };
         let repeats = if runs <= 2 { 8 * as_cost(same.min(8)) } else { 0 } + 2 * as_cost(same.saturating_sub(8));
-        self.cost += changes + repeats + 20 * as_cost(far.saturating_sub(1) + usize::from(far > 0 && runs > 1));
+        self.cost += changes + repeats + far;
     }
 
     /// All up to the last line break is one piece; so is what follows, but its last blank goes with the next piece.
     fn blanks(&mut self) {
         let start = self.at;
+        if let [b' ', b'a'..=b'z' | b'A'..=b'Z', ..] = self.bytes[start..] {
+            // Most blanks are one before a word.
+            self.at += 1;
+            self.lead = Lead::Space;
+            return;
+        }
         let (mut lines, mut last) = (start, start);
         while let Some((class @ (Class::Space | Class::Line), length)) = self.look(self.at) {
             last = self.at;
