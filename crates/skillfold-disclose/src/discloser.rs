@@ -176,7 +176,8 @@ impl Discloser {
 
     fn turn(&self, situation: &Situation<'_>) -> Turn {
         let Situation { census, selection, .. } = *situation;
-        if census.visible == 0 {
+        let called = |hit: &Hit| hit.mention == Some(Mention::Sigil) && self.visible(hit).is_some();
+        if census.visible == 0 && !selection.hits.iter().any(called) {
             return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new() };
         }
         let hits: Vec<(&Hit, &Skill)> =
@@ -230,7 +231,11 @@ impl Discloser {
     /// The hit's skill, unless it may not be shown.
     fn visible(&self, hit: &Hit) -> Option<&Skill> {
         let at = self.catalog.all().get(hit.skill).map(AsRef::as_ref).filter(|skill: &&Skill| skill.name() == hit.name);
-        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill))
+        // Whom `disable-model-invocation` hides from models, a person may still call by name.
+        let called = |skill: &&Skill| {
+            hit.mention == Some(Mention::Sigil) && skill.enabled() && skill.available() && !skill.shadowed()
+        };
+        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill) || called(skill))
     }
 
     /// Whether a hit counts as a match: a trigger always does, a likeness of texts only when it is strong.

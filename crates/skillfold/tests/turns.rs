@@ -230,3 +230,16 @@ fn a_selector_that_was_kept_selects_the_same() {
     assert_eq!(best(&first), ["skill-7", "skill-9"]);
     assert_eq!(best(&select(&build()))[0], "skill-9", "the word is no keyword any more");
 }
+
+#[test]
+fn a_skill_for_people_only_comes_when_called() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "release", "disable-model-invocation: true\nmetadata:\n  triggers: [ship]\n", "Tag it.\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let shown = |message: &str| skills.disclose(&Turn::new(message));
+    assert_eq!((shown("ship it").tier, shown("release it").tier), (Tier::Nothing, Tier::Nothing));
+    let called = shown("/release now");
+    assert_eq!(called.tier, Tier::Documentation);
+    assert!(called.turn.ends_with("Tag it.\n"), "{}", called.turn);
+    assert!(!shown("what can you do?").turn.contains("release"));
+}
