@@ -17,6 +17,9 @@ use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::text;
 
+/// So few skills have their bodies read before an answer that ranks by them.
+const FEW: usize = 1_000;
+
 /// What every command is given: where to write, what was asked for, and the skills, which are looked for when a
 /// command first wants them.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ struct Found {
     skills: Skillfold,
     roots: Vec<Root>,
     disclose: DiscloseSection,
+    /// Whether there is an index cache.
+    cached: bool,
     /// Findings that are not the catalog's: about plugins.
     diagnostics: Vec<Diagnostic>,
 }
@@ -79,6 +84,7 @@ impl Context {
             .search_path(environment.path.clone())
             .enablement(settings.enablement)
             .loader(settings.loader);
+        let cached = settings.cache.is_some();
         if let Some(cache) = settings.cache {
             builder = builder.index_cache(cache);
         }
@@ -95,16 +101,37 @@ impl Context {
             "looked for skills"
         );
         let Settings { roots, diagnostics, disclose, .. } = settings;
-        Ok(&self.skills.get_or_init(|| Found { skills, roots, disclose, diagnostics }).skills)
+        Ok(&self.skills.get_or_init(|| Found { skills, roots, disclose, cached, diagnostics }).skills)
     }
 
     /// Makes what the first message would have to wait for, so that it is not counted as deciding.
-    pub(crate) fn prepare(&self, _mode: Mode) -> Result<(), CliError> {
+    pub(crate) fn prepare(&self, mode: Mode) -> Result<(), CliError> {
         let skills = self.skills()?;
         let progress = Progress::unknown("indexing skills");
         skills.prepare();
+        // Their bodies are read before the answer while that takes no longer than a blink; else after it.
+        if mode == Mode::Hybrid && skills.catalog().len() <= FEW {
+            skills.index_bodies();
+        }
         drop(progress);
         Ok(())
+    }
+
+    /// Reads the bodies of many skills for the next time, after the answer is out. There is no next time without the
+    /// index cache.
+    pub(crate) fn index_bodies(&self, mode: Mode) -> Result<(), CliError> {
+        let skills = self.skills()?;
+        if mode == Mode::Hybrid && skills.catalog().len() > FEW && self.cached() {
+            self.terminal.flush()?;
+            let progress = Progress::unknown("indexing bodies for the next time");
+            skills.index_bodies();
+            drop(progress);
+        }
+        Ok(())
+    }
+
+    fn cached(&self) -> bool {
+        self.skills.get().is_some_and(|found| found.cached)
     }
 
     /// What the configuration says about what models are shown.

@@ -126,6 +126,11 @@ impl Selector {
         self.roll(catalog).census
     }
 
+    /// Whether triggers and texts may select a skill.
+    pub(crate) fn is_visible(&self, catalog: &Catalog, skill: usize) -> bool {
+        self.roll(catalog).visible.get(skill).is_some_and(|visible| *visible)
+    }
+
     fn roll(&self, catalog: &Catalog) -> &Roll {
         self.roll.get_or_init(|| {
             let mut roll = Roll { visible: vec![false; self.index.flags.len()], census: Census::default() };

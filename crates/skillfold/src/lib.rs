@@ -61,6 +61,6 @@ pub use skillfold_load::{
 };
 pub use skillfold_select::{
     Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
-    TriggerReport, Turn,
+    TextIndex, TriggerReport, Turn,
 };
 pub use skills::{Builder, Skillfold};

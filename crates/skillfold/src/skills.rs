@@ -186,8 +186,12 @@ impl Skillfold {
     pub fn refresh(&self) -> Arc<Catalog> {
         let catalog = Arc::new(self.discovery.run());
         let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
-        if self.snapshot.load().is_indexed() {
+        let old = self.snapshot.load();
+        if old.is_indexed() {
             snapshot.prepare();
+        }
+        if old.has_bodies() {
+            snapshot.index_bodies();
         }
         self.snapshot.store(Arc::new(snapshot));
         catalog
@@ -196,6 +200,20 @@ impl Skillfold {
     /// Makes what the first message would have to wait for.
     pub fn prepare(&self) {
         self.snapshot.load().prepare();
+    }
+
+    /// Reads the bodies of all skills and ranks by them, too, from now on: what an earlier start has read is taken from
+    /// the index cache. Until it is done, ranking works without them. Returns how many were read.
+    ///
+    /// Skills are ranked by their bodies in [`Mode::Hybrid`] only.
+    pub fn index_bodies(&self) -> usize {
+        self.snapshot().index_bodies()
+    }
+
+    /// The same on a thread of its own.
+    pub fn index_bodies_in_background(&self) -> std::io::Result<std::thread::JoinHandle<usize>> {
+        let snapshot = self.snapshot();
+        std::thread::Builder::new().name("skillfold-bodies".to_owned()).spawn(move || snapshot.index_bodies())
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {

@@ -1,18 +1,23 @@
 //! A catalog and what is made of it when first asked for.
 
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use skillfold_catalog::Catalog;
+use arc_swap::ArcSwapOption;
+use skillfold_catalog::{Catalog, Skill};
 use skillfold_disclose::{Counter, CounterError, DiscloseConfig, Discloser};
-use skillfold_select::{SelectOptions, Selection, Selector, Turn};
+use skillfold_load::{Loader, LoaderConfig};
+use skillfold_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
 use crate::kept::Kept;
 
 /// Fewer skills than this are indexed faster than a file is read and checked.
 const WORTH_KEEPING: usize = 2_000;
 
-/// What kept selectors are called.
+/// What kept selectors, and what was read of bodies, are called.
 const SELECT: &str = "select";
+const BODIES: &str = "bodies";
 
 /// One catalog, and the indexes over it. Whoever holds one sees one generation throughout, whatever is swapped in
 /// meanwhile.
@@ -21,13 +26,24 @@ pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     selector: OnceLock<Selector>,
     discloser: OnceLock<Discloser>,
+    texts: ArcSwapOption<TextIndex>,
+    /// Whether somebody has begun to index bodies.
+    reading: AtomicBool,
     config: DiscloseConfig,
     kept: Option<Kept>,
 }
 
 impl Snapshot {
     pub(crate) fn new(catalog: Arc<Catalog>, config: DiscloseConfig, kept: Option<Kept>) -> Snapshot {
-        Snapshot { catalog, selector: OnceLock::new(), discloser: OnceLock::new(), config, kept }
+        Snapshot {
+            catalog,
+            selector: OnceLock::new(),
+            discloser: OnceLock::new(),
+            texts: ArcSwapOption::empty(),
+            reading: AtomicBool::new(false),
+            config,
+            kept,
+        }
     }
 
     /// The index over triggers: kept from an earlier start, or built.
@@ -47,7 +63,52 @@ impl Snapshot {
     }
 
     pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
-        self.selector().select(&self.catalog, turn, options)
+        match options.mode {
+            Mode::Keyword => self.selector().select(&self.catalog, turn, options),
+            Mode::Hybrid => self.selector().select_with(&self.catalog, &self.texts(), turn, options),
+        }
+    }
+
+    /// The index over texts: with bodies if they have been read, else over level 1.
+    pub(crate) fn texts(&self) -> Arc<TextIndex> {
+        if let Some(texts) = self.texts.load_full() {
+            return texts;
+        }
+        let texts = Arc::new(TextIndex::of(&self.catalog));
+        // Whoever was faster has made the same, or a better one.
+        let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
+        before.as_ref().map_or(texts, Arc::clone)
+    }
+
+    /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
+    /// call does anything.
+    pub(crate) fn index_bodies(&self) -> usize {
+        if self.reading.swap(true, Ordering::AcqRel) {
+            return 0;
+        }
+        let old = self.kept.as_ref().and_then(|kept| kept.read(BODIES)).and_then(|bytes| BodyTerms::from_bytes(&bytes));
+        let mut terms = old.unwrap_or_default();
+        let before = terms.len();
+        let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
+        terms.retain(|key| keys.contains(&key));
+        let gone = before - terms.len();
+        let unread: Vec<&Skill> = self.catalog.skills().filter(|skill| terms.get(body_key(skill)).is_none()).collect();
+        // Its own loader, with room for one: indexing must not drive out what is in use.
+        let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
+        let mut read = 0;
+        for skill in unread {
+            // A body that cannot be read says nothing; loading it says why.
+            if let Ok(body) = loader.body(&skill.body_file()) {
+                terms.insert(body_key(skill), BodyTerms::of_body(body.as_str()));
+                read += 1;
+            }
+        }
+        self.texts.store(Some(Arc::new(TextIndex::with_bodies(&self.catalog, &terms))));
+        if let Some(kept) = self.kept.as_ref().filter(|_| read + gone > 0) {
+            kept.write(BODIES, &terms.to_bytes());
+        }
+        tracing::debug!(read, known = terms.len() - read, "indexed bodies");
+        read
     }
 
     /// Makes what selecting needs.
@@ -58,6 +119,11 @@ impl Snapshot {
     /// Whether anybody has selected from it.
     pub(crate) fn is_indexed(&self) -> bool {
         self.selector.get().is_some()
+    }
+
+    /// Whether bodies are indexed, or about to be.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.reading.load(Ordering::Acquire)
     }
 
     /// What decides for the configuration that everything was built with.

@@ -171,6 +171,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     print(context, &shown)?;
     context.terminal.flush()?;
     tell(context, &shown, elapsed)?;
+    context.index_bodies(mode)?;
     Ok(Outcome::Done)
 }
 

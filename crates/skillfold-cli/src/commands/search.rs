@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&HitsJson { hits: &found.hits, matched: found.matched })?;
+        context.index_bodies(mode)?;
         return Ok(Outcome::Done);
     }
     let catalog = skills.catalog();
@@ -80,6 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         shown => text::count(shown, "skill"),
     };
     context.terminal.say(&paint(style::DIM, line));
+    context.index_bodies(mode)?;
     Ok(Outcome::Done)
 }
 

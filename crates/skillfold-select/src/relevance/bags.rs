@@ -1,0 +1,149 @@
+//! What the texts of some skills come to: terms and how often they stand there.
+
+use hashbrown::HashTable;
+
+use crate::relevance::bodies::DocTerms;
+use crate::relevance::field::Bag;
+use crate::relevance::negation::Claims;
+use crate::relevance::tokens::{Tokenizer, head};
+use crate::relevance::words::key_of;
+
+/// How much of a description is read.
+const MAX_DESCRIPTION: usize = 64 * 1024;
+
+/// The terms of some skills, side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Bags {
+    tokenizer: Tokenizer,
+    /// Which skills they are of.
+    pub(crate) skills: Vec<u32>,
+    /// Keys of their names in lower case: to see that two have the same.
+    pub(crate) names: Vec<u64>,
+    /// Name, description and triggers.
+    pub(crate) short: Texts,
+    /// The same and the body, with [`narrow`] keys; nothing, if no skill has a body.
+    pub(crate) long: Option<Texts>,
+    /// The name alone.
+    pub(crate) name: Texts,
+    /// What the description says that the skill is not for.
+    pub(crate) negative: Texts,
+    pub(crate) vocabulary: Vocabulary,
+    keys: Vec<u64>,
+}
+
+/// Terms of several texts in one list.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    terms: Vec<(u64, u32)>,
+    /// Where each text's terms end, and how long it is.
+    ends: Vec<(usize, u32)>,
+}
+
+/// The spelling of each stem that was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Vocabulary {
+    known: HashTable<u64>,
+    stems: Vec<(u64, Box<str>)>,
+}
+
+/// The texts of one skill.
+pub(crate) struct Parts<'a, T> {
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) triggers: T,
+    pub(crate) body: Option<&'a DocTerms>,
+}
+
+impl Bags {
+    pub(crate) fn push<'a>(&mut self, skill: u32, parts: Parts<'a, impl Iterator<Item = &'a str>>) {
+        self.skills.push(skill);
+        self.names.push(key_of(&parts.name.to_lowercase()));
+        let claims = Claims::of(head(parts.description, MAX_DESCRIPTION));
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        self.read(parts.name, &mut keys);
+        self.name.push(&mut keys.clone());
+        for text in claims.positive.into_iter().chain(parts.triggers) {
+            self.read(text, &mut keys);
+        }
+        self.short.push(&mut keys);
+        let mut negative = Vec::new();
+        for text in claims.negative {
+            self.tokenizer.each(text, &mut |token| negative.push(token.key));
+        }
+        negative.retain(|key| keys.binary_search(key).is_err());
+        self.negative.push(&mut negative);
+        self.keys = keys;
+        if let Some(long) = &mut self.long {
+            long.push_sum(self.short.last(), parts.body);
+        }
+    }
+
+    /// Adds the keys of a text's terms.
+    fn read(&mut self, text: &str, keys: &mut Vec<u64>) {
+        let Bags { tokenizer, vocabulary, .. } = self;
+        tokenizer.each(text, &mut |token| {
+            keys.push(token.key);
+            vocabulary.insert(token.key, token.stem);
+        });
+    }
+}
+
+impl Texts {
+    /// Adds a text with these terms, in any order and each as often as it is there; sorts them.
+    fn push(&mut self, keys: &mut [u64]) {
+        keys.sort_unstable();
+        for same in keys.chunk_by(|a, b| a == b) {
+            self.terms.push((same[0], length(same.len())));
+        }
+        self.ends.push((self.terms.len(), length(keys.len())));
+    }
+
+    /// Adds a text made of two.
+    fn push_sum(&mut self, short: Bag<'_>, body: Option<&DocTerms>) {
+        let mut terms: Vec<(u64, u32)> = short.terms.iter().map(|(key, count)| (narrow(*key), *count)).collect();
+        terms.extend(body.into_iter().flat_map(DocTerms::counts).map(|(key, count)| (key.into(), count)));
+        terms.sort_unstable();
+        for same in terms.chunk_by(|a, b| a.0 == b.0) {
+            self.terms.push((same[0].0, same.iter().map(|(_, count)| count).sum()));
+        }
+        self.ends.push((self.terms.len(), short.length.saturating_add(body.map_or(0, DocTerms::length))));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Bag<'_>> + Clone {
+        (0..self.ends.len()).map(|index| self.get(index))
+    }
+
+    fn last(&self) -> Bag<'_> {
+        self.get(self.ends.len() - 1)
+    }
+
+    fn get(&self, index: usize) -> Bag<'_> {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].0 };
+        let (end, length) = self.ends[index];
+        Bag { terms: &self.terms[start..end], length }
+    }
+}
+
+impl Vocabulary {
+    fn insert(&mut self, key: u64, stem: &str) {
+        // Keys are hashes already.
+        if self.known.find(key, |known| *known == key).is_none() {
+            self.known.insert_unique(key, key, |key| *key);
+            self.stems.push((key, stem.into()));
+        }
+    }
+
+    pub(crate) fn stems(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.stems.iter().map(|(key, stem)| (*key, &**stem))
+    }
+}
+
+/// The key of a term among the terms of bodies, where there are too many for long ones.
+pub(crate) fn narrow(key: u64) -> u64 {
+    key & u64::from(u32::MAX)
+}
+
+fn length(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,69 @@
+//! How likely the first of a ranking is to be the right one.
+//!
+//! A logistic function of two things: how far ahead of the next skill it is, measured against how much the message says,
+//! and how much of the message the skill excludes. Fitted on 1,949 labelled messages; with the messages of a skill left
+//! out of the fit, 92 of 100 with a confidence of 0.8 or more were right.
+
+/// The function's constant and its two factors.
+const CONSTANT: f64 = -1.5;
+const LEAD: f64 = 5.2;
+const EXCLUDED: f64 = -8.8;
+/// How much a longer message is expected to give a greater lead.
+const LENGTH: f64 = 0.65;
+/// Lower ranks stay below the first by at least this share.
+const BELOW: f32 = 0.999;
+
+/// What is known of the first of a ranking.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence {
+    /// How much more it scores than the next skill of another name.
+    pub(crate) lead: f64,
+    /// What the message's words are worth in all, and what those are worth that the skill excludes.
+    pub(crate) mass: f64,
+    pub(crate) excluded: f64,
+    /// What a word is worth that no skill has.
+    pub(crate) unit: f64,
+}
+
+impl Evidence {
+    pub(crate) fn confidence(self) -> f32 {
+        let unit = self.unit.max(f64::MIN_POSITIVE);
+        let ahead = (self.lead.max(0.0) / unit / (self.mass / unit + 0.1).powf(LENGTH)).ln_1p();
+        let excluded = if self.mass > 0.0 { self.excluded / self.mass } else { 0.0 };
+        (1.0 / (1.0 + (-(CONSTANT + LEAD * ahead + EXCLUDED * excluded)).exp())) as f32
+    }
+}
+
+/// The confidence of a lower rank: the first's, less the square of how much lower it scores. What was fitted says
+/// nothing of lower ranks; this falls with the score, and is never above what ranks higher.
+pub(crate) fn of_lower(first: f32, share: f32) -> f32 {
+    first * (share * share).min(BELOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_is_that_of_the_reference() {
+        let unit = 188.0f64.ln();
+        let of = |lead: f64, mass: f64, share: f64| {
+            Evidence { lead: lead * unit, mass: mass * unit, excluded: share * mass * unit, unit }.confidence()
+        };
+        for (lead, mass, share, expected) in [
+            (2.1317, 4.1123, 0.0, 0.8406),
+            (0.0, 2.7102, 0.0, 0.1824),
+            (4.8656, 8.2317, 0.1978, 0.7153),
+            (5.1599, 4.6234, 0.0, 0.9821),
+        ] {
+            assert!((of(lead, mass, share) - expected).abs() < 2e-4);
+        }
+        assert!(of(0.0, 0.0, 0.0).is_finite() && of(-1.0, 0.0, 0.0) > 0.0);
+    }
+
+    #[test]
+    fn lower_ranks_are_less_sure() {
+        assert!(of_lower(0.8, 1.0) < 0.8);
+        assert!(of_lower(0.8, 0.5) < of_lower(0.8, 0.6));
+    }
+}

@@ -1,0 +1,124 @@
+//! What a description says that its skill is *not* for.
+//!
+//! "Do not use for iOS crash logs" names iOS, crashes and logs, and a ranker that counts words would take it for praise.
+//! So such clauses are kept apart: their words speak for nothing, and against the skill when a message has them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A description in two.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claims<'a> {
+    /// What the skill is for.
+    pub(crate) positive: Vec<&'a str>,
+    /// What it is not for.
+    pub(crate) negative: Vec<&'a str>,
+}
+
+/// A sentence that begins so is negative as a whole.
+static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"(?i)^[\s\-*_>]*(?:also\s+|but\s+)?(?:please\s+)?(?:do\s+not\s+(?:use|trigger|activate|invoke|apply)|don['’]?t\s+(?:use|trigger|activate|invoke|apply)|not\s+(?:for|intended|suitable|meant|to be used)|never\s+use|avoid\s+using|(?:should|must)\s+not\s+be\s+used|when\s+not\s+to\s+use)\b",
+    )
+});
+
+/// From here on a sentence is negative.
+static TAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"(?i)(?:[,;:—–(-]\s*|\s+)(?:and\s+|but\s+)?(?:do not use|don['’]t use|not for|not to be used for|not intended for|not when)\b",
+    )
+});
+
+/// "For ads, see ad-creative": what stands between belongs to another skill, and the other's name to neither.
+static ELSEWHERE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r#"^\s*\(?For\b(.{3,200}?),\s*(?:see|use)\s+(?:the\s+)?[`"']?[a-z0-9]"#));
+
+/// None of the patterns can fail to compile: the tests below use each. If one did, nothing would be negative.
+fn pattern(text: &str) -> Option<Regex> {
+    Regex::new(text).ok()
+}
+
+impl Claims<'_> {
+    pub(crate) fn of(description: &str) -> Claims<'_> {
+        let mut claims = Claims::default();
+        for sentence in sentences(description) {
+            if WHOLE.as_ref().is_some_and(|whole| whole.is_match(sentence)) {
+                claims.negative.push(sentence);
+            } else if let Some(topic) = ELSEWHERE.as_ref().and_then(|elsewhere| elsewhere.captures(sentence)?.get(1)) {
+                claims.negative.push(topic.as_str());
+            } else if let Some(tail) = TAIL.as_ref().and_then(|tail| tail.find(sentence)) {
+                let (positive, negative) = sentence.split_at(tail.start());
+                claims.positive.push(positive);
+                claims.negative.push(negative);
+            } else {
+                claims.positive.push(sentence);
+            }
+        }
+        claims
+    }
+}
+
+/// Sentences end with `.`, `!` or `?`, closing quotes and space, if what follows begins like one.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        for (at, _) in text.match_indices(['.', '!', '?']) {
+            let behind = text[at + 1..].trim_start_matches(['"', '\'', '”', '’', ')']);
+            let next = behind.trim_start();
+            let opened = next.trim_start_matches(['"', '\'', '“', '(', '*']);
+            let begins = |char: char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '`';
+            if next.len() < behind.len() && opened.starts_with(begins) {
+                rest = Some(next);
+                return Some(&text[..=at]);
+            }
+        }
+        rest = None;
+        Some(text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(description: &str, positive: &[&str], negative: &[&str]) {
+        let claims = Claims::of(description);
+        assert_eq!((claims.positive.as_slice(), claims.negative.as_slice()), (positive, negative), "{description}");
+    }
+
+    #[test]
+    fn negative_sentences_clauses_and_topics_of_others_are_set_apart() {
+        check(
+            "Symbolicate frames. Use when X. DO NOT USE FOR: iOS crash logs, or Java. For ads, see ad-creative. A guide, not for beginners.",
+            &["Symbolicate frames.", "Use when X.", "A guide"],
+            &["DO NOT USE FOR: iOS crash logs, or Java.", " ads", ", not for beginners."],
+        );
+        for sentence in [
+            "Don't use it for PDFs.",
+            "Don’t trigger on tests.",
+            "Not intended for production.",
+            "Never use with Java.",
+            "Avoid using it twice.",
+            "*But do not apply to scans.",
+            "When NOT to use: drafts.",
+            "Must not be used alone.",
+        ] {
+            check(&format!("Reads files. {sentence}"), &["Reads files."], &[sentence]);
+        }
+        check("Reads files (do not use for scans).", &["Reads files"], &[" (do not use for scans)."]);
+        check("For billing, use the `billing-help` skill.", &[], &[" billing"]);
+    }
+
+    #[test]
+    fn ordinary_text_stays_whole() {
+        for text in
+            ["", "Notes for meetings.", "For example, tables and charts.", "It does not crash. ever", "v1.2 of it"]
+        {
+            check(text, &[text], &[]);
+        }
+        check("One.\" Two! 3 (Four)? `Five` e.g. six", &["One.", "Two!", "3 (Four)?", "`Five` e.g. six"], &[]);
+    }
+}
