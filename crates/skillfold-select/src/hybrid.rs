@@ -10,14 +10,14 @@ use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, T
 const DEPTH: usize = 32;
 
 /// What a trigger that is not a phrase counts for beside the likeness of texts, which has seen the same word.
-const BESIDE: f32 = 0.5;
+const BESIDE: f32 = 0.25;
 
 impl Selector {
     /// The skills that fit a turn by triggers and by the likeness of their texts to the message. Without
     /// [`Mode::Hybrid`] the texts are not looked at.
     ///
     /// Mentions come first. The rest ranks by the chance that at least one of the two is right about it,
-    /// `1 - (1 - t)(1 - l)`: `l` is the confidence by likeness, `t` that by triggers, half of it unless a phrase
+    /// `1 - (1 - t)(1 - l)`: `l` is the confidence by likeness, `t` that by triggers, a quarter of it unless a phrase
     /// matched.
     ///
     /// ```
