@@ -55,10 +55,14 @@ fn what_a_description_excludes_does_not_speak_for_it() {
     assert_eq!(first("spreadsheets"), "spreadsheets");
     assert!(search("spreadsheets").hits.iter().all(|hit| SKILLS[hit.skill].0 != "pdf-forms"));
     assert_eq!(first("slides"), "decks");
-    // And it speaks against it.
-    let (plain, excluded) = (search("merge pdf forms"), search("merge pdf forms of spreadsheets"));
-    assert_eq!(SKILLS[excluded.hits[0].skill].0, "pdf-forms");
-    assert!(excluded.hits[0].confidence < 0.8 * plain.hits[0].confidence);
+    // And it speaks against it: the same message, with the sentence and without.
+    let of = |description| {
+        let pdf = Document { name: "pdf-forms", description, ..Document::default() };
+        let index = TextIndex::of_documents([pdf, Document { name: "decks", ..Document::default() }]);
+        index.search("forms of receipts", 1, &|_| true).hits[0].confidence
+    };
+    let (plain, excluded) = (of("Fills in PDF forms."), of("Fills in PDF forms. Do not use for receipts."));
+    assert!(excluded < plain / 2.0, "{excluded}, {plain}");
 }
 
 #[test]
