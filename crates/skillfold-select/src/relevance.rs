@@ -8,6 +8,12 @@
 //! explained at all. The numbers here were fitted on labelled messages to two collections of skills, with
 //! cross-validation.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "counts become scores: single precision ranks as double does, and half the memory is read"
+)]
+
 mod bags;
 mod bodies;
 mod confidence;

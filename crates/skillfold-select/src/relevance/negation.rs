@@ -108,7 +108,7 @@ mod tests {
         ] {
             check(&format!("Reads files. {sentence}"), &["Reads files."], &[sentence]);
         }
-        check("Reads files (do not use for scans).", &["Reads files"], &[" (do not use for scans)."]);
+        check("Reads files (do not use for scans).", &["Reads files "], &["(do not use for scans)."]);
         check("For billing, use the `billing-help` skill.", &[], &[" billing"]);
     }
 

@@ -320,7 +320,8 @@ mod tests {
     #[test]
     fn signs_belong_to_what_they_follow() {
         check("C++ and F#, a+b, c++x", "c++ f# b c+ x c+x");
-        check("O'Reilly’s books", "oreilli book");
+        // An `O` on its own is a stop word.
+        check("O'Reilly’s books", "reilli oreilli oreilli book");
         check("rock'n'roll", "rockn roll rocknrol");
     }
 

@@ -1,0 +1,225 @@
+//! Text relevance from the outside: small collections, and whatever people may write.
+
+use std::fs;
+
+use proptest::prelude::*;
+use skillfold_catalog::{Discovery, Root, Source};
+use skillfold_select::{BodyTerms, Document, Ranking, TextIndex, body_key};
+
+const SKILLS: [(&str, &str); 7] = [
+    ("pdf-forms", "Fills in and merges PDF forms. Do not use for spreadsheets."),
+    ("spreadsheets", "Reads and writes Excel files and CSV tables. For slides, see decks."),
+    ("decks", "Makes slides for talks."),
+    ("photo-edit", "Crops, rotates and retouches pictures."),
+    ("benchmarks", "Measures how fast .NET code runs, with BenchmarkDotNet."),
+    ("翻譯", "把文件翻譯成英文。用於翻譯文章和電子郵件。"),
+    ("圖表", "用資料繪製圖表和統計圖。"),
+];
+
+fn index() -> TextIndex {
+    TextIndex::of_documents(SKILLS.map(|(name, description)| Document { name, description, ..Document::default() }))
+}
+
+fn search(message: &str) -> Ranking {
+    index().search(message, 3, &|_| true)
+}
+
+#[track_caller]
+fn first(message: &str) -> &'static str {
+    search(message).hits.first().map_or("", |hit| SKILLS[hit.skill].0)
+}
+
+#[test]
+fn messages_find_what_speaks_of_the_same() {
+    assert_eq!(first("merge two PDFs"), "pdf-forms");
+    assert_eq!(first("turn the CSV into a table"), "spreadsheets");
+    assert_eq!(first("How do I fix a benchmrak?"), "benchmarks");
+    assert_eq!(first("retouhc it"), "photo-edit");
+    assert_eq!(first("請把這篇文章翻譯成英文"), "翻譯");
+    assert_eq!(first("幫我畫統計圖"), "圖表");
+}
+
+#[test]
+fn synonyms_count_half_and_say_what_they_stand_for() {
+    let ranking = search("my images");
+    let hit = &ranking.hits[0];
+    assert_eq!(SKILLS[hit.skill].0, "photo-edit");
+    assert_eq!((hit.words[0].text.as_str(), hit.words[0].span.clone()), ("images", 3..9));
+    assert!(["photo", "pictur"].contains(&hit.words[0].term.as_str()));
+    let own = search("my pictures").hits[0].clone();
+    assert!(own.confidence > hit.confidence);
+}
+
+#[test]
+fn what_a_description_excludes_does_not_speak_for_it() {
+    assert_eq!(first("spreadsheets"), "spreadsheets");
+    assert!(search("spreadsheets").hits.iter().all(|hit| SKILLS[hit.skill].0 != "pdf-forms"));
+    assert_eq!(first("slides"), "decks");
+    // And it speaks against it: the same message, with the sentence and without.
+    let of = |description| {
+        let pdf = Document { name: "pdf-forms", description, ..Document::default() };
+        let index = TextIndex::of_documents([pdf, Document { name: "decks", ..Document::default() }]);
+        index.search("forms of receipts", 1, &|_| true).hits[0].confidence
+    };
+    let (plain, excluded) = (of("Fills in PDF forms."), of("Fills in PDF forms. Do not use for receipts."));
+    assert!(excluded < plain / 2.0, "{excluded}, {plain}");
+}
+
+#[test]
+fn unusable_skills_are_neither_hits_nor_rivals() {
+    let twins = ["a-pdf", "b-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
+    let index = TextIndex::of_documents(twins.into_iter().chain([Document { name: "x", ..Document::default() }]));
+    let both = index.search("merge a file", 3, &|_| true);
+    assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
+    let one = index.search("merge a file", 3, &|skill| skill != 0);
+    assert_eq!(one.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [1]);
+    assert!(one.hits[0].confidence > both.hits[0].confidence);
+    assert!(both.hits[1].confidence < both.hits[0].confidence);
+    assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
+}
+
+#[test]
+fn copies_of_one_name_are_no_rivals() {
+    let rivals = |second: &'static str| {
+        let documents = ["pdf", second, "csv"];
+        let description = |name| if name == "csv" { "Reads tables." } else { "Merges documents." };
+        let index = TextIndex::of_documents(documents.map(|name| Document {
+            name,
+            description: description(name),
+            ..Document::default()
+        }));
+        index.search("merge documents", 3, &|_| true).hits[0].confidence
+    };
+    assert!(rivals("PDF") > rivals("other"));
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    for message in ["", "   ", "the of and", "!?", "zzzzqqqq"] {
+        assert!(search(message).hits.is_empty(), "{message}");
+    }
+    assert!(TextIndex::of_documents([]).search("merge", 3, &|_| true).hits.is_empty());
+    assert!(index().search("merge", 0, &|_| true).hits.is_empty());
+    let one = TextIndex::of_documents([Document { name: "pdf", description: "Merges.", ..Document::default() }]);
+    let hit = &one.search("merge pdf", usize::MAX, &|_| true).hits[0];
+    assert!(hit.score > 0.0 && hit.confidence > 0.5);
+    let empty = TextIndex::of_documents([Document::default(), Document::default()]);
+    assert!(empty.search("merge", 3, &|_| true).hits.is_empty());
+}
+
+#[test]
+fn a_search_within_a_search_is_possible() {
+    let index = index();
+    let expected = index.search("merge pdf", 3, &|_| true);
+    let nested = index.search("merge pdf", 3, &|_| index.search("slides", 1, &|_| true).hits.len() == 1);
+    assert_eq!(nested, expected);
+}
+
+#[test]
+fn long_messages_are_read_in_part() {
+    let message = "merge the PDF ".to_owned() + &"äöü wörter-und_Zeichen.4x ".repeat(40_000);
+    assert!(message.len() > 1 << 20);
+    let ranking = search(&message);
+    assert_eq!(SKILLS[ranking.hits[0].skill].0, "pdf-forms");
+    let far = "und ".repeat(20_000) + "merge the PDF";
+    assert!(search(&far).hits.is_empty());
+    let joined = "aB-".repeat(300_000);
+    search(&joined);
+    search(&"x".repeat(1 << 20));
+}
+
+#[test]
+fn a_catalog_is_indexed_with_triggers_and_bodies() {
+    let dir = tempfile::tempdir().unwrap();
+    let add = |place: &str, name: &str, rest: &str| {
+        let at = dir.path().join(place).join(name);
+        fs::create_dir_all(&at).unwrap();
+        fs::write(at.join("SKILL.md"), format!("---\nname: {name}\ndescription: Does {name}.\n{rest}---\n# {name}\n"))
+            .unwrap();
+    };
+    add("project", "alpha", "triggers:\n  keywords: [invoice, tax return]\n  verbs: [reconcile]\n");
+    add("project", "beta", "");
+    add("user", "beta", "version: 2\ntriggers: [zebra]\n");
+    let roots = [("project", Source::Project), ("user", Source::User)];
+    let catalog = Discovery::new(roots.map(|(place, source)| Root::new(dir.path().join(place), source))).run();
+    assert_eq!(catalog.all().len(), 3);
+    let name = |ranking: Ranking| ranking.hits.first().map(|hit| catalog.all()[hit.skill].name());
+
+    let index = TextIndex::of(&catalog);
+    assert_eq!(index.len(), 2);
+    let find = |message: &str| name(index.search(message, 3, &|_| true));
+    assert_eq!(find("taxes"), Some("alpha"));
+    assert_eq!(find("reconciling accounts"), Some("alpha"));
+    assert_eq!(find("beta"), Some("beta"));
+    assert_eq!(find("zebra"), None, "the user's is shadowed or lost its place");
+    assert_eq!(find("kubernetes"), None);
+
+    let mut bodies = BodyTerms::default();
+    let beta = catalog.skills().find(|skill| skill.name() == "beta").unwrap();
+    bodies.insert(body_key(beta), BodyTerms::of_body("Rolls out to Kubernetes."));
+    let bodies = BodyTerms::from_bytes(&bodies.to_bytes()).unwrap();
+    let index = TextIndex::with_bodies(&catalog, &bodies);
+    assert_eq!(name(index.search("kubernetes", 3, &|_| true)), Some("beta"));
+    assert_eq!(name(index.search("tax return", 3, &|_| true)), Some("alpha"));
+}
+
+fn check(message: &str, index: &TextIndex) {
+    let ranking = index.search(message, 5, &|_| true);
+    assert_eq!(ranking, index.search(message, 5, &|_| true));
+    assert!(ranking.hits.len() <= 5);
+    for pair in ranking.hits.windows(2) {
+        assert!(pair[0].score >= pair[1].score && pair[0].confidence >= pair[1].confidence);
+        assert!(pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
+    }
+    for hit in &ranking.hits {
+        assert!(hit.score.is_finite() && hit.score > 0.0 && (0.0..=1.0).contains(&hit.confidence));
+        assert!(!hit.words.is_empty() && hit.words.len() <= 8);
+        for word in &hit.words {
+            assert_eq!(message.get(word.span.clone()), Some(word.text.as_str()));
+            assert!(word.weight.is_finite() && word.weight > 0.0);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_message_is_searched_for(message in "\\PC{0,80}") {
+        check(&message, &index());
+    }
+
+    #[test]
+    fn words_and_signs_in_any_order_are_searched_for(
+        parts in prop::collection::vec("PDF|merge|’s|'|-|_|\\.|#|\\+| |slides|圖|ー|ß|İ|ﬀ|9|Camel|yyy|ying|ied|'s'|\\n|e\u{301}|😀", 0..30),
+    ) {
+        check(&parts.concat(), &index());
+    }
+
+    #[test]
+    fn any_texts_are_indexed(
+        texts in prop::collection::vec(("\\PC{0,20}", "\\PC{0,60}", prop::option::of("\\PC{0,60}")), 0..8),
+        message in "\\PC{0,40}",
+    ) {
+        let documents = texts.iter().map(|(name, description, body)| Document {
+            name,
+            description,
+            triggers: &[],
+            body: body.as_deref(),
+        });
+        let index = TextIndex::of_documents(documents);
+        check(&message, &index);
+        for (name, description, _) in &texts {
+            check(name, &index);
+            check(description, &index);
+        }
+    }
+
+    #[test]
+    fn any_lower_case_word_has_a_stem(words in prop::collection::vec("[a-z0-9'y]{1,12}(ing|ed|ies|ly|ational|s|e|'s)?", 1..40)) {
+        BodyTerms::of_body(&words.join(" "));
+    }
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert_eq!(BodyTerms::from_bytes(&bytes), None);
+    }
+}
