@@ -74,7 +74,8 @@ fn a_tree_for_matching_has_ten_triggers_in_each_file_and_equal_bytes() {
         generate_with(&root, &options, threads(count)).unwrap();
         hash(&root)
     });
-    assert_eq!(hashes, [0; 2]);
+    // Pinned, as above.
+    assert_eq!(hashes, [7_135_699_794_893_766_128; 2]);
     for index in 0..options.count {
         let (file, triggers) = (options.skill(index).file, triggers::of(options.seed, index));
         for text in triggers.keywords.iter().chain(&triggers.verbs).chain([&triggers.pattern]) {
