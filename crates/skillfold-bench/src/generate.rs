@@ -3,9 +3,10 @@
 mod body;
 mod broken;
 mod front_matter;
-mod random;
-mod words;
+pub(crate) mod random;
+pub(crate) mod words;
 
+use crate::triggers;
 use broken::BROKEN;
 use random::Random;
 use std::fs;
@@ -45,6 +46,8 @@ pub struct Options {
     pub layout: Layout,
     /// How long the bodies are.
     pub bodies: Bodies,
+    /// What the skills are triggered by.
+    pub triggers: Triggers,
     /// How many skills in a thousand cannot be read, in every way that `vectors/format.json` lists
     /// an error. Exact, and spread evenly over the tree.
     pub malformed_permille: usize,
@@ -61,6 +64,7 @@ impl Default for Options {
             seed: 1,
             layout: Layout::Flat,
             bodies: Bodies::Wild,
+            triggers: Triggers::Wild,
             malformed_permille: 0,
             mended_permille: 0,
         }
@@ -84,6 +88,16 @@ pub enum Bodies {
     /// One line, for tests in which only front matter matters: a tree takes less of the disk.
     /// Never for a measurement of reading.
     Short,
+}
+
+/// What the skills of a tree are triggered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triggers {
+    /// As in public repositories: one skill in five has any.
+    Wild,
+    /// Ten for every skill, as [`triggers::of`](crate::triggers::of) has them, and little else in
+    /// the front matter: for measurements of matching.
+    Ten,
 }
 
 /// What should become of a generated skill.
@@ -143,9 +157,15 @@ impl Options {
     fn good(&self, index: usize, name: &str) -> String {
         let mut random = Random::for_item(self.seed, index as u64);
         let mut file = String::with_capacity(1024);
-        let front = front_matter::write(&mut file, &mut random, name);
+        let cjk = match self.triggers {
+            Triggers::Wild => front_matter::write(&mut file, &mut random, name).cjk,
+            Triggers::Ten => {
+                front_matter::write_triggered(&mut file, &mut random, name, &triggers::of(self.seed, index));
+                false
+            }
+        };
         match self.bodies {
-            Bodies::Wild => body::write(&mut file, &mut random, name, front.cjk),
+            Bodies::Wild => body::write(&mut file, &mut random, name, cjk),
             Bodies::Short => body::write_short(&mut file, name),
         }
         // 64 of 31,942 public files have CRLF.

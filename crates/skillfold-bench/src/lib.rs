@@ -2,10 +2,10 @@
 //! that a number is compared with, a way to time both in one run, and the table that says whether
 //! the promise is kept.
 //!
-//! A time in milliseconds says more about the machine than about the program, so no promise of
-//! this project is a time. Each is a ratio to a *floor*: the least that any program could do for
-//! the same answer, such as opening every file and reading its first 4 KiB. Both are timed in the
-//! same run, in turns, so that a noisy neighbour slows both.
+//! A time in milliseconds says more about the machine than about the program, so a promise of this
+//! project is a time only where people wait for it. Else it is a ratio to a *floor*: the least that
+//! any program could do for the same answer, such as opening every file and reading its first
+//! 4 KiB. Both are timed in the same run, in turns, so that a noisy neighbour slows both.
 //!
 //! ```
 //! use skillfold_bench::{Options, Plan, floor, generate};
@@ -29,7 +29,9 @@
 //!
 //! - [`generate()`] writes a tree of skills shaped like those found in public repositories; equal
 //!   [`Options`] give equal bytes, on every machine and with any number of threads.
-//! - [`floor`] holds the bare programs.
+//! - [`triggers`] has ten triggers for every skill, and messages that hold some of them.
+//! - [`floor`] holds the bare programs; [`Naive`] is no floor but a rival: a loop over regular
+//!   expressions.
 //! - [`Plan`] times closures in turns; [`memory()`] asks the kernel what the process holds.
 //! - [`Report`] is the table, for people and as JSON.
 //!
@@ -40,8 +42,11 @@
 pub mod floor;
 mod generate;
 mod measure;
+mod naive;
 mod report;
+pub mod triggers;
 
-pub use generate::{Bodies, Kind, Layout, Options, STAMP, Skill, Tree, generate, generate_with};
+pub use generate::{Bodies, Kind, Layout, Options, STAMP, Skill, Tree, Triggers, generate, generate_with};
 pub use measure::{Memory, Plan, Timing, memory, reset_peak};
-pub use report::{Limit, Report, Row};
+pub use naive::Naive;
+pub use report::{Limit, Report, Row, TokenRow};

@@ -80,23 +80,57 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Times `what` on every item by itself, round after round: for calls whose costs differ by
+    /// their input, where the slowest ones are of interest, too. The batch is of no meaning here.
+    ///
+    /// ```
+    /// use skillfold_bench::Plan;
+    ///
+    /// let timing = Plan::rounds(3).each(&["a b", "a b c"], |text| text.split(' ').count());
+    /// assert_eq!(timing.runs, 6);
+    /// assert!(timing.min <= timing.median && timing.median <= timing.p99);
+    /// ```
+    pub fn each<T, A>(self, items: &[T], mut what: impl FnMut(&T) -> A) -> Timing {
+        let mut times = Vec::with_capacity(self.rounds * items.len());
+        for round in 0..self.warm_up + self.rounds {
+            for item in items {
+                let start = Instant::now();
+                let done = black_box(what(black_box(item)));
+                let time = start.elapsed();
+                drop(done);
+                if round >= self.warm_up {
+                    times.push(time);
+                }
+            }
+        }
+        Timing::of(times)
+    }
+}
+
 /// The times of one closure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// The shortest: what the work costs when nothing disturbs it.
     pub min: Duration,
     /// The middle one; of an even number, the mean of the middle two.
     pub median: Duration,
+    /// The one that 99 in 100 do not exceed; of fewer than 100, the longest.
+    pub p99: Duration,
     /// How many there were.
     pub runs: usize,
 }
 
 impl Timing {
     fn of(mut times: Vec<Duration>) -> Self {
+        if times.is_empty() {
+            return Self::default();
+        }
         times.sort_unstable();
         let (half, runs) = (times.len() / 2, times.len());
         let median = if runs % 2 == 0 { (times[half - 1] + times[half]) / 2 } else { times[half] };
-        Self { min: times[0], median, runs }
+        let p99 = times[(runs * 99).div_ceil(100) - 1];
+        Self { min: times[0], median, p99, runs }
     }
 }
 
@@ -147,10 +181,23 @@ mod tests {
     #[test]
     fn min_and_median() {
         let timing = |ms: &[u64]| Timing::of(ms.iter().copied().map(Duration::from_millis).collect());
-        let odd = Timing { min: Duration::from_millis(1), median: Duration::from_millis(5), runs: 3 };
-        assert_eq!(timing(&[9, 1, 5]), odd);
-        let even = Timing { min: Duration::from_millis(1), median: Duration::from_millis(4), runs: 4 };
-        assert_eq!(timing(&[9, 1, 5, 3]), even);
+        let of = |min, median, p99, runs| {
+            let [min, median, p99] = [min, median, p99].map(Duration::from_millis);
+            Timing { min, median, p99, runs }
+        };
+        assert_eq!(timing(&[9, 1, 5]), of(1, 5, 9, 3));
+        assert_eq!(timing(&[9, 1, 5, 3]), of(1, 4, 9, 4));
+        let many: Vec<u64> = (1..=200).rev().collect();
+        assert_eq!(timing(&many).p99, Duration::from_millis(198));
+        assert_eq!(timing(&[]), Timing::default());
+    }
+
+    #[test]
+    fn each_item_by_itself() {
+        let mut seen = Vec::new();
+        let timing = Plan::rounds(2).each(&[1, 2, 3], |number| seen.push(*number));
+        assert_eq!(timing.runs, 6);
+        assert_eq!(seen, [1, 2, 3].repeat(3));
     }
 
     #[test]

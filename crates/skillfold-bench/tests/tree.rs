@@ -3,7 +3,7 @@
 // clippy.toml lets tests unwrap; helpers of tests are not tests to it.
 #![allow(clippy::unwrap_used)]
 
-use skillfold_bench::{Bodies, Kind, Layout, Options, STAMP, floor, generate, generate_with};
+use skillfold_bench::{Bodies, Kind, Layout, Options, STAMP, Triggers, floor, generate, generate_with, triggers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -63,6 +63,26 @@ fn equal_options_give_equal_bytes_with_any_number_of_threads() {
     let other = dir.path().join("other");
     generate(&other, &Options { seed: 43, ..mixed() }).unwrap();
     assert_ne!(hash(&other), hashes[0]);
+}
+
+#[test]
+fn a_tree_for_matching_has_ten_triggers_in_each_file_and_equal_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { count: 300, bodies: Bodies::Short, triggers: Triggers::Ten, ..Options::default() };
+    let hashes = [1, 3].map(|count| {
+        let root = dir.path().join(count.to_string());
+        generate_with(&root, &options, threads(count)).unwrap();
+        hash(&root)
+    });
+    // Pinned, as above.
+    assert_eq!(hashes, [7_135_699_794_893_766_128; 2]);
+    for index in 0..options.count {
+        let (file, triggers) = (options.skill(index).file, triggers::of(options.seed, index));
+        for text in triggers.keywords.iter().chain(&triggers.verbs).chain([&triggers.pattern]) {
+            assert!(file.contains(text), "{text} is not in\n{file}");
+        }
+        assert!(file.len() < 1024, "{file}");
+    }
 }
 
 #[test]

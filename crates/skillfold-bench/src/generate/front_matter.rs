@@ -6,6 +6,7 @@
 
 use super::random::Random;
 use super::words::{CJK, MANNERS, OBJECTS, OCCASIONS, ROLES, SUBJECTS, VERBS};
+use crate::triggers::SkillTriggers;
 use std::fmt::Write as _;
 
 /// Bytes of a description, by quantile. In the wild `name: description` takes 49 tokens at the
@@ -55,6 +56,25 @@ pub(crate) fn write(out: &mut String, random: &mut Random, name: &str) -> Writte
     }
     out.push_str("---\n");
     Written { cjk }
+}
+
+/// Writes front matter that has a name, a description, and these triggers; both `---` lines included.
+pub(crate) fn write_triggered(out: &mut String, random: &mut Random, name: &str, triggers: &SkillTriggers) {
+    let subject = name.split('-').next().unwrap_or(name);
+    out.push_str("---\n");
+    line(out, "name", name);
+    let _ = writeln!(out, "description: {} {subject} {}.", random.pick(VERBS), random.pick(OBJECTS));
+    let indent = if random.chance(500) {
+        out.push_str("metadata:\n");
+        "  "
+    } else {
+        ""
+    };
+    let _ = writeln!(out, "{indent}triggers:");
+    let _ = writeln!(out, "{indent}  keywords: [{}]", triggers.keywords.join(", "));
+    let _ = writeln!(out, "{indent}  verbs: [{}]", triggers.verbs.join(", "));
+    let _ = writeln!(out, "{indent}  patterns:\n{indent}    - '{}'", triggers.pattern);
+    out.push_str("---\n");
 }
 
 fn line(out: &mut String, key: &str, value: &str) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::matching;
 use serde::{Deserialize, Serialize};
 use skillfold::{Catalog, Discovery, LoadRequest, Root, Skillfold, Source};
 use skillfold_bench::{Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
@@ -21,7 +22,7 @@ const PROCESS: Duration = Duration::from_millis(10);
 
 /// Measures discovery, loading and the whole program on trees of `sizes` skills, kept below `dir`.
 pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&str)) -> io::Result<Report> {
-    let mut report = Report { rows: Vec::new(), notes: Vec::new() };
+    let mut report = Report::default();
     for &count in sizes {
         say(&format!("making a tree of {count} skills"));
         let options = Options { count, ..Options::default() };
@@ -38,12 +39,12 @@ pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&
             bench.load(&mut report)?;
             bench.reuse(&mut report)?;
         }
+        matching::tokens(&tree, &mut report);
+        matching::measure(count, dir, bench.rounds, say, &mut report)?;
     }
     let threads = rayon::current_num_threads();
-    report.notes.push(format!(
-        "best of several runs in turns with the floor, {threads} threads each, page cache warm; \
-         matching and disclosure are measured once they exist"
-    ));
+    report.notes.push(format!("best of several runs in turns with the floor, {threads} threads each, page cache warm"));
+    report.notes.push(matching::METHOD.to_owned());
     Ok(report)
 }
 
@@ -246,12 +247,12 @@ impl Floor {
 /// What a process that only looks for skills says of itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Probe {
-    nanoseconds: u64,
-    memory: Option<u64>,
+    pub(super) nanoseconds: u64,
+    pub(super) memory: Option<u64>,
 }
 
 impl Probe {
-    fn of(mut command: Command) -> io::Result<Probe> {
+    pub(super) fn of(mut command: Command) -> io::Result<Probe> {
         let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
         serde_json::from_slice(&output.stdout).map_err(io::Error::other)
     }
