@@ -1,6 +1,7 @@
 //! From a selection to what the model is shown.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use skillfold_catalog::{Catalog, Skill};
 use skillfold_format::Tokens;
@@ -146,10 +147,7 @@ impl Discloser {
         section(style, items, self.config.catalog_tokens(), self.counter)
     }
 
-    /// What the model is shown this turn.
-    ///
-    /// Each call is one event at `DEBUG` with target `skillfold::disclose`, which tells tier, policy, skills, scores and
-    /// tokens, and never what the message was.
+    /// What the model is shown this turn. [`Disclosure::trace`] tells about it.
     pub fn disclose(&self, situation: &Situation<'_>) -> Disclosure {
         let turn = self.turn(situation);
         let stable = if turn.tier == Tier::Nothing { &self.nothing } else { self.stable() };
@@ -161,7 +159,7 @@ impl Discloser {
             overhead: Tokens(shown.0.saturating_sub(bodies.0)),
             eager: self.eager(),
         };
-        let disclosure = Disclosure {
+        Disclosure {
             tier: turn.tier,
             policy: self.config.policy,
             stable: Arc::clone(&stable.text),
@@ -169,9 +167,8 @@ impl Discloser {
             tokens,
             skills: turn.skills,
             matched: situation.selection.matched.max(situation.selection.hits.len()),
-        };
-        log(&disclosure);
-        disclosure
+            elapsed: Duration::ZERO,
+        }
     }
 
     fn turn(&self, situation: &Situation<'_>) -> Turn {
@@ -339,27 +336,4 @@ fn one_line(brief: &str) -> String {
     let folded = fold(brief);
     let fits = |text: &str| text.chars().count() <= skillfold_format::MAX_BRIEF;
     if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
-}
-
-fn log(disclosure: &Disclosure) {
-    if !tracing::enabled!(target: "skillfold::disclose", tracing::Level::DEBUG) {
-        return;
-    }
-    let shown = |skill: &&Disclosed| skill.decision != Decision::Omitted;
-    let skills: Vec<&str> = disclosure.skills.iter().filter(shown).map(|skill| &*skill.name).collect();
-    let scores: Vec<f32> = disclosure.skills.iter().filter(shown).map(|skill| skill.score).collect();
-    tracing::debug!(
-        target: "skillfold::disclose",
-        tier = disclosure.tier.number(),
-        policy = disclosure.policy.as_str(),
-        skills = ?skills,
-        scores = ?scores,
-        omitted = disclosure.skills.len() - skills.len(),
-        matched = disclosure.matched,
-        tokens_stable = disclosure.tokens.stable.0,
-        tokens_turn = disclosure.tokens.turn.0,
-        tokens_overhead = disclosure.tokens.overhead.0,
-        tokens_eager = disclosure.tokens.eager.0,
-        "disclosed"
-    );
 }

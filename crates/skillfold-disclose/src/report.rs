@@ -1,6 +1,7 @@
 //! What was disclosed, and what was not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use skillfold_format::Tokens;
@@ -63,6 +64,41 @@ pub struct Disclosure {
     pub skills: Vec<Disclosed>,
     /// How many skills matched in all.
     pub matched: usize,
+    /// How long it took to select and to decide, in microseconds. This crate looks at no clock: whoever does fills it in.
+    #[serde(rename = "elapsed_us", serialize_with = "microseconds")]
+    pub elapsed: Duration,
+}
+
+fn microseconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX))
+}
+
+impl Disclosure {
+    /// One event at `DEBUG` with target `skillfold::disclose`, which tells tier, policy, skills, scores, tokens and time,
+    /// and never what the message was.
+    pub fn trace(&self) {
+        if !tracing::enabled!(target: "skillfold::disclose", tracing::Level::DEBUG) {
+            return;
+        }
+        let shown = |skill: &&Disclosed| skill.decision != Decision::Omitted;
+        let skills: Vec<&str> = self.skills.iter().filter(shown).map(|skill| &*skill.name).collect();
+        let scores: Vec<f32> = self.skills.iter().filter(shown).map(|skill| skill.score).collect();
+        tracing::debug!(
+            target: "skillfold::disclose",
+            tier = self.tier.number(),
+            policy = self.policy.as_str(),
+            skills = ?skills,
+            scores = ?scores,
+            omitted = self.skills.len() - skills.len(),
+            matched = self.matched,
+            tokens_stable = self.tokens.stable.0,
+            tokens_turn = self.tokens.turn.0,
+            tokens_overhead = self.tokens.overhead.0,
+            tokens_eager = self.tokens.eager.0,
+            elapsed_us = u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX),
+            "disclosed"
+        );
+    }
 }
 
 /// What a disclosure costs.

@@ -66,9 +66,9 @@ fn one_event_a_disclosure() {
     let census = Census { visible: 1, triggered: false };
     let recorder = Recorder::default();
     tracing::subscriber::with_default(recorder.clone(), || {
-        discloser.disclose(&Situation::new(census, &selection, &bodies));
+        discloser.disclose(&Situation::new(census, &selection, &bodies)).trace();
     });
     let expected = "skillfold::disclose message=disclosed tier=3 policy=\"inject\" skills=[\"pdf\"] scores=[1.5] omitted=0 \
-        matched=1 tokens_stable=0 tokens_turn=13 tokens_overhead=11 tokens_eager=2";
+        matched=1 tokens_stable=0 tokens_turn=13 tokens_overhead=11 tokens_eager=2 elapsed_us=0";
     assert_eq!(*recorder.0.lock().unwrap(), [expected]);
 }

@@ -1,16 +1,20 @@
 //! From a message to what the model is shown: selection, disclosure, session.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use skillfold_catalog::Skill;
 use skillfold_disclose::{
-    Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Rehydration, Section, Session, Situation,
+    Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation,
 };
 use skillfold_load::{LoadRequest, Loader};
 use skillfold_select::{Census, Explanation, Mode, SelectOptions, Selection, Turn};
 
 use crate::Skillfold;
 use crate::snapshot::Snapshot;
+
+/// How many skills are named when none fits.
+const CLOSEST: usize = 3;
 
 impl Skillfold {
     /// The skills that fit a turn, ranked, each with its reasons.
@@ -49,7 +53,7 @@ impl Skillfold {
     ///
     /// let skills = Skillfold::builder().skills_dir(dir.path()).build();
     /// assert_eq!(skills.disclose(&Turn::new("What is 2+2?")).turn, "[1 skill available]");
-    /// assert!(skills.disclose(&Turn::new("open report.pdf")).turn.ends_with("Use pdftotext.\n"));
+    /// assert!(skills.disclose(&Turn::new("open report.pdf")).turn.ends_with("Use pdftotext."));
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
@@ -151,10 +155,24 @@ impl Skillfold {
             _ => turn.recent.to_vec(),
         };
         let turn = Turn { recent: &recent, ..*turn };
+        // Made once, and not for this message alone.
+        snapshot.prepare();
+        let start = Instant::now();
         let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
         let census = snapshot.selector().census(&snapshot.catalog);
         let bodies = |skill: &Skill| body(self.loads(), skill);
-        discloser.disclose(&Situation { session, ..Situation::new(census, &selection, &bodies) })
+        // Triggers know no near misses; texts do.
+        let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
+        let closest = if asks {
+            snapshot.select(&turn, &SelectOptions { mode: Mode::Hybrid, limit: CLOSEST }).hits
+        } else {
+            Vec::new()
+        };
+        let situation = Situation { session, closest: &closest, ..Situation::new(census, &selection, &bodies) };
+        let mut shown = discloser.disclose(&situation);
+        shown.elapsed = start.elapsed();
+        shown.trace();
+        shown
     }
 }
 

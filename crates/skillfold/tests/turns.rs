@@ -240,6 +240,6 @@ fn a_skill_for_people_only_comes_when_called() {
     assert_eq!((shown("ship it").tier, shown("release it").tier), (Tier::Nothing, Tier::Nothing));
     let called = shown("/release now");
     assert_eq!(called.tier, Tier::Documentation);
-    assert!(called.turn.ends_with("Tag it.\n"), "{}", called.turn);
+    assert!(called.turn.contains("Tag it."), "{}", called.turn);
     assert!(!shown("what can you do?").turn.contains("release"));
 }

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::ValueEnum;
-use serde::Serialize;
 use skillfold::{
     Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tokens, os_message, replace_file,
 };
@@ -108,13 +107,6 @@ impl From<CounterArg> for Counter {
     }
 }
 
-#[derive(Serialize)]
-struct ContextJson<'d> {
-    #[serde(flatten)]
-    disclosure: &'d Disclosure,
-    elapsed_us: u64,
-}
-
 impl Args {
     fn config(&self, context: &Context) -> Result<(DiscloseConfig, Mode), CliError> {
         let configured = context.disclose()?;
@@ -152,25 +144,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.prepare(mode)?;
     let lists = args.turn.lists();
     let turn = lists.turn(&message);
-    let start = Instant::now();
     let shown = skills
         .disclose_with(&turn, session.as_ref(), &config, mode)
         .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
-    let elapsed = start.elapsed();
-    tracing::info!(microseconds = elapsed.as_micros(), "decided what to show");
     if let (Some(session), Some(file)) = (&mut session, &args.session) {
         session.apply(&shown);
         replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
     }
     context.tell_diagnostics();
     if context.json() {
-        let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        context.print_json(&ContextJson { disclosure: &shown, elapsed_us })?;
+        context.print_json(&shown)?;
         return Ok(Outcome::Done);
     }
     print(context, &shown)?;
     context.terminal.flush()?;
-    tell(context, &shown, elapsed)?;
+    tell(context, &shown)?;
     context.index_bodies(mode)?;
     Ok(Outcome::Done)
 }
@@ -196,7 +184,7 @@ fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
 }
 
 /// What was done, what was not, and what it saved.
-fn tell(context: &Context, shown: &Disclosure, elapsed: Duration) -> Result<(), CliError> {
+fn tell(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
     let visible = context.skills()?.census().visible;
     for skill in &shown.skills {
         let word = match skill.decision {
@@ -223,7 +211,7 @@ fn tell(context: &Context, shown: &Disclosure, elapsed: Duration) -> Result<(), 
         let sign = if saved < 0.0 { "−" } else { "+" };
         let _ = write!(line, " instead of {} ({sign}{:.1} %)", text::thousands(eager), saved.abs());
     }
-    let _ = write!(line, " · {}", duration(elapsed));
+    let _ = write!(line, " · {}", duration(shown.elapsed));
     context.terminal.say(&paint(style::DIM, line));
     if included > 0 && context.terminal.stdout_is_terminal() {
         let command = paint(style::COMMAND, "skillfold why MESSAGE");
