@@ -1,7 +1,7 @@
 //! How long text relevance takes: `cargo test -p skillfold-select --release --test relevance_speed -- --ignored
 //! --nocapture`.
 
-#![allow(clippy::print_stdout, reason = "what it measures is what it is for")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "what it measures is what it is for")]
 
 use std::time::{Duration, Instant};
 

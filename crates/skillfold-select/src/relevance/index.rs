@@ -26,8 +26,8 @@ const MANY: usize = 256;
 /// let ranking = index.search("Please rotate this image", 3, &|_| true);
 /// let best = &ranking.hits[0];
 /// assert_eq!(best.skill, 1);
-/// // `image` stands nowhere, but `pictures` does.
-/// assert_eq!(best.words.iter().map(|word| &*word.text).collect::<Vec<_>>(), ["rotate", "image"]);
+/// // `image` stands nowhere, but `photo` and `pictures` do.
+/// assert_eq!(best.words.iter().map(|word| &*word.text).collect::<Vec<_>>(), ["image", "rotate"]);
 /// ```
 #[derive(Debug)]
 pub struct TextIndex {
