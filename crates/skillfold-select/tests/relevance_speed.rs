@@ -84,12 +84,10 @@ fn measure(count: usize, body: usize) -> Duration {
 
 #[test]
 #[ignore = "measures time: of use in a release build on a quiet machine only"]
-fn searching_takes_milliseconds() {
-    for (count, body, most) in
-        [(100, 0, 60), (10_000, 0, 2_000), (100_000, 0, 5_000), (100, 300, 120), (100_000, 300, 20_000)]
-    {
-        let middle = measure(count, body);
-        assert!(middle < 4 * Duration::from_micros(most), "{count} skills: {middle:?}");
+fn how_long_searching_takes() {
+    // What it prints is the result: no test fails for a slow machine.
+    for (count, body) in [(100, 0), (10_000, 0), (100_000, 0), (100, 300), (100_000, 300)] {
+        measure(count, body);
     }
     let mut words = Words::new();
     let mut bodies = BodyTerms::default();
