@@ -80,7 +80,10 @@ mod tests {
     #[test]
     fn all_patterns_compile() {
         for number in 0..triggers::PATTERNS {
-            build(triggers::pattern(number));
+            // Skillfold refuses what compiles to more.
+            let within =
+                RegexBuilder::new(&triggers::pattern(number)).case_insensitive(true).size_limit(1 << 20).build();
+            assert!(within.is_ok(), "{within:?}");
         }
     }
 }

@@ -91,7 +91,7 @@ const WITHOUT_LITERAL: &[&str] = &[
     r"\d{3,}\s*[%€$]",
     r"\b\w+[/\\]\w+[/\\]\w+\b",
     r"\p{Han}{4,}",
-    r"\b\w{24,}\b",
+    r"\b[a-z]{24,}\b",
     r"^\s*[-*+]\s+\w+[:;]",
     r"\b\d+\s?[xX×]\s?\d+\b",
 ];
