@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillfold::{Mode, ReasonKind, Turn};
+use skillfold::{Mode, ReasonKind, Turn, os_message};
 
 use crate::error::CliError;
 
@@ -52,7 +52,10 @@ pub(crate) fn message(written: &str) -> Result<String, CliError> {
         return Ok(written.to_owned());
     }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes)?;
+    std::io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes).map_err(|error| {
+        CliError::failure("unreadable", format!("cannot read the message from stdin: {}", os_message(&error)))
+            .help("pipe the message in, or write it in place of `-`")
+    })?;
     if bytes.len() as u64 > MAX_MESSAGE {
         return Err(CliError::usage("usage", "the message is larger than 16 MiB").help("send the part that matters"));
     }

@@ -38,22 +38,18 @@ struct Record {
     query: String,
     should_trigger: Option<bool>,
     relevant: Option<Vec<String>>,
-    #[serde(default)]
-    not_relevant: Vec<String>,
+    not_relevant: Option<Vec<String>>,
     #[serde(default)]
     none: bool,
 }
 
+/// A list that says which skill it is about.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Document {
-    List(Vec<Record>),
-    Named {
-        #[serde(alias = "skill")]
-        skill_name: Option<String>,
-        #[serde(alias = "queries", alias = "cases")]
-        evals: Vec<Record>,
-    },
+struct Named {
+    #[serde(alias = "skill")]
+    skill_name: Option<String>,
+    #[serde(alias = "queries", alias = "cases")]
+    evals: Vec<Record>,
 }
 
 impl Case {
@@ -71,22 +67,20 @@ impl Case {
     /// ```
     pub fn read(text: &str, skill: Option<&str>) -> Result<Vec<Case>, EvalError> {
         let text = text.trim_start_matches('\u{feff}');
+        let all = |records: Vec<Record>, skill| records.into_iter().map(|record| record.case(0, skill)).collect();
         // One document: a list, or an object with a list. Otherwise one object a line.
-        let document = serde_json::from_str::<Document>(text);
-        if document.is_ok() || !is_lines(text) {
-            let document = match document {
-                Ok(document) => document,
-                // What is wrong with one of two forms, says a form that there is only one of.
-                Err(error) => serde_json::from_str(text)
-                    .map(Document::List)
-                    .map_err(|list| broken(list.line().max(error.line()), &list))?,
-            };
-            let (named, records) = match document {
-                Document::List(records) => (None, records),
-                Document::Named { skill_name, evals } => (skill_name, evals),
-            };
-            let skill = named.as_deref().or(skill);
-            return records.into_iter().map(|record| record.case(0, skill)).collect();
+        if text.trim_start().starts_with('[') {
+            let records = serde_json::from_str(text).map_err(|error| broken(error.line(), &error))?;
+            return all(records, skill);
+        }
+        match serde_json::from_str::<Named>(text) {
+            Ok(named) => return all(named.evals, named.skill_name.as_deref().or(skill)),
+            Err(error) if !is_lines(text) => {
+                // Before what an object lacks, what keeps it from being one.
+                let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err().unwrap_or(error);
+                return Err(broken(error.line(), &error));
+            }
+            Err(_) => {}
         }
         let mut cases = Vec::new();
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
@@ -109,15 +103,27 @@ fn is_lines(text: &str) -> bool {
 }
 
 fn broken(line: usize, error: &serde_json::Error) -> EvalError {
-    EvalError { line, message: format!("line {line} is not as expected: {error}") }
+    // It counts lines from where it began to read, which was not always the file's beginning.
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = error.to_string();
+    let what = what.strip_suffix(&place).unwrap_or(&what);
+    EvalError { line, message: format!("line {line} is not as expected: {what}") }
 }
 
 impl Record {
     fn case(self, line: usize, skill: Option<&str>) -> Result<Case, EvalError> {
         let query = self.query;
         let Some(should) = self.should_trigger else {
+            // A misspelt `relevant` must not pass for a message that needs nothing.
+            if self.relevant.is_none() && self.not_relevant.is_none() && !self.none {
+                let start: String = query.chars().take(60).collect();
+                let message = format!(
+                    "nothing says what is right for {start:?}: `relevant`, `not_relevant`, `none` or `should_trigger`"
+                );
+                return Err(EvalError { line, message });
+            }
             let relevant = self.relevant.unwrap_or_default();
-            let not_relevant = if self.none { Vec::new() } else { self.not_relevant };
+            let not_relevant = if self.none { Vec::new() } else { self.not_relevant.unwrap_or_default() };
             return Ok(Case { query, relevant, not_relevant });
         };
         let Some(skill) = skill else {
@@ -339,6 +345,28 @@ mod tests {
         let error = Case::read("[{\"query\": \"a\", \"should_trigger\": true}]", None).unwrap_err();
         assert!(error.message.contains("which"), "{error}");
         assert!(Case::read("[\n{\"query\"", None).is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_of_the_form_that_was_meant() {
+        let wrong = |text: &str| Case::read(text, Some("pdf")).unwrap_err();
+        let lines = wrong("{\"query\": \"a\", \"relevant\": []}\n{\"query\": \"a\", \"relevant\": [\"x\"}\n");
+        assert_eq!(lines.message, "line 2 is not as expected: expected `,` or `]`");
+        let first = wrong("{\"query\": \"a\", \"relevant\": [}\n{\"query\": \"a\", \"relevant\": []}\n");
+        assert_eq!(first.message, "line 1 is not as expected: expected value");
+        let object = wrong("{\n\"skill_name\": \"pdf\",\n\"evals\": [{\"quer\": 1}]}");
+        assert_eq!(object.message, "line 3 is not as expected: missing field `query`");
+        let list = wrong("[\n{\"query\": \"a\", \"should_trigger\": true},\n{\"query\": 1}]");
+        assert_eq!(list.message, "line 3 is not as expected: invalid type: integer `1`, expected a string");
+    }
+
+    #[test]
+    fn what_says_nothing_is_refused() {
+        let error =
+            Case::read("{\"query\": \"a\", \"none\": true}\n{\"query\": \"a\", \"relevent\": []}", None).unwrap_err();
+        assert_eq!(error.line, 2);
+        assert!(error.message.starts_with("nothing says what is right for \"a\": `relevant`"), "{error}");
+        assert!(Case::read("[{\"query\": \"a\", \"triggers\": true}]", Some("pdf")).is_err());
     }
 
     #[test]

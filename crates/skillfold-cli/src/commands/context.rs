@@ -154,6 +154,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&shown)?;
+        context.index_bodies(mode)?;
         return Ok(Outcome::Done);
     }
     print(context, &shown)?;
@@ -165,12 +166,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 /// What the model would get: the stable part, then that of the turn.
 fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
-    let parts = [&*shown.stable, &shown.turn];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() {
+    let mut whole = shown.stable.to_string();
+    if !(whole.is_empty() || shown.turn.is_empty()) {
+        whole.push_str(if whole.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    whole.push_str(&shown.turn);
+    if whole.is_empty() {
         return Ok(());
     }
-    let mut whole = parts.join("\n\n");
     if !whole.ends_with('\n') {
         whole.push('\n');
     }
@@ -239,6 +242,7 @@ fn read_session(file: &Path) -> Result<Session, CliError> {
         Ok(metadata) if metadata.len() > MAX_SESSION => return Err(failed("it is larger than 4 MiB".to_owned())),
         Ok(_) => {}
     }
-    let json = std::fs::read_to_string(file).map_err(|error| failed(os_message(&error)))?;
+    let bytes = std::fs::read(file).map_err(|error| failed(os_message(&error)))?;
+    let json = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
     Session::from_json(&json).map_err(|error| failed(error.to_string()))
 }

@@ -38,13 +38,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = ModeArg::Hybrid)]
     mode: ModeArg,
     /// From which confidence on a hit counts as selected [default: 0.5; 0 with --mode keyword]
-    #[arg(long, value_name = "C")]
-    threshold: Option<f32>,
+    #[arg(long, value_name = "C", value_parser = share)]
+    threshold: Option<f64>,
     /// Exit with 1 if the recall at 3 is below this
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     min_recall: Option<f64>,
     /// Exit with 1 if more of the messages that need nothing select something
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     max_false: Option<f64>,
 }
 
@@ -60,15 +60,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mode = Mode::from(args.mode);
     context.prepare(mode)?;
     let usual = if mode == Mode::Keyword { 0.0 } else { 0.5 };
-    let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold: args.threshold.unwrap_or(usual) });
+    #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]
+    let threshold = args.threshold.map_or(usual, |share| share as f32);
+    let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
     let wanting = args.min_recall.is_some_and(|least| evaluation.recall_at.get(&3).is_some_and(|found| *found < least))
         || args.max_false.is_some_and(|most| evaluation.false_triggers.is_some_and(|share| share > most));
-    if context.json() {
-        context.print_json(&evaluation)?;
+    let printed = if context.json() {
+        context.print_json(&evaluation)
     } else {
-        context.terminal.print(&show(&evaluation))?;
-        context.terminal.flush()?;
-    }
+        context.terminal.print(&show(&evaluation)).and_then(|()| context.terminal.flush()).map_err(CliError::from)
+    };
     if !evaluation.unknown.is_empty() {
         let names = text::one_line(&evaluation.unknown.join(", "));
         context.terminal.warn(
@@ -77,7 +78,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             "correct the names, or add their directory with --skills-dir",
         );
     }
-    Ok(if wanting { Outcome::Wanting } else { Outcome::Done })
+    if wanting { Outcome::Wanting } else { Outcome::Done }.once(printed)
+}
+
+/// A number from 0 to 1. What is none of them, `nan` say, would let everything pass.
+fn share(written: &str) -> Result<f64, String> {
+    let share: f64 = written.parse().map_err(|_| "it is no number".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
@@ -123,9 +130,10 @@ fn show(evaluation: &Evaluation) -> String {
     let messages = evaluation.positives + evaluation.negatives;
     let _ = writeln!(
         out,
-        "{}: {} need a skill, {} must not select one",
+        "{}: {} {} a skill, {} must not select one",
         text::count(messages, "message"),
         text::thousands(evaluation.positives),
+        if evaluation.positives == 1 { "needs" } else { "need" },
         text::thousands(evaluation.negatives)
     );
     for (k, recall) in &evaluation.recall_at {

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.print(&out)?;
     context.terminal.flush()?;
     let line = match found.hits.len() {
-        0 => "nothing found".to_owned(),
+        0 if found.matched == 0 => "nothing found".to_owned(),
         shown if shown < found.matched => {
             format!("{} of {}; --limit shows more", text::thousands(shown), text::count(found.matched, "skill"))
         }

@@ -1,5 +1,6 @@
 //! `skillfold why`: which words of a message speak for which skill, and what would have taken to match another.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -60,7 +61,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let lists = args.turn.lists();
     let turn = lists.turn(&message);
     let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
-    let explanation = args.name.as_deref().map(|name| skills.explain(&turn, name));
+    let mut explanation = args.name.as_deref().map(|name| skills.explain(&turn, name));
+    if let (Mode::Hybrid, Some(explanation)) = (mode, &mut explanation) {
+        // It knows of triggers alone; in this mode texts count, too.
+        let mut all = skills.select(&turn, &SelectOptions { mode, limit: skills.catalog().len() }).hits;
+        let place = all.iter().position(|hit| hit.name == explanation.name);
+        explanation.hit = place.map(|place| all.swap_remove(place));
+        explanation.before = place;
+    }
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&WhyJson {
@@ -72,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let columns = context.terminal.width().unwrap_or(100);
     let out = match &explanation {
-        Some(explanation) => one(&turn, explanation, columns),
+        Some(explanation) => one(&turn, explanation, mode, columns),
         None => all(&turn, &found, columns),
     };
     context.terminal.print(&out)?;
@@ -102,7 +110,7 @@ fn all(turn: &Turn<'_>, found: &Selection, columns: usize) -> String {
 }
 
 /// One skill, matched or not.
-fn one(turn: &Turn<'_>, explanation: &Explanation, columns: usize) -> String {
+fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -> String {
     let mut out = String::new();
     marked(&mut out, turn.message, explanation.hit.iter(), columns);
     match explanation.standing {
@@ -120,7 +128,12 @@ fn one(turn: &Turn<'_>, explanation: &Explanation, columns: usize) -> String {
     } else {
         let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
     }
-    let missed = explanation.triggers.iter().filter(|trigger| trigger.matched.is_none());
+    let mut seen = HashSet::new();
+    // A keyword may be the name once more.
+    let missed = explanation
+        .triggers
+        .iter()
+        .filter(|trigger| trigger.matched.is_none() && seen.insert((trigger.kind, trigger.trigger.as_str())));
     for (at, trigger) in missed.enumerate() {
         if at == 0 && explanation.hit.is_some() {
             let _ = writeln!(out, "{}", paint(style::DIM, "what did not match"));
@@ -130,8 +143,11 @@ fn one(turn: &Turn<'_>, explanation: &Explanation, columns: usize) -> String {
         let _ = writeln!(out, "{}{}", paint(style::DIM, line), note);
     }
     if explanation.hit.is_none() && explanation.triggers.len() <= 1 {
-        let _ =
-            writeln!(out, "{}", paint(style::DIM, "It has no triggers: only its name matches, or `--mode hybrid`."));
+        let line = match mode {
+            Mode::Hybrid => "It has no triggers, and its own words are not like those of the message.",
+            Mode::Keyword => "It has no triggers: only its name matches, or `--mode hybrid`.",
+        };
+        let _ = writeln!(out, "{}", paint(style::DIM, line));
     }
     out
 }
@@ -163,15 +179,10 @@ fn reasons(out: &mut String, hit: &Hit, columns: usize) {
 
 /// The message with the words that matched marked: on a terminal by colour, everywhere by a line of `^` below.
 fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hit>, columns: usize) {
-    let mut spans: Vec<Range<usize>> =
-        hits.flat_map(|hit| &hit.reasons).filter_map(|reason| reason.span.clone()).collect();
-    spans.sort_by_key(|span| span.start);
-    let mut offset = 0;
+    let spans: Vec<Range<usize>> = hits.flat_map(|hit| &hit.reasons).filter_map(|reason| reason.span.clone()).collect();
+    let lines = lines(message, columns);
     let mut skipped = 0;
-    let lines: Vec<&str> = message.split_inclusive('\n').collect();
-    for line in &lines {
-        let range = offset..offset + line.len();
-        offset = range.end;
+    for range in &lines {
         let inside: Vec<Range<usize>> = spans
             .iter()
             .filter(|span| span.start < range.end && span.end > range.start)
@@ -182,7 +193,7 @@ fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hi
             skipped += 1;
             continue;
         }
-        mark_line(out, line.trim_end_matches(['\n', '\r']), &inside, columns);
+        mark_line(out, &message[range.clone()], &inside);
     }
     if skipped > 0 {
         let _ =
@@ -191,36 +202,65 @@ fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hi
     out.push('\n');
 }
 
-fn mark_line(out: &mut String, line: &str, spans: &[Range<usize>], columns: usize) {
+/// The lines of a message, without their ends; those that are too long are broken, at a blank where there is one.
+fn lines(message: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut lines = Vec::new();
+    let mut offset = 0;
+    for line in message.split_inclusive('\n') {
+        let (mut start, mut blank, mut width) = (offset, None, 0);
+        let text = line.trim_end_matches(['\n', '\r']);
+        for (at, c) in text.char_indices().map(|(at, c)| (offset + at, c)) {
+            let cells = text::width(&shown(c));
+            while width + cells > columns && at > start {
+                let end = blank.take().unwrap_or(at);
+                lines.push(start..start + message[start..end].trim_end().len());
+                start = end;
+                width = message[start..at].chars().map(|c| text::width(&shown(c))).sum();
+            }
+            width += cells;
+            if c == ' ' || c == '\t' {
+                blank = Some(at + 1);
+            }
+        }
+        lines.push(start..offset + text.len());
+        offset += line.len();
+    }
+    lines
+}
+
+/// How a character of the message is shown.
+fn shown(c: char) -> String {
+    if c == '\t' { " ".to_owned() } else { text::one_char(c) }
+}
+
+fn mark_line(out: &mut String, line: &str, spans: &[Range<usize>]) {
     let is_marked = |at: usize| spans.iter().any(|span| span.contains(&at));
-    let (mut shown, mut carets, mut width) = (String::new(), String::new(), 0);
+    let (mut painted, mut plain, mut carets, mut width) = (String::new(), String::new(), String::new(), 0);
     let mut run = String::new();
     let mut run_marked = false;
-    let flush = |shown: &mut String, run: &mut String, marked: bool| {
+    let flush = |painted: &mut String, run: &mut String, marked: bool| {
         if !run.is_empty() {
-            shown.push_str(&if marked { paint(style::HELP, &*run) } else { run.clone() });
+            painted.push_str(&if marked { paint(style::HELP, &*run) } else { run.clone() });
             run.clear();
         }
     };
     for (at, c) in line.char_indices() {
-        let visible = if c == '\t' { " ".to_owned() } else { text::one_char(c) };
-        let cells = text::width(&visible);
-        if width + cells > columns.saturating_sub(1) {
-            run.push('…');
-            break;
-        }
-        width += cells;
+        let visible = shown(c);
+        // Of the whole beginning: some characters change how wide the one before is.
+        plain.push_str(&visible);
+        let now = text::width(&plain);
         let marked = is_marked(at);
+        carets.extend(std::iter::repeat_n(if marked { '^' } else { ' ' }, now.saturating_sub(width)));
+        width = now;
         if marked != run_marked {
-            flush(&mut shown, &mut run, run_marked);
+            flush(&mut painted, &mut run, run_marked);
             run_marked = marked;
         }
         run.push_str(&visible);
-        carets.extend(std::iter::repeat_n(if marked { '^' } else { ' ' }, cells));
     }
-    flush(&mut shown, &mut run, run_marked);
-    let _ = writeln!(out, "{shown}");
-    if !spans.is_empty() {
+    flush(&mut painted, &mut run, run_marked);
+    let _ = writeln!(out, "{painted}");
+    if !carets.trim_end().is_empty() {
         let _ = writeln!(out, "{}", paint(style::HELP, carets.trim_end()));
     }
 }

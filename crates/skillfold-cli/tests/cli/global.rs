@@ -8,11 +8,16 @@ fn help() {
     assert_snapshot!(sandbox.run(&["--help"]), @r#"
     exit 0
     --- stdout
-    Find, read and check agent skills: directories with a SKILL.md
+    Give a model the right skill at the right moment: find, match, disclose, load and check agent skills
 
     Usage: skillfold [OPTIONS] <COMMAND>
 
     Commands:
+      context      Print what a model would get this turn
+      why          Say why skills fit a message, or do not
+      search       Search for skills
+      prompt       Print the section of a system prompt that lists the skills
+      eval         Run labelled messages, and say how well they are matched
       list         List every skill
       show         Show one skill: metadata, files, diagnostics
       load         Print the instructions of a skill, with arguments
@@ -41,6 +46,8 @@ fn help() {
                               [default: auto] [possible values: auto, always, never]
 
     Examples:
+      skillfold context "Say bonjour to Alice"    what a model would get for this message
+      skillfold why "Say bonjour to Alice"        which words of it speak for which skill
       skillfold list                              every skill there is
       skillfold show hello-extended               what it is, and what belongs to it
       skillfold load hello-extended Alice         its instructions, with an argument
@@ -85,7 +92,24 @@ fn help() {
     where `valid` says that there is neither error nor warning, and with --fix also
     fixed: [{path, changes: [{line, column, message}]}].
     ");
-    for command in ["list", "show", "load", "files", "read", "validate", "lint", "new", "bench", "completions", "man"] {
+    for command in [
+        "context",
+        "why",
+        "search",
+        "prompt",
+        "eval",
+        "list",
+        "show",
+        "load",
+        "files",
+        "read",
+        "validate",
+        "lint",
+        "new",
+        "bench",
+        "completions",
+        "man",
+    ] {
         let run = sandbox.run(&[command, "--help"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{command}");
         assert!(command == "bench" || run.stdout.contains("Examples:"), "{run}");
@@ -225,7 +249,7 @@ fn programs_are_told_of_wrong_usage() {
     assert_snapshot!(told(&["--json"]), @r#"{"error":{"code":"usage","message":"the command is missing","help":"`skillfold --help` says what can be typed"}}"#);
     assert_eq!(told(&["show", "--", "--json", "b"]), "");
     let run = sandbox.run(&["--json", "--help"]);
-    assert!(run.code == Some(0) && run.stdout.starts_with("Find, read"), "{run}");
+    assert!(run.code == Some(0) && run.stdout.starts_with("Give a model"), "{run}");
     let run = sandbox.finish(sandbox.command(&["list", "--json"]).env("SKILLFOLD_COLOR", "blue").output().unwrap());
     assert!(run.code == Some(2) && run.stdout.starts_with(r#"{"error":{"code":"usage","#), "{run}");
 }

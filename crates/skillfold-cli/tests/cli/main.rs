@@ -4,6 +4,8 @@
 
 mod completions;
 mod config;
+mod context;
+mod eval;
 mod files;
 mod global;
 mod lint;
@@ -11,10 +13,13 @@ mod list;
 mod load;
 mod man;
 mod new;
+mod prompt;
 mod read;
 mod sandbox;
+mod search;
 mod show;
 mod terminal;
 mod validate;
+mod why;
 
-use sandbox::Sandbox;
+use sandbox::{Run, Sandbox};

@@ -39,6 +39,25 @@ impl Sandbox {
         sandbox
     }
 
+    /// With `pdf`; `csv`, which has triggers of every kind; `origami`, which has none; and `secret`, which hides from
+    /// models.
+    pub(crate) fn with_library() -> Sandbox {
+        let sandbox = Sandbox::with_pdf();
+        sandbox.write(
+            "work/skills/csv/SKILL.md",
+            "---\nname: csv\ndescription: Reads tables and draws charts of them. Use when the user has a table.\nmetadata:\n  triggers:\n    keywords: [spreadsheet, 表, pivot table]\n    verbs: [chart]\n    patterns: ['plot .* against .*']\n    files: ['*.csv']\n    languages: [R]\n---\n# CSV\n\nRead the table.\n",
+        );
+        sandbox.skill(
+            "work/skills/origami",
+            "Folds cranes, boats and other animals out of paper. Use when someone folds.",
+        );
+        sandbox.write(
+            "work/skills/secret/SKILL.md",
+            "---\nname: secret\ndescription: Deletes a PDF for good. Use when a person says so.\ndisable-model-invocation: true\nmetadata:\n  triggers:\n    keywords: [pdf]\n---\n# Secret\n",
+        );
+        sandbox
+    }
+
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.root.path().join(below)
     }
@@ -75,6 +94,13 @@ impl Sandbox {
         self.finish(self.command(args).output().unwrap())
     }
 
+    /// The same with something on stdin.
+    pub(crate) fn run_with(&self, stdin: &[u8], args: &[&str]) -> Run {
+        self.write("tmp/stdin", stdin);
+        let stdin = fs::File::open(self.path("tmp/stdin")).unwrap();
+        self.finish(self.command(args).stdin(stdin).output().unwrap())
+    }
+
     /// With nothing but the skills below `work/skills`.
     pub(crate) fn isolated(&self, args: &[&str]) -> Run {
         self.run(&[&["--isolated", "--skills-dir", "skills"], args].concat())
@@ -89,6 +115,13 @@ impl Sandbox {
     pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(self.root.path().to_str().unwrap(), "[TMP]")
             .replace(&format!("bundled/{}", env!("CARGO_PKG_VERSION")), "bundled/[VERSION]")
+    }
+}
+
+impl Run {
+    /// What it printed for programs.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"))
     }
 }
 

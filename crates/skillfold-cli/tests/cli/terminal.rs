@@ -79,6 +79,33 @@ fn a_body_does_not_command_the_terminal() {
 }
 
 #[test]
+fn what_a_model_would_get_does_not_command_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skills/evil/SKILL.md", "---\nname: evil\ndescription: Evil. Use never.\n---\n\u{1b}[2Jgone");
+    let run = |args: &[&str]| {
+        on_terminal(&sandbox, 80, &[], &[&["--isolated", "--skills-dir", "skills", "--color=never"], args].concat())
+    };
+    let shown = run(&["context", "evil"]);
+    assert!(shown.contains("\n\\u{1b}[2Jgone\n") && !shown.contains('␛'), "{shown}");
+    assert!(shown.ends_with("\nskillfold why MESSAGE shows which words decided\n"), "{shown}");
+    assert!(!run(&["context", "hi"]).contains("skillfold why"), "nothing was decided");
+}
+
+#[test]
+fn messages_are_broken_where_the_terminal_ends() {
+    let sandbox = Sandbox::with_pdf();
+    let args = ["--isolated", "--skills-dir", "skills", "why", "please be so kind and look at what is in the pdf"];
+    assert_snapshot!(on_terminal(&sandbox, 40, &[], &args), @r"
+    please be so kind and look at what is
+    in the ␛[1m␛[36mpdf␛[0m
+    ␛[1m␛[36m       ^^^␛[0m
+
+    1. ␛[1mpdf␛[0m  ␛[1m␛[32m59 % sure␛[0m  ␛[2mscore 1.00␛[0m
+       keyword   pdf  +1.00  “pdf”
+    ");
+}
+
+#[test]
 fn bytes_are_kept_from_the_terminal() {
     let sandbox = Sandbox::with_pdf();
     sandbox.write("work/skills/pdf/logo.png", b"\x89PNG\xff");

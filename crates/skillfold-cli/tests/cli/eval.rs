@@ -1,0 +1,237 @@
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+const LINES: &str = "{\"query\": \"open the pdf\", \"relevant\": [\"pdf\"]}\n\
+{\"query\": \"chart it\", \"relevant\": [\"csv\"]}\n\
+{\"query\": \"What is 2+2?\", \"relevant\": []}\n\
+\n\
+{\"query\": \"the form of a poem\", \"none\": true}\n\
+{\"query\": \"the spreadsheet\", \"relevant\": [\"pdf\"], \"id\": 7}\n\
+{\"query\": \"some pivot table\", \"not_relevant\": [\"pdf\"]}\n";
+
+const LIST: &str = "[\n  {\"query\": \"open the pdf\", \"should_trigger\": true},\n  \
+{\"query\": \"What is 2+2?\", \"should_trigger\": false}\n]\n";
+
+fn with_sets() -> Sandbox {
+    let sandbox = Sandbox::with_library();
+    sandbox.write("work/lines.jsonl", LINES);
+    sandbox.write("work/list.json", LIST);
+    sandbox
+}
+
+#[test]
+fn a_set_of_lines() {
+    let sandbox = with_sets();
+    assert_snapshot!(sandbox.isolated(&["eval", "--mode", "keyword", "lines.jsonl"]), @r"
+    exit 0
+    --- stdout
+    6 messages: 3 need a skill, 3 must not select one
+    recall at 1       66.7 %
+    recall at 3       66.7 %
+    recall at 5       66.7 %
+    precision         50.0 %
+    false triggers    33.3 %
+
+    how sure it was, how often the first hit was right
+      0.4–0.5  100.0 %  of 1
+      0.5–0.6   33.3 %  of 3
+
+    confusions: needed → selected
+        1 × nothing → pdf
+        1 × pdf → csv
+
+    worst cases, the surest first
+      0.59  nothing → pdf: the form of a poem
+      0.59  pdf → csv: the spreadsheet
+    ");
+    let json = sandbox.isolated(&["eval", "--mode", "keyword", "--json", "lines.jsonl"]).json();
+    let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_snapshot!(keys.join(" "), @"calibration confusions false_triggers negatives positives precision recall_at unknown worst");
+    assert_eq!((&json["positives"], &json["negatives"], &json["precision"]), (&3.into(), &3.into(), &0.5.into()));
+    let recall: Vec<&String> = json["recall_at"].as_object().unwrap().keys().collect();
+    assert_eq!(recall, ["1", "3", "5"]);
+    assert_eq!(json["confusions"][0], serde_json::json!({"expected": null, "got": "pdf", "count": 1}));
+    assert_eq!((&json["worst"][1]["query"], &json["worst"][1]["got"]), (&"the spreadsheet".into(), &"csv".into()));
+    assert!(json["calibration"][0]["hits"].is_u64(), "{json}");
+    let run = sandbox.isolated(&["eval", "lines.jsonl"]);
+    assert!(run.code == Some(0) && run.stdout.starts_with("6 messages: 3 need a skill, 3 must not"), "{run}");
+    // As some editors save it.
+    sandbox.write("work/bom.jsonl", format!("\u{feff}{}", LINES.replace('\n', "\r\n")));
+    assert_eq!(sandbox.isolated(&["eval", "bom.jsonl"]).stdout, run.stdout);
+}
+
+#[test]
+fn a_list_is_about_one_skill() {
+    let sandbox = with_sets();
+    let named = sandbox.isolated(&["eval", "--mode", "keyword", "list.json", "--skill", "pdf"]);
+    assert_snapshot!(named, @r"
+    exit 0
+    --- stdout
+    2 messages: 1 needs a skill, 1 must not select one
+    recall at 1       100.0 %
+    recall at 3       100.0 %
+    recall at 5       100.0 %
+    precision         100.0 %
+    false triggers    0.0 %
+
+    how sure it was, how often the first hit was right
+      0.4–0.5  100.0 %  of 1
+    ");
+    assert_snapshot!(sandbox.isolated(&["eval", "list.json"]), @r#"
+    exit 1
+    --- stderr
+    error[eval]: `should_trigger` is about one skill, and nothing says which
+      help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
+    "#);
+    // The file says which, or where it stands does.
+    sandbox.write("work/named.json", format!("{{\n\"skill_name\": \"pdf\",\n\"evals\": {LIST}}}\n"));
+    assert_eq!(sandbox.isolated(&["eval", "--mode", "keyword", "named.json"]).stdout, named.stdout);
+    sandbox.write("work/skills/pdf/evals/triggers.json", LIST);
+    let file = "skills/pdf/evals/triggers.json";
+    assert_eq!(sandbox.isolated(&["eval", "--mode", "keyword", file]).stdout, named.stdout);
+    let other = sandbox.isolated(&["eval", "--mode", "keyword", file, "--skill", "csv", "--json"]).json();
+    assert_eq!(other["recall_at"]["1"], 0.0, "a flag wins: {other}");
+}
+
+#[test]
+fn what_falls_below_the_bar_is_found_wanting() {
+    let sandbox = with_sets();
+    let code = |args: &[&str]| {
+        let run = sandbox.isolated(&[&["eval", "--mode", "keyword", "lines.jsonl"], args].concat());
+        assert!(run.code == Some(2) || run.stdout.contains("recall at 3       66.7 %"), "{run}");
+        run.code
+    };
+    assert_eq!(code(&["--min-recall", "0.6"]), Some(0));
+    assert_eq!(code(&["--min-recall", "0.7"]), Some(1));
+    assert_eq!(code(&["--max-false", "0.5"]), Some(0));
+    assert_eq!(code(&["--max-false", "0.3"]), Some(1));
+    assert_eq!(code(&["--max-false", "0.3", "--threshold", "1"]), Some(0), "nothing is that sure");
+    assert_eq!(code(&["--min-recall", "0.6", "--max-false", "0.3"]), Some(1));
+    for wrong in ["nan", "90", "-0.1", "most"] {
+        for flag in ["--min-recall", "--max-false", "--threshold"] {
+            assert_eq!(code(&[&format!("{flag}={wrong}")]), Some(2), "{flag} {wrong}");
+        }
+    }
+    assert_snapshot!(sandbox.isolated(&["eval", "lines.jsonl", "--min-recall", "90"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value '90' for '--min-recall <SHARE>': it is not between 0 and 1
+
+    For more information, try '--help'.
+    ");
+    // Even if nobody reads why.
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let args = ["--isolated", "--skills-dir", "skills", "eval", "lines.jsonl", "--min-recall", "1"];
+        let run = sandbox.finish(sandbox.command(&[&args[..], json].concat()).stdout(writer).output().unwrap());
+        assert_eq!(run.code, Some(1), "{run}");
+        assert!(!run.stderr.contains("error["), "{run}");
+    }
+}
+
+#[test]
+fn names_that_are_not_there_are_told() {
+    let sandbox = with_sets();
+    sandbox.write(
+        "work/set.jsonl",
+        "{\"query\": \"open the pdf\", \"relevant\": [\"pdf\", \"gone\"]}\n{\"query\": \"x\", \"not_relevant\": [\"a\\u001b[2J\"]}\n",
+    );
+    let run = sandbox.isolated(&["eval", "set.jsonl", "--color", "always"]);
+    assert!(run.code == Some(0) && !run.stderr.contains("\u{1b}[2J"), "{run}");
+    assert_snapshot!(sandbox.isolated(&["eval", "set.jsonl"]).stderr, @r"
+    warning[unknown_skill]: the set names skills that are not there: a\u{1b}[2J, gone
+      help: correct the names, or add their directory with --skills-dir
+    ");
+    let json = sandbox.isolated(&["eval", "set.jsonl", "--json"]).json();
+    assert_eq!(json["unknown"], serde_json::json!(["a\u{1b}[2J", "gone"]));
+}
+
+#[test]
+fn a_broken_line_is_shown() {
+    let sandbox = with_sets();
+    let eval = |text: &str| {
+        sandbox.write("work/set", text);
+        sandbox.isolated(&["eval", "set", "--skill", "pdf"])
+    };
+    assert_snapshot!(eval("{\"query\": \"a\", \"relevant\": []}\n{\"query\": \"b\", \"relevant\": \"x\"}\n"), @r#"
+    exit 1
+    --- stderr
+    error[eval]: line 2 is not as expected: invalid type: string "x", expected a sequence
+     --> set:2:1
+      |
+    2 | {"query": "b", "relevant": "x"}
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
+    "#);
+    assert_snapshot!(eval("{\"query\": \"a\", \"relevant\": [}\n{\"query\": \"b\", \"relevant\": []}\n").stderr, @r#"
+    error[eval]: line 1 is not as expected: expected value
+     --> set:1:1
+      |
+    1 | {"query": "a", "relevant": [}
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
+    "#);
+    assert_snapshot!(eval("[\n{\"query\": \"a\", \"should_trigger\": true},\n{\"query\": 1}\n]").stderr, @r#"
+    error[eval]: line 3 is not as expected: invalid type: integer `1`, expected a string
+     --> set:3:1
+      |
+    3 | {"query": 1}
+      | ^^^^^^^^^^^^
+      |
+      = help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
+    "#);
+    assert_snapshot!(eval("{\"query\": \"open the pdf\", \"relevent\": [\"pdf\"]}\n").stderr, @r#"
+    error[eval]: nothing says what is right for "open the pdf": `relevant`, `not_relevant`, `none` or `should_trigger`
+     --> set:1:1
+      |
+    1 | {"query": "open the pdf", "relevent": ["pdf"]}
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: a line is {"query": "…", "relevant": ["name"]}; for one skill, name it with --skill
+    "#);
+    let run = sandbox.isolated(&["eval", "set", "--json"]);
+    assert_eq!((run.code, &run.json()["error"]["code"]), (Some(1), &"eval".into()));
+}
+
+#[test]
+fn files_that_hold_nothing() {
+    let sandbox = with_sets();
+    let eval = |file: &str| sandbox.isolated(&["eval", file]);
+    sandbox.write("work/empty", "");
+    assert_snapshot!(eval("empty"), @r#"
+    exit 1
+    --- stderr
+    error[eval]: empty holds no messages
+      help: write one JSON object a line: {"query": "…", "relevant": ["name"]}
+    "#);
+    sandbox.write("work/blank", "\n\n");
+    sandbox.write("work/none.json", "[]");
+    for file in ["blank", "none.json"] {
+        assert!(eval(file).stderr.contains(" holds no messages"), "{file}");
+    }
+    assert_snapshot!(eval("nowhere").stderr, @r"
+    error[eval]: cannot read nowhere: no such file or directory
+      help: name a file with labelled messages
+    ");
+    assert_snapshot!(eval("skills").stderr, @r"
+    error[eval]: cannot read skills: it is no file of at most 64 MiB
+      help: name a file with labelled messages
+    ");
+    sandbox.write("work/bytes", b"\xff");
+    assert_snapshot!(eval("bytes").stderr, @r"
+    error[eval]: cannot read bytes: it is not UTF-8
+      help: name a file with labelled messages
+    ");
+}
+
+#[test]
+fn a_set_does_not_command_the_terminal() {
+    let sandbox = with_sets();
+    sandbox.write("work/set.jsonl", "{\"query\": \"pdf \\u001b[2J\", \"relevant\": []}\n");
+    let run = sandbox.isolated(&["eval", "--mode", "keyword", "set.jsonl", "--color", "always"]);
+    assert!(run.stdout.contains(r"pdf \u{1b}[2J") && !run.stdout.contains("\u{1b}[2J"), "{run}");
+}

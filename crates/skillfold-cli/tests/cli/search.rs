@@ -1,0 +1,103 @@
+use insta::assert_snapshot;
+
+use crate::Sandbox;
+
+#[test]
+fn hits_come_with_their_reasons() {
+    let sandbox = Sandbox::with_library();
+    assert_snapshot!(sandbox.isolated(&["search", "--mode", "keyword", "charts of the PDF form"]), @r"
+    exit 0
+    --- stdout
+    pdf    73 %  Reads and fills PDF forms
+      keyword form, keyword pdf
+    csv    54 %  Reads tables and draws charts of them
+      verb chart (“charts”)
+    --- stderr
+    2 skills
+    ");
+    let run = sandbox.isolated(&["search", "paper cranes and other animals"]);
+    assert!(run.stdout.starts_with("origami  ") && run.stdout.contains("\n  text "), "{run}");
+    let run = sandbox.isolated(&["search", "--mode", "keyword", "paper cranes and other animals"]);
+    assert_eq!(run.to_string(), "exit 0\n--- stderr\nnothing found\n");
+}
+
+#[test]
+fn nothing_found_is_no_failure() {
+    let sandbox = Sandbox::with_library();
+    assert_snapshot!(sandbox.isolated(&["search", "zeppelin"]), @r"
+    exit 0
+    --- stderr
+    nothing found
+    ");
+    assert_snapshot!(sandbox.isolated(&["search", "--json", "zeppelin"]), @r#"
+    exit 0
+    --- stdout
+    {"hits":[],"matched":0}
+    "#);
+    assert_eq!(sandbox.isolated(&["search", ""]).code, Some(0));
+    assert_eq!(sandbox.run(&["--isolated", "search", "pdf"]).stderr, "nothing found\n");
+}
+
+#[test]
+fn programs_get_every_documented_key() {
+    let sandbox = Sandbox::with_library();
+    let json = sandbox.isolated(&["search", "--json", "open the pdf"]).json();
+    let keys = |value: &serde_json::Value| {
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.join(" ")
+    };
+    assert_snapshot!(keys(&json), @"hits matched");
+    assert_snapshot!(keys(&json["hits"][0]), @"confidence mention name reasons score");
+    let reason = &json["hits"][0]["reasons"][0];
+    assert_snapshot!(keys(reason), @"kind score span text trigger");
+    assert_eq!((&json["hits"][0]["name"], &json["matched"]), (&"pdf".into(), &1.into()));
+    assert_eq!(
+        (&reason["kind"], &reason["trigger"], &reason["text"]),
+        (&"keyword".into(), &"pdf".into(), &"pdf".into())
+    );
+    assert_eq!((&reason["span"]["start"], &reason["span"]["end"]), (&9.into(), &12.into()));
+    let confidence = json["hits"][0]["confidence"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&confidence), "{json}");
+}
+
+#[test]
+fn the_best_are_printed() {
+    let sandbox = Sandbox::with_library();
+    let search = |limit: &str| sandbox.isolated(&["search", "--mode", "keyword", "--limit", limit, "pdf, chart"]);
+    assert_snapshot!(search("1"), @r"
+    exit 0
+    --- stdout
+    csv    54 %  Reads tables and draws charts of them
+      verb chart
+    --- stderr
+    1 of 2 skills; --limit shows more
+    ");
+    assert_eq!(search("0").to_string(), "exit 0\n--- stderr\n0 of 2 skills; --limit shows more\n");
+    assert_eq!(search("2").stderr, "2 skills\n");
+    let json = sandbox.isolated(&["search", "--json", "--limit", "1", "pdf, chart"]).json();
+    assert_eq!((json["hits"].as_array().unwrap().len(), &json["matched"]), (1, &2.into()));
+    assert_eq!(search("some").code, Some(2));
+}
+
+#[test]
+fn who_hides_is_not_found() {
+    let sandbox = Sandbox::with_library();
+    sandbox.write("work/off.toml", "[skills]\ndisable = [\"csv\"]\n");
+    for query in ["pdf", "secret", "deletes a PDF for good", "chart a spreadsheet", "csv"] {
+        for mode in ["keyword", "hybrid"] {
+            let args = ["--config", "off.toml", "search", "--json", "--mode", mode, query];
+            let json = sandbox.isolated(&args).json();
+            let hits = json["hits"].as_array().unwrap();
+            assert!(!hits.iter().any(|hit| hit["name"] == "secret" || hit["name"] == "csv"), "{query}: {json}");
+        }
+    }
+}
+
+#[test]
+fn the_query_may_come_from_stdin_and_have_files() {
+    let sandbox = Sandbox::with_library();
+    let run = sandbox.run_with(b"the pdf\n", &["--isolated", "--skills-dir", "skills", "search", "-"]);
+    assert!(run.stdout.starts_with("pdf "), "{run}");
+    let run = sandbox.isolated(&["search", "--mode", "keyword", "x", "--file", "dir/a.csv"]);
+    assert_eq!(run.stdout.lines().last(), Some("  file *.csv (“dir/a.csv”)"), "{run}");
+}
