@@ -93,7 +93,7 @@ pub(super) enum CounterArg {
     Bytes4,
     /// An estimate by words and scripts
     Segment,
-    /// The tokenizer o200k_base, exactly
+    /// The tokenizer `o200k_base`, exactly
     O200k,
 }
 

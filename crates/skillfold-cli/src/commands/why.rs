@@ -117,7 +117,7 @@ fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -
         Standing::Disabled => out.push_str("it is disabled, and so never matches\n"),
         Standing::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
         Standing::BySigilOnly => {
-            out.push_str("only people may load it: it matches where its name stands with a sigil\n")
+            out.push_str("only people may load it: it matches where its name stands with a sigil\n");
         }
         _ => {}
     }
