@@ -1,5 +1,6 @@
 //! Counting tokens: three counters behind one trait.
 
+pub(crate) mod memo;
 mod segment;
 mod tables;
 

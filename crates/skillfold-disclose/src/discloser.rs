@@ -7,6 +7,7 @@ use skillfold_catalog::{Catalog, Skill};
 use skillfold_format::Tokens;
 use skillfold_select::{Census, Hit, Intent, Mention, ReasonKind, Selection};
 
+use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
 use crate::report::{Disclosed, Spent};
@@ -77,6 +78,8 @@ pub struct Discloser {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) config: DiscloseConfig,
     pub(crate) counter: &'static dyn TokenCounter,
+    /// The same, for bodies.
+    pub(crate) memo: Memo,
     stable: OnceLock<Section>,
     registry: OnceLock<Section>,
     eager: OnceLock<Tokens>,
@@ -94,6 +97,8 @@ pub(crate) struct Turn {
     pub(crate) tier: Tier,
     pub(crate) text: String,
     pub(crate) skills: Vec<Disclosed>,
+    /// What the text costs beside the skills' own, if it is known already.
+    pub(crate) overhead: Option<Tokens>,
 }
 
 impl Discloser {
@@ -101,7 +106,8 @@ impl Discloser {
     pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
         let counter = config.counter.counter()?;
         let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Discloser { catalog, config, counter, stable, registry, eager, nothing: Section::default() })
+        let memo = Memo::new(counter);
+        Ok(Discloser { catalog, config, counter, memo, stable, registry, eager, nothing: Section::default() })
     }
 
     /// The catalog it is for.
@@ -151,14 +157,10 @@ impl Discloser {
     pub fn disclose(&self, situation: &Situation<'_>) -> Disclosure {
         let turn = self.turn(situation);
         let stable = if turn.tier == Tier::Nothing { &self.nothing } else { self.stable() };
-        let shown = self.counter.count(&turn.text);
+        // The parts were counted one by one; the bodies among them need not be counted again.
+        let overhead = turn.overhead.unwrap_or_else(|| self.counter.count(&turn.text));
         let bodies: Tokens = turn.skills.iter().map(|skill| skill.tokens).sum();
-        let tokens = Spent {
-            stable: stable.tokens,
-            turn: shown,
-            overhead: Tokens(shown.0.saturating_sub(bodies.0)),
-            eager: self.eager(),
-        };
+        let tokens = Spent { stable: stable.tokens, turn: bodies + overhead, overhead, eager: self.eager() };
         Disclosure {
             tier: turn.tier,
             policy: self.config.policy,
@@ -175,7 +177,7 @@ impl Discloser {
         let Situation { census, selection, .. } = *situation;
         let called = |hit: &Hit| hit.mention == Some(Mention::Sigil) && self.visible(hit).is_some();
         if census.visible == 0 && !selection.hits.iter().any(called) {
-            return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new() };
+            return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new(), overhead: None };
         }
         let hits: Vec<(&Hit, &Skill)> =
             selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
@@ -199,10 +201,12 @@ impl Discloser {
         };
         match (self.config.policy, tier) {
             (Policy::Catalog, _) => {
-                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn") }
+                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
             }
             (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
-            (Policy::Hint, _) => Turn { tier, text: String::new(), skills: report("the stable part lists it") },
+            (Policy::Hint, _) => {
+                Turn { tier, text: String::new(), skills: report("the stable part lists it"), overhead: None }
+            }
             (Policy::Inject, Tier::Documentation) => {
                 let asked = match intent {
                     Intent::All => Asked::All(self.first_visible(), &sure),
@@ -212,7 +216,7 @@ impl Discloser {
             }
             (Policy::Inject, Tier::Registry) => {
                 let text = self.registry().text.to_string();
-                Turn { tier, text, skills: report("only the list of skills is shown") }
+                Turn { tier, text, skills: report("only the list of skills is shown"), overhead: None }
             }
             (Policy::Inject, _) => {
                 let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
@@ -220,7 +224,7 @@ impl Discloser {
                     Fallback::AskUser => self.question(situation, &unsure),
                     _ => format!("[{count} skill{s} available]"),
                 };
-                Turn { tier, text, skills: report("it matches too weakly") }
+                Turn { tier, text, skills: report("it matches too weakly"), overhead: None }
             }
         }
     }
@@ -261,7 +265,7 @@ impl Discloser {
             disclosed(hit, decision, Some(why.to_owned()))
         };
         let skills = sure.iter().chain(unsure).enumerate().map(decide).collect();
-        Turn { tier: Tier::Documentation, text, skills }
+        Turn { tier: Tier::Documentation, text, skills, overhead: None }
     }
 
     /// One line from which the model can ask which skill is meant.

@@ -64,14 +64,14 @@ impl<'a> Documentation<'a> {
         let shares = self.deal(&candidates);
         let mut skills: Vec<Disclosed> =
             candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share.as_ref())).collect();
-        let text = self.text(&candidates, &shares, &skills, rest, all);
+        let (text, overhead) = self.text(&candidates, &shares, &skills, rest, all);
         let others =
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
             skills.extend(unsure.iter().map(others("it matches too weakly")));
         }
-        Turn { tier: Tier::Documentation, text, skills }
+        Turn { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }
 
     fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> Candidate<'a> {
@@ -123,7 +123,7 @@ impl<'a> Documentation<'a> {
         };
         let mut shares: Vec<Option<Share<'c>>> =
             candidates.iter().enumerate().map(|(at, one)| one.before.map(|_| refer(at))).collect();
-        for share in budget.allot(&fragments, counter) {
+        for share in budget.allot(&fragments, &self.discloser.memo) {
             let at = owners[share.fragment];
             shares[at] = Some(share);
         }
@@ -185,7 +185,7 @@ impl<'a> Documentation<'a> {
         skills: &[Disclosed],
         rest: &[(&Hit, &Skill)],
         all: bool,
-    ) -> String {
+    ) -> (String, Tokens) {
         let (mut text, mut used, mut shown) = (HEAD.to_owned(), self.discloser.counter.count(HEAD), 0);
         for (one, share) in candidates.iter().zip(shares) {
             let Some(share) = share.as_ref().filter(|share| share.decision != Decision::Omitted) else { continue };
@@ -209,13 +209,15 @@ impl<'a> Documentation<'a> {
             let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
             let what = if all { "Left out for want of room" } else { "Matching, too, but not shown" };
             let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
-            text.push_str(&sentence(&left, total, limited.then_some(Tokens(free)), counter, say));
+            let line = sentence(&left, total, limited.then_some(Tokens(free)), counter, say);
+            used = used + counter.count(&line);
+            text.push_str(&line);
         }
         if let Some(line) = showing {
             text.push_str(&line);
         }
         text.truncate(text.trim_end_matches('\n').len());
-        text
+        (text, used)
     }
 }
 

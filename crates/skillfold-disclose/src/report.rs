@@ -106,7 +106,7 @@ impl Disclosure {
 pub struct Spent {
     /// The stable part.
     pub stable: Tokens,
-    /// The turn part, all of it.
+    /// The turn part, all of it: the sum of what its parts cost, each counted by itself.
     pub turn: Tokens,
     /// What of the turn part is neither body nor cut marker: headings, and lines that name skills.
     pub overhead: Tokens,

@@ -19,17 +19,36 @@ pub(crate) const MAX_TERM: usize = 1024;
 /// The same for patterns and globs.
 pub(crate) const MAX_PATTERN: usize = 64 << 10;
 
-/// One trigger of one skill.
+/// One trigger of one skill. There may be millions: what they take while the index is built is most of what that takes.
 struct Entry {
     /// Of its tokens; 0 if it has none, or is no term.
     hash: u64,
-    chunk: u32,
+    /// Where its text stands in that of its chunk.
     start: u32,
-    length: u32,
+    /// The length of its text, and its kind in the lowest bits.
+    shape: u32,
     skill: u32,
     /// Its place among the skill's triggers.
     ordinal: u32,
-    kind: Kind,
+}
+
+/// How many bits of a shape are the kind.
+const KIND_BITS: u32 = 4;
+
+impl Entry {
+    fn kind(&self) -> Kind {
+        // Only kinds were put in.
+        Kind::of((self.shape & ((1 << KIND_BITS) - 1)) as u8).unwrap_or(Kind::Keyword)
+    }
+
+    fn length(&self) -> usize {
+        (self.shape >> KIND_BITS) as usize
+    }
+
+    fn text<'c>(&self, chunks: &'c [Chunk]) -> &'c str {
+        let start = self.start as usize;
+        &chunks[self.skill as usize / CHUNK].text[start..start + self.length()]
+    }
 }
 
 /// The triggers of some skills.
@@ -50,19 +69,19 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         .map(|(at, skills)| {
             let mut chunk = Chunk::default();
             for (nth, skill) in skills.iter().enumerate() {
-                chunk.add(skill, small(at), small(at * CHUNK + nth));
+                chunk.add(skill, small(at * CHUNK + nth));
             }
+            chunk.entries.shrink_to_fit();
             chunk
         })
         .collect();
 
     let mut entries: Vec<Entry> = Vec::with_capacity(chunks.iter().map(|chunk| chunk.entries.len()).sum());
     for chunk in &mut chunks {
-        entries.append(&mut chunk.entries);
+        // Each is freed as soon as it is copied.
+        entries.extend(std::mem::take(&mut chunk.entries));
     }
-    let text = |entry: &Entry| {
-        &chunks[entry.chunk as usize].text[entry.start as usize..entry.start as usize + entry.length as usize]
-    };
+    let text = |entry: &Entry| entry.text(&chunks);
     let group = |kind: Kind| match kind {
         Kind::Keyword | Kind::Phrase | Kind::Verb | Kind::Name => 0_u8,
         Kind::Pattern | Kind::BadPattern => 1,
@@ -70,8 +89,8 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         Kind::Language => 3,
     };
     entries.par_sort_unstable_by(|a, b| {
-        (group(a.kind), a.hash, a.kind)
-            .cmp(&(group(b.kind), b.hash, b.kind))
+        (group(a.kind()), a.hash, a.kind())
+            .cmp(&(group(b.kind()), b.hash, b.kind()))
             .then_with(|| text(a).cmp(text(b)))
             .then_with(|| (a.skill, a.ordinal).cmp(&(b.skill, b.ordinal)))
     });
@@ -93,10 +112,10 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
     let mut before: Option<&Entry> = None;
     for entry in &entries {
         let same = before.is_some_and(|before| {
-            before.kind == entry.kind && before.hash == entry.hash && text(before) == text(entry)
+            before.kind() == entry.kind() && before.hash == entry.hash && text(before) == text(entry)
         });
         if !same {
-            if index.text.len() + entry.length as usize >= NONE as usize {
+            if index.text.len() + entry.length() >= NONE as usize {
                 // Four gigabytes of triggers: the rest never match.
                 break;
             }
@@ -104,14 +123,14 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
                 index.close_item();
             }
             let item = small(index.items());
-            let another = group(entry.kind) != 0 || before.is_none_or(|before| before.hash != entry.hash);
+            let another = group(entry.kind()) != 0 || before.is_none_or(|before| before.hash != entry.hash);
             if another && let Some(last) = index.kinds.last_mut() {
                 *last |= LAST;
             }
-            if group(entry.kind) == 0 && another && entry.hash != 0 {
+            if group(entry.kind()) == 0 && another && entry.hash != 0 {
                 ends.push((entry.hash, item));
             }
-            index.kinds.push(entry.kind as u8);
+            index.kinds.push(entry.kind() as u8);
             index.text.push_str(text(entry));
         }
         before = Some(entry);
@@ -242,7 +261,7 @@ impl Index {
 }
 
 impl Chunk {
-    fn add(&mut self, skill: &Skill, chunk: u32, id: u32) {
+    fn add(&mut self, skill: &Skill, id: u32) {
         if skill.shadowed() {
             self.skills.push((0, 0));
             return;
@@ -261,9 +280,9 @@ impl Chunk {
             let limit = if terms { MAX_TERM } else { MAX_PATTERN };
             if let Some(hash) = hash.filter(|_| !text.is_empty() && text.len() <= limit) {
                 let kind = if kind == Kind::Keyword && text.contains(' ') { Kind::Phrase } else { kind };
-                let (start, length) = (small(self.text.len()), small(text.len()));
+                let (start, shape) = (small(self.text.len()), small(text.len()) << KIND_BITS | u32::from(kind as u8));
                 self.text.push_str(text);
-                self.entries.push(Entry { hash, chunk, start, length, skill: id, ordinal, kind });
+                self.entries.push(Entry { hash, start, shape, skill: id, ordinal });
             }
             ordinal += 1;
         };

@@ -140,7 +140,10 @@ proptest! {
             let spent: Tokens = shown.skills.iter().map(|skill| skill.tokens).sum();
             prop_assert!(spent <= counter.reserve(Tokens(total)));
             prop_assert!(shown.tokens.overhead <= Tokens(100), "{} {}", shown.tokens.overhead, shown.turn);
-            prop_assert_eq!(counter.count(&shown.turn), shown.tokens.turn);
+            prop_assert_eq!(spent + shown.tokens.overhead, shown.tokens.turn);
+            // Counted part by part: a token or two more, or fewer, for each seam.
+            let whole = counter.count(&shown.turn).0;
+            prop_assert!(whole.abs_diff(shown.tokens.turn.0) <= 3 + 3 * shown.skills.len(), "{whole} {:?}", shown.tokens);
             prop_assert_eq!(&house.show(message, &config, None), &shown);
             let hint = DiscloseConfig { policy: Policy::Hint, ..config };
             prop_assert!(house.show(message, &hint, None).tokens.turn <= Tokens(150));
