@@ -25,7 +25,9 @@ pub struct Naive {
 impl Naive {
     /// Compiles it all. Ten triggers are about 100 KB.
     pub fn of(skills: &[(String, SkillTriggers)]) -> Self {
-        let compile = |(name, triggers): &(String, SkillTriggers)| expressions(name, triggers).map(build).collect();
+        let compile = |(name, triggers): &(String, SkillTriggers)| {
+            expressions(name, triggers).map(|expression| build(&expression)).collect()
+        };
         Self { skills: skills.iter().map(compile).collect() }
     }
 
@@ -40,7 +42,7 @@ impl Naive {
     pub fn matching_uncompiled(skills: &[(String, SkillTriggers)], message: &str) -> Vec<usize> {
         let message = message.to_lowercase();
         let one = |(name, triggers): &(String, SkillTriggers)| {
-            expressions(name, triggers).any(|e| build(e).is_match(&message))
+            expressions(name, triggers).any(|expression| build(&expression).is_match(&message))
         };
         skills.iter().enumerate().filter(|(_, skill)| one(skill)).map(|(at, _)| at).collect()
     }
@@ -52,8 +54,8 @@ fn expressions<'a>(name: &'a str, triggers: &'a SkillTriggers) -> impl Iterator<
     words.chain(std::iter::once(triggers.pattern.clone()))
 }
 
-fn build(expression: String) -> Regex {
-    RegexBuilder::new(&expression).case_insensitive(true).build().expect("the generator writes valid patterns")
+fn build(expression: &str) -> Regex {
+    RegexBuilder::new(expression).case_insensitive(true).build().expect("the generator writes valid patterns")
 }
 
 #[cfg(test)]

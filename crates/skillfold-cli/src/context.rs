@@ -108,7 +108,8 @@ impl Context {
     pub(crate) fn prepare(&self, mode: Mode) -> Result<(), CliError> {
         let skills = self.skills()?;
         let progress = Progress::unknown("indexing skills");
-        skills.prepare();
+        // The index over triggers, and nothing of what a configuration would decide.
+        skills.census();
         // Their bodies are read before the answer while that takes no longer than a blink; else after it.
         if mode == Mode::Hybrid && skills.catalog().len() <= FEW {
             skills.index_bodies();
@@ -150,7 +151,14 @@ impl Context {
     pub(crate) fn tell_diagnostics(&self) {
         let Some(found) = self.skills.get() else { return };
         let catalog = found.skills.catalog();
-        let mut told: Vec<&Diagnostic> = found.diagnostics.iter().chain(catalog.diagnostics()).collect();
+        // All patterns are tried for it: with many skills only if somebody asks for more.
+        let of_triggers = if found.skills.is_indexed() && (catalog.len() <= FEW || self.verbose()) {
+            found.skills.trigger_diagnostics()
+        } else {
+            Vec::new()
+        };
+        let mut told: Vec<&Diagnostic> =
+            found.diagnostics.iter().chain(catalog.diagnostics()).chain(&of_triggers).collect();
         if !self.verbose() {
             // Of a file that is not usable, the first reason is reason enough; the rest is for whoever mends it.
             let invalid: HashSet<&Path> = catalog.invalid().iter().map(|invalid| invalid.path.as_path()).collect();

@@ -104,6 +104,9 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         index.trigger_starts.push(total);
     }
     index.triggers = vec![NONE; total as usize];
+    // Grown bit by bit, each would leave twice its size behind.
+    index.postings.reserve_exact(entries.len());
+    index.text.reserve_exact(chunks.iter().map(|chunk| chunk.text.len()).sum::<usize>() / 2);
     index.text_starts.push(0);
     index.posting_starts.push(0);
 

@@ -77,7 +77,9 @@ impl Selector {
         }
         selection.matched = selection.hits.len() + beyond;
         selection.hits.sort_by(|a, b| {
-            b.mention.cmp(&a.mention).then(b.confidence.total_cmp(&a.confidence)).then(a.skill.cmp(&b.skill))
+            // Equals by their scores, in which recent use counts.
+            let certainty = b.confidence.total_cmp(&a.confidence).then(b.score.total_cmp(&a.score));
+            b.mention.cmp(&a.mention).then(certainty).then(a.skill.cmp(&b.skill))
         });
         selection.hits.truncate(options.limit);
         selection

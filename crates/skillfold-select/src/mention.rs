@@ -43,28 +43,7 @@ fn is_name_char(c: char) -> bool {
 }
 
 fn is_opening(c: char) -> bool {
-    matches!(
-        c,
-        '(' | '['
-            | '{'
-            | '<'
-            | '"'
-            | '\''
-            | '`'
-            | '“'
-            | '‘'
-            | '«'
-            | '„'
-            | '‚'
-            | '‹'
-            | '（'
-            | '「'
-            | '『'
-            | '《'
-            | '【'
-            | '〈'
-            | '［'
-    )
+    matches!(c, '(' | '[' | '{' | '<' | '（' | '「' | '『' | '《' | '【' | '〈' | '［')
 }
 
 /// Names are kept composed.
@@ -89,7 +68,8 @@ mod tests {
     #[test]
     fn where_mentions_stand() {
         assert_eq!(of("$name: what?"), ["name"]);
-        assert_eq!(of("use /a-b, @c and (/d) or \"$e\"."), ["a-b", "c", "d", "e"]);
+        assert_eq!(of("use /a-b, @c and (/d)."), ["a-b", "c", "d"]);
+        assert_eq!(of("`echo \"$e\"` and '/f' are code"), Vec::<String>::new());
         assert_eq!(of("see $PATH"), ["PATH"]);
         assert_eq!(of("me@name.com /path/name @name.com $a@b and/or x$y"), Vec::<String>::new());
         assert_eq!(of("「$pdf」を @pdf処理"), ["pdf", "pdf処理", "pdf"]);

@@ -13,7 +13,8 @@ pub struct Selection {
     pub intent: Intent,
     /// The best hits, in the order of their rank.
     pub hits: Vec<Hit>,
-    /// How many skills matched in all, those beyond the limit too.
+    /// How many skills matched in all, those beyond the limit too. Of those that only their texts speak for, no more are
+    /// counted than were looked at.
     pub matched: usize,
 }
 
@@ -33,6 +34,14 @@ pub struct Hit {
     pub mention: Option<Mention>,
     /// What speaks for it, strongest first.
     pub reasons: Vec<Reason>,
+}
+
+impl Hit {
+    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a confidence on.
+    pub fn is_sure(&self, least: f32) -> bool {
+        let by_text = |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Recent);
+        self.mention.is_some() || !self.reasons.iter().all(by_text) || self.confidence >= least
+    }
 }
 
 /// How a message names a skill.

@@ -160,8 +160,7 @@ impl Selector {
     ///
     /// Disabled, unavailable and shadowed skills never match; one with `disable-model-invocation` matches only where the
     /// person wrote its name with a sigil, one that is not `user-invocable` never by that. Patterns see the first 64 KiB
-    /// of a message. [`Mode::Hybrid`](crate::Mode::Hybrid) selects as [`Mode::Keyword`](crate::Mode::Keyword) does,
-    /// until text relevance is built.
+    /// of a message. Texts are not looked at, whatever the mode: [`Selector::select_with`] does that.
     ///
     /// With another catalog than the one this belongs to, nothing matches.
     pub fn select(&self, catalog: &Catalog, turn: &Turn<'_>, options: &SelectOptions) -> Selection {

@@ -64,6 +64,10 @@ impl<'m> Text<'m> {
         if lead == 0 && opening.class == Class::Hangul && glued && self.tokens[first - 1].class == Class::Hangul {
             return None;
         }
+        // A name within a longer one is another name: `hello-extended` in `my-hello-extended-fix`.
+        if names && (joined(text[..start].chars().rev()) || joined(text[end..].chars())) {
+            return None;
+        }
         let ends_in_word = term.chars().next_back().is_some_and(|c| Class::of(c) != Class::Other);
         let after = &text[end..];
         let goes_on = if ends_in_word {
@@ -89,6 +93,11 @@ impl<'m> Text<'m> {
         let after = longer(text[end..].chars().next(), term.chars().next_back());
         (!before && !after).then_some(at..end)
     }
+}
+
+/// Whether a hyphen or a low line ties a word to another one.
+fn joined(mut beside: impl Iterator<Item = char>) -> bool {
+    matches!(beside.next(), Some('-' | '_')) && beside.next().is_some_and(char::is_alphanumeric)
 }
 
 /// Whether a word goes on in what follows it directly: `C` in `C++`, `node` in `node.js`.

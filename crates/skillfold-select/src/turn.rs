@@ -32,7 +32,7 @@ pub enum Mode {
     /// By mentions and triggers alone.
     #[default]
     Keyword,
-    /// By relevance of the text, too. Until that is built, the same as [`Keyword`](Mode::Keyword).
+    /// By relevance of the text, too.
     Hybrid,
 }
 

@@ -47,7 +47,8 @@ fn synonyms_count_half_and_say_what_they_stand_for() {
     assert_eq!((hit.words[0].text.as_str(), hit.words[0].span.clone()), ("images", 3..9));
     assert!(["photo", "pictur"].contains(&hit.words[0].term.as_str()));
     let own = search("my pictures").hits[0].clone();
-    assert!(own.confidence > hit.confidence);
+    assert!(own.confidence >= hit.confidence);
+    assert!(own.confidence < 0.5, "one word is not enough to be sure");
 }
 
 #[test]
@@ -161,6 +162,25 @@ fn a_catalog_is_indexed_with_triggers_and_bodies() {
     let index = TextIndex::with_bodies(&catalog, &bodies);
     assert_eq!(name(index.search("kubernetes", 3, &|_| true)), Some("beta"));
     assert_eq!(name(index.search("tax return", 3, &|_| true)), Some("alpha"));
+}
+
+#[test]
+fn among_many_skills_rare_words_find_and_frequent_ones_add() {
+    let texts: Vec<(String, String)> = (0..12_000)
+        .map(|at| (format!("skill-{at}"), format!("Deploys photos of kind k{at}x to group g{}y.", at % 100)))
+        .collect();
+    let index = TextIndex::of_documents(texts.iter().map(|(name, description)| Document {
+        name,
+        description,
+        ..Document::default()
+    }));
+    for message in ["deploy the photos of g42y and k742x", "k742x", "deploy k742x photos, pictures and images"] {
+        check(message, &index);
+        assert_eq!(index.search(message, 3, &|_| true).hits[0].skill, 742, "{message}");
+    }
+    // Nothing rare in it: then the rarest finds.
+    check("deploy photos", &index);
+    assert_eq!(index.search("deploy photos", 3, &|skill| skill > 9).hits[0].skill, 10);
 }
 
 fn check(message: &str, index: &TextIndex) {

@@ -7,11 +7,15 @@ use skillfold_catalog::Skill;
 use skillfold_disclose::{
     Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation,
 };
+use skillfold_format::Diagnostic;
 use skillfold_load::{LoadRequest, Loader};
-use skillfold_select::{Census, Explanation, Mode, SelectOptions, Selection, Turn};
+use skillfold_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
 
 use crate::Skillfold;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, prime};
+
+/// How far down a skill is looked for to explain its rank.
+const EXPLAINED: usize = 1_000;
 
 /// How many skills are named when none fits.
 const CLOSEST: usize = 3;
@@ -36,10 +40,35 @@ impl Skillfold {
         self.snapshot().select(turn, options)
     }
 
-    /// Why a skill fits a turn, or what it would have taken.
-    pub fn explain(&self, turn: &Turn<'_>, name: &str) -> Explanation {
+    /// Ranked skills for a query, as a model may see them: by triggers and texts, and never what hides from models.
+    pub fn search(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
         let snapshot = self.snapshot();
-        snapshot.selector().explain(&snapshot.catalog, turn, name)
+        let mut found = snapshot.select(turn, options);
+        let before = found.hits.len();
+        let all = snapshot.catalog.all();
+        // Only a name with a sigil finds those, and a query is no call.
+        found.hits.retain(|hit| all.get(hit.skill).is_some_and(|skill| !skill.manifest().disable_model_invocation()));
+        found.matched -= before - found.hits.len();
+        found
+    }
+
+    /// Why a skill fits a turn, or what it would have taken.
+    pub fn explain(&self, turn: &Turn<'_>, name: &str, mode: Mode) -> Explanation {
+        let snapshot = self.snapshot();
+        let mut explanation = snapshot.selector().explain(&snapshot.catalog, turn, name);
+        if mode == Mode::Hybrid {
+            let options = SelectOptions { mode, limit: EXPLAINED };
+            let hits = snapshot.select(turn, &options).hits;
+            explanation.before = hits.iter().position(|hit| hit.name == name);
+            explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
+        }
+        explanation
+    }
+
+    /// What is wrong with triggers: patterns and globs that cannot be used. Tries them all, the first time.
+    pub fn trigger_diagnostics(&self) -> Vec<Diagnostic> {
+        let snapshot = self.snapshot();
+        snapshot.selector().diagnostics(&snapshot.catalog)
     }
 
     /// What the model is shown this turn, as the builder was told to.
@@ -156,10 +185,13 @@ impl Skillfold {
         };
         let turn = Turn { recent: &recent, ..*turn };
         // Made once, and not for this message alone.
-        snapshot.prepare();
+        let census = snapshot.selector().census(&snapshot.catalog);
+        if mode == Mode::Hybrid {
+            snapshot.texts();
+        }
+        prime(discloser, Intent::of(turn.message) == Intent::Registry);
         let start = Instant::now();
         let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
-        let census = snapshot.selector().census(&snapshot.catalog);
         let bodies = |skill: &Skill| body(self.loads(), skill);
         // Triggers know no near misses; texts do.
         let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();

@@ -141,7 +141,8 @@ impl Record {
 pub struct EvalOptions {
     /// How messages are matched.
     pub mode: Mode,
-    /// From which confidence on the best hit counts as selected.
+    /// From which confidence on the best hit counts as selected, if nothing but its text speaks for it. A trigger or a
+    /// mention always selects, as it does in a disclosure.
     pub threshold: f32,
 }
 
@@ -153,6 +154,7 @@ pub struct Evaluation {
     /// How many need none, or must not select some.
     pub negatives: usize,
     /// Of the messages that need a skill, how many have one of theirs among the first 1, 3 and 5 hits.
+    /// Empty if none does.
     pub recall_at: BTreeMap<u8, f64>,
     /// Of the messages for which something was selected, how many got what they need first. None if nothing was.
     pub precision: Option<f64>,
@@ -216,7 +218,8 @@ impl Evaluation {
             let hits = skills.select(&Turn::new(&case.query), &select).hits;
             let names: Vec<&str> = hits.iter().map(|hit| hit.name.as_str()).collect();
             let confidence = hits.first().map_or(0.0, |hit| hit.confidence);
-            tally.add(case, &names, confidence, options.threshold);
+            let sure = hits.first().is_some_and(|hit| hit.is_sure(options.threshold));
+            tally.add(case, &names, confidence, sure);
         }
         let catalog = skills.catalog();
         let is_usable = |name: &str| catalog.get(name).is_some_and(|skill| skill.enabled() && skill.available());
@@ -246,10 +249,10 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, case: &Case, names: &[&str], confidence: f32, threshold: f32) {
+    fn add(&mut self, case: &Case, names: &[&str], confidence: f32, sure: bool) {
         let is_relevant = |name: &&str| case.relevant.iter().any(|wanted| wanted == name);
         let first = names.first().copied();
-        let selected = first.filter(|_| confidence >= threshold);
+        let selected = first.filter(|_| sure);
         let right = first.is_some_and(|name| is_relevant(&name));
         if case.relevant.is_empty() {
             self.negatives += 1;
@@ -303,7 +306,8 @@ impl Tally {
             negatives: self.negatives,
             recall_at: [1, 3, 5]
                 .into_iter()
-                .zip(self.found.map(|found| share(found, self.positives).unwrap_or(1.0)))
+                .zip(self.found)
+                .filter_map(|(k, found)| Some((k, share(found, self.positives)?)))
                 .collect(),
             precision: share(self.right, self.selected),
             false_triggers: share(self.false_triggers, self.negatives),
@@ -377,13 +381,13 @@ mod tests {
             not_relevant: not.iter().map(|name| (*name).to_owned()).collect(),
         };
         let mut tally = Tally::default();
-        tally.add(&case(&["a"], &[]), &["a", "b"], 0.9, 0.5);
-        tally.add(&case(&["a"], &[]), &["b", "a"], 0.85, 0.5);
-        tally.add(&case(&["a"], &[]), &[], 0.0, 0.5);
-        tally.add(&case(&[], &[]), &["b"], 0.3, 0.5);
-        tally.add(&case(&[], &[]), &["b"], 0.7, 0.5);
-        tally.add(&case(&[], &["a"]), &["b"], 1.0, 0.5);
-        tally.add(&case(&[], &["a"]), &["a"], 0.6, 0.5);
+        tally.add(&case(&["a"], &[]), &["a", "b"], 0.9, true);
+        tally.add(&case(&["a"], &[]), &["b", "a"], 0.85, true);
+        tally.add(&case(&["a"], &[]), &[], 0.0, false);
+        tally.add(&case(&[], &[]), &["b"], 0.3, false);
+        tally.add(&case(&[], &[]), &["b"], 0.7, true);
+        tally.add(&case(&[], &["a"]), &["b"], 1.0, true);
+        tally.add(&case(&[], &["a"]), &["a"], 0.6, true);
         let done = tally.close(Vec::new());
         assert_eq!((done.positives, done.negatives), (3, 4));
         assert_eq!(done.recall_at, BTreeMap::from([(1, 1.0 / 3.0), (3, 2.0 / 3.0), (5, 2.0 / 3.0)]));

@@ -50,9 +50,9 @@ pub use skillfold_catalog::{
     plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_disclose::{
-    Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback, How,
-    Policy, Rehydration, Remembered, Section, Session, SessionError, Spent, Tier, TokenCounter, UnknownWord,
-    prompt_section,
+    Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,
+    How, Policy, Rehydrated, Rehydration, Remembered, Section, Session, SessionError, Situation, Spent, Tier,
+    TokenCounter, UnknownWord, prompt_section,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};
@@ -63,4 +63,4 @@ pub use skillfold_select::{
     Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
     TextIndex, TriggerReport, Turn,
 };
-pub use skills::{Builder, Skillfold};
+pub use skills::{Builder, Skillfold, usual_mode};

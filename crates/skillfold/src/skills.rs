@@ -7,9 +7,13 @@ use arc_swap::ArcSwap;
 use skillfold_catalog::{
     Catalog, Discovery, Enablement, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots, user_roots,
 };
-use skillfold_disclose::{CounterError, DiscloseConfig};
+#[cfg(feature = "tokio")]
+use skillfold_disclose::Disclosure;
+use skillfold_disclose::{CounterError, DiscloseConfig, Policy};
 use skillfold_load::{CacheStats, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
 use skillfold_select::Mode;
+#[cfg(feature = "tokio")]
+use skillfold_select::Turn;
 
 use crate::Error;
 use crate::kept::Kept;
@@ -27,7 +31,7 @@ pub struct Skillfold {
     snapshot: ArcSwap<Snapshot>,
     loader: Loader,
     disclosure: DiscloseConfig,
-    mode: Mode,
+    mode: Option<Mode>,
     kept: Option<Kept>,
 }
 
@@ -51,7 +55,7 @@ pub struct Builder {
     nested: bool,
     loader: LoaderConfig,
     disclosure: DiscloseConfig,
-    mode: Mode,
+    mode: Option<Mode>,
 }
 
 impl Builder {
@@ -126,9 +130,9 @@ impl Builder {
         Ok(self)
     }
 
-    /// How messages are matched.
+    /// How messages are matched: unless this says otherwise, by triggers, and with [`Policy::Hint`] by texts, too.
     pub fn mode(mut self, mode: Mode) -> Builder {
-        self.mode = mode;
+        self.mode = Some(mode);
         self
     }
 
@@ -188,7 +192,7 @@ impl Skillfold {
         let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         let old = self.snapshot.load();
         if old.is_indexed() {
-            snapshot.prepare();
+            snapshot.prepare(self.usual_mode());
         }
         if old.has_bodies() {
             snapshot.index_bodies();
@@ -199,7 +203,7 @@ impl Skillfold {
 
     /// Makes what the first message would have to wait for.
     pub fn prepare(&self) {
-        self.snapshot.load().prepare();
+        self.snapshot.load().prepare(self.usual_mode());
     }
 
     /// Reads the bodies of all skills and ranks by them, too, from now on: what an earlier start has read is taken from
@@ -216,6 +220,11 @@ impl Skillfold {
         std::thread::Builder::new().name("skillfold-bodies".to_owned()).spawn(move || snapshot.index_bodies())
     }
 
+    /// Whether messages have been matched with the catalog as it is, so that no message waits for an index.
+    pub fn is_indexed(&self) -> bool {
+        self.snapshot.load().is_indexed()
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
     }
@@ -226,7 +235,7 @@ impl Skillfold {
 
     /// How messages are matched unless a call says otherwise.
     pub(crate) fn usual_mode(&self) -> Mode {
-        self.mode
+        self.mode.unwrap_or_else(|| usual_mode(self.disclosure.policy))
     }
 
     /// Whether a skill has that name, and if not, why it cannot be had.
@@ -276,6 +285,11 @@ impl Skillfold {
     }
 }
 
+/// How messages are matched for a policy, unless somebody says otherwise.
+pub fn usual_mode(policy: Policy) -> Mode {
+    if policy == Policy::Hint { Mode::Hybrid } else { Mode::Keyword }
+}
+
 /// The same for hosts that run on tokio: each does its I/O on a thread that may block.
 #[cfg(feature = "tokio")]
 impl Skillfold {
@@ -302,6 +316,18 @@ impl Skillfold {
     ) -> Result<Loaded, Error> {
         let (this, address, arguments) = (Arc::clone(self), address.into(), arguments.into());
         unblock(move || this.load(&address, &LoadRequest { arguments: &arguments, ..LoadRequest::default() })).await
+    }
+
+    /// [`Skillfold::disclose`] for a message, without blocking the runtime: bodies are read for it.
+    pub async fn disclose_async(self: &Arc<Self>, message: impl Into<String>) -> Disclosure {
+        let (this, message) = (Arc::clone(self), message.into());
+        unblock(move || this.disclose(&Turn::new(&message))).await
+    }
+
+    /// [`Skillfold::index_bodies`], without blocking the runtime.
+    pub async fn index_bodies_async(self: &Arc<Self>) -> usize {
+        let this = Arc::clone(self);
+        unblock(move || this.index_bodies()).await
     }
 
     /// [`Skillfold::read`], without blocking the runtime.

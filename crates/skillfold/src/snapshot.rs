@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use skillfold_catalog::{Catalog, Skill};
-use skillfold_disclose::{Counter, CounterError, DiscloseConfig, Discloser};
+use skillfold_disclose::{Counter, CounterError, DiscloseConfig, Discloser, Policy};
 use skillfold_load::{Loader, LoaderConfig};
 use skillfold_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
@@ -74,10 +74,18 @@ impl Snapshot {
         if let Some(texts) = self.texts.load_full() {
             return texts;
         }
-        let texts = Arc::new(TextIndex::of(&self.catalog));
+        let known = self.kept_bodies();
+        let texts = Arc::new(
+            known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms)),
+        );
         // Whoever was faster has made the same, or a better one.
         let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
         before.as_ref().map_or(texts, Arc::clone)
+    }
+
+    /// What earlier starts have read of bodies.
+    fn kept_bodies(&self) -> Option<BodyTerms> {
+        BodyTerms::from_bytes(&self.kept.as_ref()?.read(BODIES)?)
     }
 
     /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
@@ -86,8 +94,7 @@ impl Snapshot {
         if self.reading.swap(true, Ordering::AcqRel) {
             return 0;
         }
-        let old = self.kept.as_ref().and_then(|kept| kept.read(BODIES)).and_then(|bytes| BodyTerms::from_bytes(&bytes));
-        let mut terms = old.unwrap_or_default();
+        let mut terms = self.kept_bodies().unwrap_or_default();
         let before = terms.len();
         let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
         terms.retain(|key| keys.contains(&key));
@@ -111,9 +118,13 @@ impl Snapshot {
         read
     }
 
-    /// Makes what selecting needs.
-    pub(crate) fn prepare(&self) {
+    /// Makes what the first message would have to wait for.
+    pub(crate) fn prepare(&self, mode: Mode) {
         self.selector().census(&self.catalog);
+        if mode == Mode::Hybrid {
+            self.texts();
+        }
+        prime(self.discloser(), true);
     }
 
     /// Whether anybody has selected from it.
@@ -138,8 +149,18 @@ impl Snapshot {
         })
     }
 
-    /// What decides for another configuration.
+    /// What decides for another configuration, ready for a message.
     pub(crate) fn discloser_for(&self, config: &DiscloseConfig) -> Result<Discloser, CounterError> {
         Discloser::new(Arc::clone(&self.catalog), config.clone())
+    }
+}
+
+/// Makes what depends on the whole catalog: at 100,000 skills it takes longer than any message. `registry`: also the list
+/// that answers what there is.
+pub(crate) fn prime(discloser: &Discloser, registry: bool) {
+    discloser.eager();
+    discloser.stable();
+    if registry && discloser.config().policy == Policy::Inject {
+        discloser.registry();
     }
 }

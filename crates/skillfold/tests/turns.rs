@@ -243,3 +243,66 @@ fn a_skill_for_people_only_comes_when_called() {
     assert!(called.turn.contains("Tag it."), "{}", called.turn);
     assert!(!shown("what can you do?").turn.contains("release"));
 }
+
+#[test]
+fn bodies_that_an_earlier_start_has_read_count_at_once() {
+    let dir = tree(30);
+    write(dir.path(), "odd", "", "Only here: zyzzyva quixotry.\n");
+    let cache = tempfile::tempdir().unwrap();
+    let build = || Skillfold::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
+    let options = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
+    let names = |skills: &Skillfold| {
+        let found = skills.select(&Turn::new("a zyzzyva and quixotry"), &options);
+        found.hits.into_iter().map(|hit| hit.name).collect::<Vec<_>>()
+    };
+    let first = build();
+    assert_eq!(names(&first), [""; 0], "no body has been read");
+    assert_eq!(first.index_bodies_in_background().unwrap().join().unwrap(), 31);
+    assert_eq!(names(&first), ["odd"]);
+    let second = build();
+    assert_eq!(names(&second), ["odd"], "the index cache has what was read");
+    assert_eq!(second.index_bodies(), 0);
+    write(dir.path(), "odd", "", "Something else by now, and longer than it was.\n");
+    let third = build();
+    assert_eq!(third.index_bodies(), 1, "only what changed is read");
+    assert_eq!(names(&third), [""; 0]);
+}
+
+#[test]
+fn one_word_in_common_is_not_enough_among_few_skills() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, does) in
+        [("sql-tuning", "Finds slow queries."), ("git-help", "Rewrites history."), ("hikes", "Plans hikes.")]
+    {
+        fs::create_dir(dir.path().join(name)).unwrap();
+        let text = format!("---\nname: {name}\ndescription: {does}\n---\n");
+        fs::write(dir.path().join(name).join("SKILL.md"), text).unwrap();
+    }
+    let skills = Skillfold::builder().skills_dir(dir.path()).mode(Mode::Hybrid).build();
+    for message in ["slow down please", "the history of Rome", "plan a meal"] {
+        let shown = skills.disclose(&Turn::new(message));
+        assert_ne!(shown.tier, Tier::Documentation, "{message}: {:?}", shown.skills);
+    }
+}
+
+#[test]
+fn what_hides_from_models_is_not_found_by_searching() {
+    let dir = tree(2);
+    write(dir.path(), "secret-ops", "disable-model-invocation: true\n", "Vault.\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let options = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
+    let found = skills.search(&Turn::new("$secret-ops vault"), &options);
+    assert!(found.hits.iter().all(|hit| hit.name != "secret-ops"));
+    assert_eq!(found.matched, found.hits.len());
+}
+
+#[test]
+fn broken_triggers_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "re", "triggers:\n  patterns: ['(', '(a{1000}){1000}', fine]\n  files: ['[']\n", "x\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let found = skills.trigger_diagnostics();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|found| found.path.as_ref().unwrap().ends_with("re/SKILL.md")));
+    assert_eq!(skills.select(&Turn::new("fine"), &SelectOptions::default()).hits.len(), 1, "the rest works");
+}

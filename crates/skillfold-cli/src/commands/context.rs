@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use skillfold::{
     Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tokens, os_message, replace_file,
+    usual_mode,
 };
 
 use crate::context::Context;
@@ -36,6 +37,7 @@ elapsed_us}; the time is that of the decision, without looking for skills.";
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// The user's message; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true)]
     message: String,
     /// Where what the model is shown stands [default: inject]
     #[arg(long, value_enum)]
@@ -130,8 +132,7 @@ impl Args {
         config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
         config.counter = self.counter.map_or(config.counter, Counter::from);
-        let usual = if config.policy == Policy::Hint { Mode::Hybrid } else { Mode::Keyword };
-        let mode = self.mode.map(Mode::from).or(configured.mode).unwrap_or(usual);
+        let mode = self.mode.map(Mode::from).or(configured.mode).unwrap_or_else(|| usual_mode(config.policy));
         Ok((config, mode))
     }
 }
@@ -148,6 +149,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         .disclose_with(&turn, session.as_ref(), &config, mode)
         .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
     if let (Some(session), Some(file)) = (&mut session, &args.session) {
+        if file.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+            // A typing error must not become a directory.
+            return Err(CliError::write(file, &io::ErrorKind::NotFound.into()));
+        }
         session.apply(&shown);
         replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
     }

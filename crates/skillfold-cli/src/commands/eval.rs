@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]
     let threshold = args.threshold.map_or(usual, |share| share as f32);
     let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
-    let wanting = args.min_recall.is_some_and(|least| evaluation.recall_at.get(&3).is_some_and(|found| *found < least))
+    let wanting = args.min_recall.is_some_and(|least| evaluation.recall_at.get(&3).is_none_or(|found| *found < least))
         || args.max_false.is_some_and(|most| evaluation.false_triggers.is_some_and(|share| share > most));
     let printed = if context.json() {
         context.print_json(&evaluation)

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     context.prepare(mode)?;
     let lists = args.turn.lists();
-    let found = skills.select(&lists.turn(&query), &SelectOptions { mode, limit: args.limit });
+    let found = skills.search(&lists.turn(&query), &SelectOptions { mode, limit: args.limit });
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&HitsJson { hits: &found.hits, matched: found.matched })?;

@@ -30,6 +30,7 @@ const SHOWN: usize = 5;
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// The user's message; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true)]
     message: String,
     /// A skill to ask about
     name: Option<String>,
@@ -61,14 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let lists = args.turn.lists();
     let turn = lists.turn(&message);
     let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
-    let mut explanation = args.name.as_deref().map(|name| skills.explain(&turn, name));
-    if let (Mode::Hybrid, Some(explanation)) = (mode, &mut explanation) {
-        // It knows of triggers alone; in this mode texts count, too.
-        let mut all = skills.select(&turn, &SelectOptions { mode, limit: skills.catalog().len() }).hits;
-        let place = all.iter().position(|hit| hit.name == explanation.name);
-        explanation.hit = place.map(|place| all.swap_remove(place));
-        explanation.before = place;
-    }
+    let explanation = args.name.as_deref().map(|name| skills.explain(&turn, name, mode));
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&WhyJson {

@@ -454,9 +454,9 @@ fn a_session_that_cannot_be_used_is_left_alone() {
     ");
     let run = ask("skills/csv/SKILL.md/chat.json");
     assert!(run.code == Some(1) && run.stderr.starts_with("error[session]: skills/csv/SKILL.md/chat.json: "), "{run}");
-    // Nothing is in the way here.
-    assert_eq!(ask("nowhere/yet/chat.json").code, Some(0));
-    assert!(sandbox.path("work/nowhere/yet/chat.json").is_file());
+    // A typing error does not become a directory.
+    assert_eq!(ask("nowhere/yet/chat.json").code, Some(1));
+    assert!(!sandbox.path("work/nowhere").exists());
     let run = sandbox.isolated(&["context", "--json", "--session", "skills", "chart"]);
     assert_eq!((run.code, &run.json()["error"]["code"]), (Some(1), &"session".into()));
 }

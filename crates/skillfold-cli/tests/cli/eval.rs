@@ -106,7 +106,7 @@ fn what_falls_below_the_bar_is_found_wanting() {
     assert_eq!(code(&["--min-recall", "0.7"]), Some(1));
     assert_eq!(code(&["--max-false", "0.5"]), Some(0));
     assert_eq!(code(&["--max-false", "0.3"]), Some(1));
-    assert_eq!(code(&["--max-false", "0.3", "--threshold", "1"]), Some(0), "nothing is that sure");
+    assert_eq!(code(&["--max-false", "0.3", "--threshold", "1"]), Some(1), "a trigger selects, however sure it is");
     assert_eq!(code(&["--min-recall", "0.6", "--max-false", "0.3"]), Some(1));
     for wrong in ["nan", "90", "-0.1", "most"] {
         for flag in ["--min-recall", "--max-false", "--threshold"] {

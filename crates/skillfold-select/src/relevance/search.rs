@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::relevance::bags::narrow;
-use crate::relevance::confidence::{Evidence, of_lower};
+use crate::relevance::confidence::{Evidence, ONE_WORD, of_lower};
 use crate::relevance::field::{Field, Postings};
 use crate::relevance::fuzzy::Room;
 use crate::relevance::index::TextIndex;
@@ -25,10 +25,10 @@ const WORDS: usize = 8;
 pub(crate) const LARGE: usize = 10_000;
 /// Then: a word that more than one in so many skills have only adds to skills that a rarer word found.
 const COMMON: usize = 10;
-/// And a synonym that more than one in so many bodies have is left out.
+/// And a synonym that more than one in so many skills have is left out: at half weight it tells few of them apart.
 const COMMON_SYNONYM: usize = 50;
 /// And so many postings are read in a field, those of rare words first.
-const BUDGET: usize = 500_000;
+const BUDGET: usize = 300_000;
 
 /// The skills whose texts fit a message, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -125,8 +125,12 @@ impl TextIndex {
         let sure = self.evidence(scratch, &query, &best, first).confidence();
         let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
         for &(score, document) in best.iter().take(limit) {
-            let confidence = if hits.is_empty() { sure } else { of_lower(sure, score / top) };
             let words = self.words(message, &leads, widths, document);
+            let confidence = match hits.first() {
+                None if words.len() < 2 => sure.min(ONE_WORD),
+                None => sure,
+                Some(first) => of_lower(first.confidence, score / top),
+            };
             hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, words });
         }
         Ranking { hits }
@@ -153,11 +157,12 @@ impl TextIndex {
         for at in from..leads.len() {
             let lead = &leads[at];
             let size = lead.postings.len();
-            if size > budget {
+            // The rarest is followed in any case: or a message of one frequent word would find nothing.
+            if size > budget && at > from {
                 leads.truncate(at);
                 break;
             }
-            budget -= size;
+            budget = budget.saturating_sub(size);
             let finds = !large || size <= self.len() / COMMON || scratch.touched.is_empty();
             let impacts = field.impacts(lead.postings);
             match lead.unless {
@@ -194,7 +199,7 @@ impl TextIndex {
                 continue;
             }
             let Some(postings) = field.postings(key_in(synonym.key)) else { continue };
-            if is_long && self.len() > LARGE && postings.len() > self.len() / COMMON_SYNONYM {
+            if self.len() > LARGE && postings.len() > self.len() / COMMON_SYNONYM {
                 continue;
             }
             // A rare synonym of a common word is worth no more than the word.

@@ -134,13 +134,24 @@ fn names() {
 fn sigils() {
     let world = World::new(&[("pdf", json!({})), ("quiet-notes", json!({})), ("表格", json!({}))]);
     let mention = |message: &str| world.select(&Turn::new(message)).hits.first().and_then(|hit| hit.mention);
-    for message in
-        ["$pdf", "use /pdf.", "(/pdf)", "@pdf: x", "\"@pdf\"", "$pdf,x", "「$pdf」", "@pdf文件", "\n$pdf", "$表格"]
+    for message in ["$pdf", "use /pdf.", "(/pdf)", "@pdf: x", "$pdf,x", "「$pdf」", "@pdf文件", "\n$pdf", "$表格"]
     {
         assert_eq!(mention(message), Some(Mention::Sigil), "{message}");
     }
-    for message in ["$PDF", "a/pdf", "/pdf/x", "me@pdf.com", "@pdf.com", "$pdf@x", "$pdf-x", "$pdfx", "$ pdf", "x$pdf"]
-    {
+    for message in [
+        "$PDF",
+        "a/pdf",
+        "/pdf/x",
+        "me@pdf.com",
+        "@pdf.com",
+        "$pdf@x",
+        "$pdf-x",
+        "$pdfx",
+        "$ pdf",
+        "x$pdf",
+        "`$pdf`",
+        "\"/pdf\"",
+    ] {
         assert_eq!(mention(message), None, "{message}");
     }
     let turn = Turn::new("$quiet-notes and $pdf and $pdf");
@@ -351,4 +362,16 @@ fn a_selector_knows_its_catalog() {
     // The wrong catalog gives wrong answers, not a panic.
     let _ = other.selector.select(&world.catalog, &Turn::new("$b a b"), &SelectOptions::default());
     let _ = world.selector.explain(&other.catalog, &Turn::new("a b"), "b");
+}
+
+#[test]
+fn a_name_within_a_longer_one_is_no_mention() {
+    let world = World::new(&[("hello-extended", json!({}))]);
+    let hits = |message: &str| world.select(&Turn::new(message)).hits.len();
+    for message in ["git checkout my-hello-extended-fix", "pip install x_hello_extended", "hello-extended-2"] {
+        assert_eq!(hits(message), 0, "{message}");
+    }
+    for message in ["(hello-extended)", "hello extended - now", "-hello-extended", "cd /hello-extended/bin"] {
+        assert_eq!(hits(message), 1, "{message}");
+    }
 }
