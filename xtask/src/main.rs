@@ -3,6 +3,7 @@
 //! - `test`: everything that must pass, from formatting to a smoke run; what `.ci/run` runs.
 //! - `bench`: `skillfold bench`, in release.
 //! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
+//! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -10,6 +11,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people, whose result is what it prints")]
 
+mod coverage;
 mod deny;
 mod fresh;
 mod process;
@@ -26,6 +28,7 @@ usage: cargo xtask CHORE
   test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what needs PyPI is skipped
   bench [ARGS...]             skillfold bench, in release, with these arguments
   fresh                       clone HEAD into an empty directory, run the README's two commands
+  coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   deny                        licences and advisories of the dependencies
 
 steps of `test`, in order: fmt, clippy, tests, doctests, docs, reference, smoke";
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::main(rest),
         ["bench", rest @ ..] => bench(rest),
         ["fresh"] => fresh::main(),
+        ["coverage"] => coverage::main(),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -5,10 +5,10 @@ use crate::test::Outcome;
 use std::process::Command;
 
 /// What the README shows, after the program's name.
-const MAIN: [&str; 3] = ["load", "hello-extended", "Alice"];
+const MAIN: [&str; 2] = ["context", "Say bonjour to Alice"];
 
-/// What must be in the answer: the envelope of level 2, and the argument put in its place.
-const EXPECTED: [&str; 2] = ["Base directory for this skill:", "Alice"];
+/// What must be in the answer: the documentation of the skill that fits.
+const EXPECTED: [&str; 2] = ["### hello-extended", "Base directory for this skill:"];
 
 pub(crate) fn step() -> Result<Outcome, Failure> {
     build_skillfold()?;
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert_eq!(missing("Base directory for this skill: /x\nHello Bob"), ["Alice"]);
-        assert!(missing("Base directory for this skill: /x\nHello Alice").is_empty());
+        assert_eq!(missing("Base directory for this skill: /x\n"), ["### hello-extended"]);
+        assert!(missing("### hello-extended\n\nBase directory for this skill: /x\n").is_empty());
     }
 }

@@ -1,0 +1,39 @@
+//! `cargo xtask coverage`: how much of selection and disclosure the tests reach.
+//!
+//! With `cargo-tarpaulin`, which traces the tests itself and so needs no LLVM tools of the compiler's own version. It is
+//! installed into the target directory if it is not there.
+
+use crate::process::{Failure, cargo, root, run, succeeds};
+use std::process::Command;
+
+/// What must be reached, in percent of lines.
+const LEAST: u8 = 95;
+const VERSION: &str = "0.35.1";
+/// Each with the crates whose tests count for it, too.
+const CRATES: [&str; 2] = ["skillfold-select", "skillfold-disclose"];
+
+pub(crate) fn main() -> Result<(), Failure> {
+    let tool = root().join("target/coverage/bin/cargo-tarpaulin");
+    let program = if succeeds(Command::new("cargo-tarpaulin").arg("--version")) {
+        "cargo-tarpaulin".into()
+    } else {
+        if !tool.exists() {
+            println!("==> installing cargo-tarpaulin {VERSION} below target/coverage (some minutes, once)");
+            let dir = root().join("target/coverage");
+            run(cargo().args(["install", "cargo-tarpaulin", "--locked", "--version", VERSION, "--root"]).arg(dir))?;
+        }
+        tool
+    };
+    for name in CRATES {
+        println!("==> {name}: at least {LEAST} % of its lines");
+        let mut command = Command::new(&program);
+        command
+            .arg("tarpaulin")
+            .args(["--packages", name, "--all-features", "--skip-clean", "--engine", "ptrace"])
+            .args(["--include-files", &format!("crates/{name}/src/*"), "--exclude-files", "*tests.rs"])
+            .args(["--fail-under", &LEAST.to_string(), "--target-dir", "target/coverage/build"])
+            .current_dir(root());
+        run(&mut command)?;
+    }
+    Ok(())
+}
