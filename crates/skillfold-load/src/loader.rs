@@ -206,10 +206,11 @@ fn log(file: &BodyFile, result: &Result<Loaded, LoadError>, start: Instant) {
     let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
     let skill = Shown(&file.name);
     match result {
-        Ok(Loaded { content, cached, .. }) => tracing::debug!(
+        Ok(Loaded { content, cached, tokens, .. }) => tracing::debug!(
             target: "skillfold::load",
             skill = %skill,
             bytes = content.len(),
+            tokens = tokens.0,
             cached,
             micros,
             "loaded"

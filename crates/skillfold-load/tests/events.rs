@@ -72,11 +72,12 @@ fn one_event_a_load() {
         loader.load(&file, &LoadRequest { section: Some("nope"), ..request }).unwrap_err();
     });
     let bytes = "Base directory for this skill: /pdf\n\nbody hunter2".len();
+    let tokens = skillfold_format::Tokens::bytes4(bytes);
     assert_eq!(
         *recorder.0.lock().unwrap(),
         [
-            format!("skillfold::load message=loaded skill=pdf bytes={bytes} cached=false micros"),
-            format!("skillfold::load message=loaded skill=pdf bytes={bytes} cached=true micros"),
+            format!("skillfold::load message=loaded skill=pdf bytes={bytes} tokens={tokens} cached=false micros"),
+            format!("skillfold::load message=loaded skill=pdf bytes={bytes} tokens={tokens} cached=true micros"),
             "skillfold::load message=not loaded skill=pdf error=\"invalid_argument\" micros".to_owned(),
         ]
     );
