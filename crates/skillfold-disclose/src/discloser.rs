@@ -212,7 +212,8 @@ impl Discloser {
                     Intent::All => Asked::All(self.first_visible(), &sure),
                     _ => Asked::Matching(&sure),
                 };
-                Documentation { discloser: self, situation }.write(&asked, &unsure)
+                let beyond = self.beyond(selection);
+                Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
             }
             (Policy::Inject, Tier::Registry) => {
                 let text = self.registry().text.to_string();
@@ -244,6 +245,13 @@ impl Discloser {
         let weak = |kind: ReasonKind| matches!(kind, ReasonKind::Text | ReasonKind::Recent);
         let only_weak = !hit.reasons.is_empty() && hit.reasons.iter().all(|reason| weak(reason.kind));
         hit.mention.is_some() || !only_weak || hit.confidence >= self.config.min_confidence
+    }
+
+    /// How many skills match beside the hits of a selection. A weak hit among these, and all that come after it are at
+    /// least as weak: what is not there to be seen is no match then.
+    fn beyond(&self, selection: &Selection) -> usize {
+        let sure = selection.hits.iter().all(|hit| self.is_sure(hit));
+        if sure { selection.matched.saturating_sub(selection.hits.len()) } else { 0 }
     }
 
     fn first_visible(&self) -> Vec<&Skill> {

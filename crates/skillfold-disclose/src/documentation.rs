@@ -35,6 +35,8 @@ pub(crate) enum Asked<'a> {
 pub(crate) struct Documentation<'a> {
     pub(crate) discloser: &'a Discloser,
     pub(crate) situation: &'a Situation<'a>,
+    /// How many more skills match than the selection returned.
+    pub(crate) beyond: usize,
 }
 
 /// A skill that may be shown.
@@ -198,8 +200,7 @@ impl<'a> Documentation<'a> {
         }
         let left = skills.iter().filter(|skill| skill.decision == Decision::Omitted).map(|skill| skill.name.as_str());
         let left: Vec<&str> = left.chain(rest.iter().map(|(_, skill)| skill.name())).collect();
-        let matched = self.situation.selection.matched;
-        let total = if all { left.len() } else { matched.saturating_sub(shown).max(left.len()) };
+        let total = if all { left.len() } else { left.len() + self.beyond };
         let visible = self.situation.census.visible;
         let showing = (all && shown < visible).then(|| showing(shown, visible));
         used = used + showing.as_ref().map_or(Tokens(0), |line| self.discloser.counter.count(line));

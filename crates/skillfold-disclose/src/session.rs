@@ -129,7 +129,8 @@ impl Session {
 
     /// Remembers what was disclosed, and that a turn is over.
     pub fn apply(&mut self, disclosure: &Disclosure) {
-        self.turn += 1;
+        // A session comes from a file, and a file may hold any number.
+        self.turn = self.turn.saturating_add(1);
         // The best match is to be the most recent.
         for skill in disclosure.skills.iter().rev() {
             if let Some(trace) = &skill.trace {

@@ -239,6 +239,19 @@ fn weak_hits_beside_strong_ones_are_reported_not_shown() {
 }
 
 #[test]
+fn weak_hits_are_no_matches_that_were_not_shown() {
+    let house = two();
+    let config = DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() };
+    let show = |hits: Vec<Hit>| {
+        let selection = Selection { matched: 64, ..hits_of(Intent::None, hits) };
+        house.discloser(config.clone()).disclose(&Situation::new(house.census(), &selection, &Files)).turn
+    };
+    let sure = |name| hit(&house, name, vec![reason("table")]);
+    assert!(!show(vec![sure("pdf"), weak(&house, "csv", 0.1)]).contains("not shown"));
+    assert!(show(vec![sure("pdf"), sure("csv")]).contains("but not shown: csv and 62 more."));
+}
+
+#[test]
 fn a_sigil_beats_an_intent() {
     let house = two();
     let mention = Hit { mention: Some(Mention::Sigil), ..hit(&house, "pdf", vec![]) };

@@ -140,7 +140,8 @@ proptest! {
             prop_assert_eq!(names.len(), if all { bodies.len().min(10) } else { bodies.len() });
             let spent: Tokens = shown.skills.iter().map(|skill| skill.tokens).sum();
             prop_assert!(spent <= counter.reserve(Tokens(total)));
-            prop_assert!(shown.tokens.overhead <= Tokens(100), "{} {}", shown.tokens.overhead, shown.turn);
+            // Headings beyond what is free for them are paid from the budget.
+            prop_assert!(shown.tokens.turn <= counter.reserve(Tokens(total)) + Tokens(100), "{:?}", shown.tokens);
             prop_assert_eq!(spent + shown.tokens.overhead, shown.tokens.turn);
             // Counted part by part: a token or two more, or fewer, for each seam.
             let whole = counter.count(&shown.turn).0;

@@ -116,6 +116,22 @@ fn json_there_and_back() {
 }
 
 #[test]
+fn numbers_of_a_session_file_may_be_any() {
+    let house = one(&"Line of the body.\n".repeat(100));
+    let mut session = Session::default();
+    session.apply(&house.show("word", &within(200, 0), None));
+    let json = session.to_json().replace("\"turn\":1", &format!("\"turn\":{}", u64::MAX));
+    let tokens = format!("\"tokens\":{},", session.remembered().next().unwrap().tokens);
+    let json = json.replace(&tokens, &format!("\"tokens\":{},", usize::MAX));
+    let mut session = Session::from_json(&json).unwrap();
+    for config in [within(200, 0), within(100, 0), within(8000, 0), unlimited(Counter::Segment)] {
+        session.apply(&house.show("word", &config, Some(&session)));
+    }
+    assert_eq!(session.turn(), u64::MAX);
+    session.rehydrate(total(100), &house.catalog, &Files, &Bytes4);
+}
+
+#[test]
 fn the_oldest_are_forgotten() {
     let mut session = Session::default();
     for i in 0..MAX_REMEMBERED + 5 {
