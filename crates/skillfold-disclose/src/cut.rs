@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use skillfold_format::Tokens;
 
 use crate::TokenCounter;
+use crate::budget::loadable;
 
 /// The beginning of a text, and a line that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ const WORD: usize = 64;
 /// assert!(cut.tokens <= Tokens(27));
 /// ```
 pub fn cut(text: &str, limit: Tokens, name: &str, counter: &dyn TokenCounter) -> Option<Cut> {
-    cut_saying(text, limit, &format!("load_skill \"{name}\" gives the rest."), counter)
+    cut_saying(text, limit, &loadable(name), counter)
 }
 
 /// The same with other words about the rest.

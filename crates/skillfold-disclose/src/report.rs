@@ -143,6 +143,7 @@ pub(crate) struct Trace {
     pub(crate) address: String,
     pub(crate) digest: u128,
     pub(crate) shortened: bool,
+    pub(crate) shown: usize,
     /// What the text costs, even if only a reference to it was shown.
     pub(crate) tokens: Tokens,
     pub(crate) reference: bool,

@@ -341,6 +341,21 @@ fn ten_long_headings_are_paid_from_the_budget() {
 }
 
 #[test]
+fn headings_that_are_not_shown_cost_nothing() {
+    let mut house = House::new();
+    let front = "description: D.\ntriggers: {keywords: [word]}";
+    house.put(Source::Inline, "first", front, &"Line of the body.\n".repeat(40));
+    for i in 0..9 {
+        house.put(Source::User, &format!("{}-{i}", "n".repeat(62)), front, &"Line.\n".repeat(1000));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("a word", &DiscloseConfig { max_skills: 10, ..within(210, 0) }, None);
+    let first = shown.skills.iter().find(|skill| skill.name == "first").unwrap();
+    assert_eq!(first.decision, Decision::Included, "{:?}", first.why);
+    assert!(shown.tokens.turn <= Tokens(310), "{}", shown.tokens.turn);
+}
+
+#[test]
 fn a_counter_that_is_not_built_in_is_an_error() {
     let config = DiscloseConfig { counter: Counter::O200k, ..DiscloseConfig::default() };
     let made = Discloser::new(Arc::clone(&two().catalog), config);

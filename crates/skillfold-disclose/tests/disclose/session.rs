@@ -66,6 +66,54 @@ fn a_cut_body_is_shown_again_only_if_more_of_it_fits() {
 }
 
 #[test]
+fn a_cut_body_is_not_shown_again_where_less_of_it_fits_and_costs_a_reference() {
+    let long = "Line of the body.\n".repeat(100);
+    let house = House::with([("a", TRIGGER, &*long), ("b", TRIGGER, &*long)]);
+    let mut session = Session::default();
+    let first = house.show("word", &within(300, 200), None);
+    assert_eq!(first.skills[0].decision, Decision::Shortened);
+    session.apply(&first);
+    let known = session.remembered().next().unwrap();
+    assert!(known.shown > 500 && known.shown < long.len() && known.shortened);
+    let restored = Session::from_json(&session.to_json()).unwrap();
+    assert_eq!(restored, session);
+    for limit in [200, 150, 100, 60] {
+        let again = house.show("word", &within(300, limit), Some(&session));
+        assert_eq!(again.skills[0].why.as_deref(), Some("its beginning is in this conversation already"), "{limit}");
+        assert_eq!((again.skills[0].decision, again.skills[0].tokens), (Decision::Shortened, Tokens(11)));
+    }
+    // What `a` does not take is for `b`, of which there was room for less than half as much before.
+    let again = house.show("word", &within(300, 200), Some(&session));
+    assert!(again.skills[1].tokens > first.skills[1].tokens, "{} {}", again.skills[1].tokens, first.skills[1].tokens);
+    assert!(again.turn.contains("### b\n\nBase directory"));
+
+    house.put(Source::User, "a", TRIGGER, &format!("{long}One more.\n"));
+    assert!(house.show("word", &within(300, 100), Some(&session)).turn.contains("### a\n\nBase"), "changed");
+}
+
+#[test]
+fn what_was_rehydrated_is_in_context() {
+    let house = one(&"Line of the body.\n".repeat(100));
+    let mut session = Session::default();
+    session.record_load("pdf", "as it was then");
+    session.rehydrate(total(200), &house.catalog, &Files, &Bytes4);
+    assert!(house.show("word", &within(150, 0), Some(&session)).turn.ends_with(REFERENCE));
+    assert!(!house.show("word", &within(400, 0), Some(&session)).turn.contains(REFERENCE));
+}
+
+#[test]
+fn sessions_of_before_are_read() {
+    let house = one("First.");
+    let mut session = Session::default();
+    session.apply(&house.show("word", &DiscloseConfig::default(), None));
+    let shown = format!("\"shown\":{},", session.remembered().next().unwrap().shown);
+    let json = session.to_json();
+    assert!(json.contains(&shown));
+    let old = Session::from_json(&json.replace(&shown, "")).unwrap();
+    assert!(house.show("word", &DiscloseConfig::default(), Some(&old)).turn.ends_with(REFERENCE));
+}
+
+#[test]
 fn what_was_loaded_is_not_injected() {
     let house = one("First.");
     let mut session = Session::default();
