@@ -311,6 +311,39 @@ fn lists_respect_what_authors_and_configuration_say() {
 }
 
 #[test]
+fn the_report_tells_what_a_list_leaves_out() {
+    let house = House::new();
+    for i in 0..300 {
+        house.put(Source::User, &format!("skill-{i:03}"), "description: Does what it does.", "Body.");
+    }
+    let house = {
+        let mut house = house;
+        house.discover(Enablement::default());
+        house
+    };
+    let hits = ["skill-000", "skill-299"].map(|name| weak(&house, name, 0.1)).to_vec();
+    for (policy, intent, missing) in [
+        (Policy::Hint, Intent::None, "the stable part has no room for it; `search_skills` finds it"),
+        (Policy::Inject, Intent::Registry, "only a list without room for it is shown"),
+    ] {
+        let config = DiscloseConfig { policy, window: Tokens(50_000), ..DiscloseConfig::default() };
+        let discloser = house.discloser(config);
+        let section = if policy == Policy::Hint { discloser.prompt() } else { discloser.registry() };
+        let shown = discloser.disclose(&Situation::new(house.census(), &hits_of(intent, hits.clone()), &Files));
+        assert_eq!(shown.listed.omitted.count, section.omitted.len());
+        assert_eq!(shown.listed.omitted.first, section.omitted[..100]);
+        assert_eq!(shown.listed.shortened.count, section.shortened.len());
+        assert_eq!(shown.listed.omitted.count + shown.listed.shortened.count, 300);
+        let json = serde_json::to_value(&shown).unwrap();
+        assert_eq!(json["listed"]["omitted"]["count"], section.omitted.len());
+        assert_ne!(shown.skills[0].why.as_deref(), Some(missing));
+        assert_eq!(shown.skills[1].why.as_deref(), Some(missing));
+    }
+    let shown = two().show("open the pdf", &DiscloseConfig::default(), None);
+    assert!(serde_json::to_value(&shown).unwrap().get("listed").is_none(), "nothing left out, nothing said");
+}
+
+#[test]
 fn requests_that_need_no_skill_cost_next_to_nothing() {
     for (count, least) in [(10, 95.0), (100, 99.0)] {
         let house = House::new();
