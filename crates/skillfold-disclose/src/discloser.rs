@@ -220,6 +220,9 @@ impl Discloser {
             section.omitted.binary_search_by(|omitted| omitted.as_str().cmp(name)).is_err()
         };
         match (self.config.policy, tier) {
+            (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !is_listed(skill)) => {
+                self.called(situation, sure, &unsure)
+            }
             (Policy::Catalog, _) => {
                 Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
             }
@@ -281,6 +284,25 @@ impl Discloser {
     fn first_visible(&self) -> Vec<&Skill> {
         let most = if self.config.max_all_skills == 0 { usize::MAX } else { self.config.max_all_skills };
         self.catalog.skills().filter(|skill| is_listed(skill)).take(most).collect()
+    }
+
+    /// What a person called by name although it hides from models: its body, whatever the policy, because the model
+    /// cannot load it. The rest as the policy has it.
+    fn called(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> Turn {
+        let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| is_listed(skill));
+        let mut turn = Documentation { discloser: self, situation, beyond: 0 }.write(&Asked::Matching(&hidden), &[]);
+        if self.config.policy == Policy::Hint && !open.is_empty() {
+            let hint = self.hint(&open, unsure);
+            turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));
+            turn.text.push_str("\n\n");
+            turn.text.push_str(&hint.text);
+            turn.skills.extend(hint.skills);
+            return turn;
+        }
+        let why = "the policy shows nothing per turn but what is called and hides from models";
+        let omitted = |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.to_owned()));
+        turn.skills.extend(open.iter().chain(unsure).map(omitted));
+        turn
     }
 
     /// One line that names the best matches and why.

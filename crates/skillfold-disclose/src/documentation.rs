@@ -72,7 +72,7 @@ impl<'a> Documentation<'a> {
             }
         };
         let all = matches!(asked, Asked::All(..));
-        let shares = self.deal(&candidates);
+        let shares = self.deal(&candidates, rest);
         let mut skills: Vec<Disclosed> =
             candidates.iter().zip(&shares).map(|(one, share)| Self::report(one, share.as_ref())).collect();
         let (text, overhead) = self.text(&candidates, &shares, &skills, rest, all);
@@ -93,12 +93,13 @@ impl<'a> Documentation<'a> {
     }
 
     /// What each candidate gets, in the order of the candidates.
-    fn deal<'c>(&self, candidates: &'c [Candidate<'_>]) -> Vec<Option<Share<'c>>> {
+    fn deal<'c>(&self, candidates: &'c [Candidate<'_>], rest: &[(&Hit, &Skill)]) -> Vec<Option<Share<'c>>> {
         let counter = self.discloser.counter;
         let budget = self.discloser.config.budget();
         let mut purse = Purse::new(&budget, &self.discloser.memo);
         // What is free for headings and lines that name skills. Beyond it they are paid from the budget.
-        let lines = 1 + usize::from(candidates.iter().any(|one| one.body.is_err() || !one.listed));
+        let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
+        let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !is_listed(skill)));
         let lines = Tokens(counter.reserve(NAMING).0 * lines) + counter.count(&showing(99_999, 99_999));
         let mut free = counter.reserve(OVERHEAD);
         pay(counter.count(HEAD) + lines, &mut free, &mut purse);
@@ -184,12 +185,12 @@ impl<'a> Documentation<'a> {
         }
     }
 
-    fn text(
+    fn text<'n>(
         &self,
-        candidates: &[Candidate<'_>],
+        candidates: &'n [Candidate<'_>],
         shares: &[Option<Share<'_>>],
         skills: &[Disclosed],
-        rest: &[(&Hit, &Skill)],
+        rest: &'n [(&Hit, &Skill)],
         all: bool,
     ) -> (String, Tokens) {
         let (mut text, mut used, mut shown) = (HEAD.to_owned(), self.discloser.counter.count(HEAD), 0);
@@ -202,15 +203,26 @@ impl<'a> Documentation<'a> {
             text.push_str(share.text.trim_end_matches('\n'));
             text.push('\n');
         }
-        let left = skills.iter().filter(|skill| skill.decision == Decision::Omitted).map(|skill| skill.name.as_str());
-        let left: Vec<&str> = left.chain(rest.iter().map(|(_, skill)| skill.name())).collect();
+        // What the model can load is offered to it. What it cannot is only named, so that it does not try.
+        let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
+        let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
+        let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), is_listed(skill))));
+        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable)| *loadable);
+        let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
+        let (left, lost) = (names(left), names(lost));
         let total = if all { left.len() } else { left.len() + self.beyond };
         let visible = self.situation.census.visible;
         let showing = (all && shown < visible).then(|| showing(shown, visible));
         used = used + showing.as_ref().map_or(Tokens(0), |line| self.discloser.counter.count(line));
+        let counter = self.discloser.counter;
+        let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
+        if !lost.is_empty() {
+            let say = |list: &str| format!("\nCannot be shown: {list}.\n");
+            let line = sentence(&lost, lost.len(), limited.then_some(counter.reserve(NAMING)), counter, say);
+            used = used + counter.count(&line);
+            text.push_str(&line);
+        }
         if total > 0 {
-            let counter = self.discloser.counter;
-            let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
             let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
             let what = if all { "Left out for want of room" } else { "Matching, too, but not shown" };
             let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");

@@ -97,7 +97,8 @@ fn a_body_that_cannot_be_read_is_left_out_and_said() {
         house.discloser(unlimited(Counter::Segment)).disclose(&Situation::new(house.census(), &selection, &bodies));
     assert_eq!(shown.skills[0].why.as_deref(), Some("it cannot be read: permission denied"));
     assert!(shown.turn.contains("### pdf") && !shown.turn.contains("### csv"));
-    assert!(shown.turn.contains("not shown: csv."));
+    assert!(shown.turn.ends_with("\n\nCannot be shown: csv."), "{}", shown.turn);
+    assert!(!shown.turn.contains("load_skill"), "it would fail");
 }
 
 #[test]
@@ -149,6 +150,65 @@ fn hidden_skills_are_in_no_list() {
         assert_eq!(text.matches("**open").count().max(1), 1);
     }
     assert_eq!(discloser.eager(), Tokens(2));
+}
+
+/// A skill that hides from models, one that does not, and a person who calls both.
+fn called(body: &str) -> (House, Selection) {
+    let front = "description: D.\ntriggers: {keywords: [word]}";
+    let secret = format!("{front}\ndisable-model-invocation: true");
+    let house = House::with([("open", front, "Open body."), ("secret", &*secret, body)]);
+    let call = |name| Hit { mention: Some(Mention::Sigil), ..hit(&house, name, vec![reason("word")]) };
+    let selection = hits_of(Intent::None, vec![call("secret"), call("open")]);
+    (house, selection)
+}
+
+#[test]
+fn what_hides_from_models_is_shown_when_called_whatever_the_policy() {
+    let (house, selection) = called("Secret body.");
+    let show = |policy| {
+        let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+        house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files))
+    };
+    for policy in [Policy::Inject, Policy::Catalog, Policy::Hint] {
+        let shown = show(policy);
+        assert!(shown.turn.contains("### secret\n") && shown.turn.contains("Secret body."), "{}", shown.turn);
+        assert_eq!(shown.turn.contains("Open body."), policy == Policy::Inject);
+        assert_eq!(shown.tier, Tier::Documentation);
+        let names: Vec<&str> = shown.skills.iter().map(|skill| &*skill.name).collect();
+        assert_eq!(names, ["secret", "open"]);
+        assert!(!shown.stable.contains("secret"));
+        let mut session = skillfold_disclose::Session::default();
+        session.apply(&shown);
+        assert_eq!(session.recent().next(), Some("secret"));
+    }
+    assert!(
+        show(Policy::Hint)
+            .turn
+            .ends_with("\n\n[Skills that may fit: open (keyword \"word\"). `load_skill` gives one by its id.]")
+    );
+    assert!(!show(Policy::Catalog).turn.contains("open"));
+}
+
+#[test]
+fn what_hides_from_models_is_not_offered_to_them() {
+    let (house, selection) = called(&"Line of the body.\n".repeat(200));
+    for policy in [Policy::Inject, Policy::Catalog, Policy::Hint] {
+        let show = |config| {
+            let config = DiscloseConfig { policy, ..config };
+            house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files)).turn
+        };
+        let cut = show(within(200, 0));
+        assert!(cut.contains(" of 200 lines shown. There was no room for the rest.]"), "{cut}");
+        assert!(!cut.contains("load_skill \"secret\""));
+        let none = show(within(20, 0));
+        assert!(none.contains("Cannot be shown: secret."), "{none}");
+        assert!(!none.contains("not shown: secret"));
+    }
+    let mut session = skillfold_disclose::Session::default();
+    session.record_load("secret", "as it was");
+    let budget = crate::house::total(100);
+    let back = session.rehydrate(budget, &house.catalog, &Files, &skillfold_disclose::Bytes4);
+    assert!(back.text.ends_with("There was no room for the rest.]"), "{}", back.text);
 }
 
 #[test]
