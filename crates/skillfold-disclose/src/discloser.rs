@@ -143,10 +143,11 @@ impl Discloser {
         self.registry.get_or_init(|| self.shelf(Style::Registry))
     }
 
-    /// What the bodies of all visible skills would cost, estimated from the sizes of their files.
+    /// What the documentation of all visible skills would cost, estimated from the sizes of their files, and
+    /// [`Spent::AROUND`] for each.
     pub fn eager(&self) -> Tokens {
         let listed = || self.catalog.skills().filter(|skill| is_listed(skill));
-        *self.eager.get_or_init(|| listed().map(Skill::body_tokens).sum())
+        *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + Spent::AROUND).sum())
     }
 
     fn shelf(&self, style: Style) -> Section {

@@ -152,8 +152,15 @@ pub struct Spent {
     pub turn: Tokens,
     /// What of the turn part is neither body nor cut marker: headings, and lines that name skills.
     pub overhead: Tokens,
-    /// What the bodies of all skills would have cost, estimated from the sizes of their files.
+    /// What the documentation of all skills would have cost, estimated from the sizes of their files, and
+    /// [`Spent::AROUND`] for each.
     pub eager: Tokens,
+}
+
+impl Spent {
+    /// What stands around a body wherever it is shown, in tokens: its heading, and the line that names the base
+    /// directory. A mean, because to build 100,000 of them only to count them would take longer than it is worth.
+    pub const AROUND: Tokens = Tokens(24);
 }
 
 /// A skill in a [`Disclosure`].

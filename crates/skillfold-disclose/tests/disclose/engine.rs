@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use skillfold_catalog::{Enablement, Skill, Source};
 use skillfold_disclose::{
-    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Tier, Tokens,
+    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Spent, Tier, Tokens,
 };
 use skillfold_select::{Hit, Intent, Mention, Reason, ReasonKind, Selection};
 
@@ -124,6 +124,18 @@ fn all_of_them_within_a_budget() {
 }
 
 #[test]
+fn to_show_all_costs_about_what_eager_loading_would() {
+    let mut house = House::new();
+    for i in 0..10 {
+        house.put(Source::User, &format!("skill-{i}"), "description: D.", &"One line of it.\n".repeat(i + 1));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("show all skills", &unlimited(Counter::Bytes4), None);
+    let (turn, eager) = (shown.tokens.turn.0, shown.tokens.eager.0);
+    assert!(turn * 100 <= eager * 110 && turn * 100 >= eager * 75, "{turn} {eager}");
+}
+
+#[test]
 fn hidden_skills_are_in_no_list() {
     let mut house = House::new();
     let triggers = "triggers: {keywords: [word]}";
@@ -149,7 +161,7 @@ fn hidden_skills_are_in_no_list() {
         assert!(!["secret", "**off", "<id>off", "### off", "broken"].iter().any(|name| text.contains(name)), "{text}");
         assert_eq!(text.matches("**open").count().max(1), 1);
     }
-    assert_eq!(discloser.eager(), Tokens(2));
+    assert_eq!(discloser.eager(), Tokens(2) + Spent::AROUND);
 }
 
 /// A skill that hides from models, one that does not, and a person who calls both.
