@@ -190,10 +190,12 @@ impl Session {
                 }
             };
             let heading = format!("\n### {}\n\n", skill.name());
+            let before = purse.clone();
             purse.charge(counter.count(&heading));
             let rest = if is_listed(skill) { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
             let share = purse.serve(0, &rest, &body);
             if share.decision == Decision::Omitted {
+                purse.refund(&before);
                 leave(share.why.unwrap_or_default());
                 unnamed.extend(is_listed(skill).then(|| skill.name()));
                 continue;

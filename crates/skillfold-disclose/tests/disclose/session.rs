@@ -222,6 +222,25 @@ fn rehydration_goes_back_from_the_most_recent() {
 }
 
 #[test]
+fn rehydration_does_not_pay_for_headings_that_are_not_shown() {
+    let mut house = House::new();
+    let mut session = Session::default();
+    house.put(Source::User, "short", TRIGGER, "Short.");
+    session.record_load("short", "as it was then");
+    for i in 0..20 {
+        let name = format!("{}-{i}", "n".repeat(60));
+        house.put(Source::User, &name, TRIGGER, &"x".repeat(4000));
+        session.record_load(&name, "as it was then");
+    }
+    house.discover(Enablement::default());
+    // Enough for the short one, but not for the beginning of any of the others.
+    let budget = Budget { total: Some(Tokens(300)), per_skill: Some(Tokens(30)) };
+    let back = session.rehydrate(budget, &house.catalog, &Files, &Bytes4);
+    let shown: Vec<_> = back.skills.iter().map(|skill| (&*skill.name, skill.decision)).collect();
+    assert_eq!(shown, [("short", Decision::Included)]);
+}
+
+#[test]
 fn rehydration_of_what_is_too_long_for_one() {
     let mut session = Session::default();
     session.record_load("pdf", "x");
