@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use skillfold_catalog::Source;
 use skillfold_format::Tokens;
 
-use crate::cut::cut;
+use crate::cut::cut_saying;
 use crate::{Decision, TokenCounter};
 
 /// How many tokens bodies may take. `None` and zero mean: as many as they like.
@@ -51,6 +51,8 @@ pub struct Share<'a> {
     pub decision: Decision,
     /// What is left of its text; nothing, if it was left out.
     pub text: Cow<'a, str>,
+    /// How many bytes of the fragment's text that are.
+    pub shown: usize,
     /// What that costs.
     pub tokens: Tokens,
     /// Why it was not included whole.
@@ -92,15 +94,28 @@ impl Budget {
     /// assert_eq!(decisions, [(2, Decision::Included), (1, Decision::Shortened), (0, Decision::Omitted)]);
     /// ```
     pub fn allot<'a>(&self, fragments: &[Fragment<'a>], counter: &dyn TokenCounter) -> Vec<Share<'a>> {
+        let mut purse = Purse::new(self, counter);
+        let serve = |at: usize| purse.serve(at, &loadable(fragments[at].name), fragments[at].text);
+        self.order(fragments).into_iter().map(serve).collect()
+    }
+
+    /// The order in which fragments are served.
+    pub(crate) fn order(&self, fragments: &[Fragment<'_>]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..fragments.len()).collect();
         if self.total.is_some_and(|total| total.0 > 0) {
             order.sort_by(|a, b| compare(&fragments[*a], &fragments[*b]));
         }
-        let mut purse = Purse::new(self, counter);
-        let serve = |at: usize| purse.serve(at, fragments[at].name, fragments[at].text);
-        order.into_iter().map(serve).collect()
+        order
     }
 }
+
+/// What a cut marker says about the rest of a skill that the model can load.
+pub(crate) fn loadable(name: &str) -> String {
+    format!("load_skill \"{name}\" gives the rest.")
+}
+
+/// The same of a skill that hides from models.
+pub(crate) const UNLOADABLE: &str = "There was no room for the rest.";
 
 fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
     let mention = b.mention.cmp(&a.mention);
@@ -111,6 +126,7 @@ fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
 }
 
 /// A budget being spent.
+#[derive(Clone)]
 pub(crate) struct Purse<'c> {
     left: Option<Tokens>,
     per_skill: Option<Tokens>,
@@ -132,15 +148,22 @@ impl<'c> Purse<'c> {
         }
     }
 
+    /// Takes back what was charged since, but not that something did not fit.
+    pub(crate) fn refund(&mut self, before: &Purse<'_>) {
+        self.left = before.left;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.closed
     }
 
-    pub(crate) fn serve<'a>(&mut self, fragment: usize, name: &str, text: &'a str) -> Share<'a> {
+    /// Serves a fragment. `rest` is what a cut marker says about the rest.
+    pub(crate) fn serve<'a>(&mut self, fragment: usize, rest: &str, text: &'a str) -> Share<'a> {
         let omitted = |why: &str| Share {
             fragment,
             decision: Decision::Omitted,
             text: Cow::Borrowed(""),
+            shown: 0,
             tokens: Tokens(0),
             why: Some(why.to_owned()),
         };
@@ -155,18 +178,18 @@ impl<'c> Purse<'c> {
         let over = limit.filter(|limit| all > *limit);
         let Some(limit) = over else {
             self.charge(all);
-            let text = Cow::Borrowed(text);
-            return Share { fragment, decision: Decision::Included, text, tokens: all, why: None };
+            let (shown, text) = (text.len(), Cow::Borrowed(text));
+            return Share { fragment, decision: Decision::Included, text, shown, tokens: all, why: None };
         };
         let by_total = self.left.is_some_and(|left| all > left && left <= limit);
         self.closed = by_total;
         let which = if by_total { "what was left of the budget" } else { "the limit for one skill" };
-        match cut(text, limit, name, self.counter) {
+        match cut_saying(text, limit, rest, self.counter) {
             Some(cut) => {
                 self.charge(cut.tokens);
                 let why = format!("its {all} tokens are over {which}, {limit}");
-                let (text, tokens) = (Cow::Owned(cut.text), cut.tokens);
-                Share { fragment, decision: Decision::Shortened, text, tokens, why: Some(why) }
+                let (text, shown, tokens) = (Cow::Owned(cut.text), cut.shown, cut.tokens);
+                Share { fragment, decision: Decision::Shortened, text, shown, tokens, why: Some(why) }
             }
             None => omitted(&format!("not even its first line fits into {which}, {limit} tokens")),
         }

@@ -47,6 +47,16 @@ pub struct UnknownWord {
     pub known: &'static str,
 }
 
+/// A number of a configuration that makes no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{setting}` must be a number from 0 to 1, not {value}")]
+pub struct ConfigError {
+    /// Which one.
+    pub setting: &'static str,
+    /// What it is.
+    pub value: f64,
+}
+
 impl Policy {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
@@ -142,7 +152,7 @@ impl Default for DiscloseConfig {
             max_per_skill_tokens: budget.per_skill,
             counter: Counter::default(),
             window: Tokens(200_000),
-            catalog_share: 0.02,
+            catalog_share: CATALOG_SHARE,
             pinned: BTreeSet::new(),
             min_confidence: 0.5,
         }
@@ -155,7 +165,26 @@ impl DiscloseConfig {
         Budget { total: self.max_total_tokens, per_skill: self.max_per_skill_tokens }
     }
 
-    /// The budget of a list of skills.
+    /// Whether all numbers make sense. [`Discloser::new`](crate::Discloser::new) takes any: it is for whoever reads a
+    /// configuration to say what is wrong with it.
+    ///
+    /// ```
+    /// use skillfold_disclose::DiscloseConfig;
+    ///
+    /// let config = DiscloseConfig { catalog_share: 2.0, ..DiscloseConfig::default() };
+    /// assert_eq!(config.check().unwrap_err().to_string(), "`catalog_share` must be a number from 0 to 1, not 2");
+    /// ```
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let numbers = [("catalog_share", self.catalog_share), ("min_confidence", f64::from(self.min_confidence))];
+        // What is no number is in no range.
+        match numbers.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
+            Some((setting, value)) => Err(ConfigError { setting, value }),
+            None => Ok(()),
+        }
+    }
+
+    /// The budget of a list of skills: at least one token, unless the window or the share is zero, which is no limit. A
+    /// share that [`check`](DiscloseConfig::check) refuses counts as the usual one.
     ///
     /// ```
     /// use skillfold_disclose::{DiscloseConfig, Tokens};
@@ -168,10 +197,16 @@ impl DiscloseConfig {
         reason = "a share of a window is an estimate, and a cast that saturates is right at both ends"
     )]
     pub fn catalog_tokens(&self) -> Option<Tokens> {
-        let tokens = (self.window.0 as f64 * self.catalog_share).round() as usize;
-        (tokens > 0).then_some(Tokens(tokens))
+        let share = if (0.0..=1.0).contains(&self.catalog_share) { self.catalog_share } else { CATALOG_SHARE };
+        if self.window.0 == 0 || share <= 0.0 {
+            return None;
+        }
+        Some(Tokens(((self.window.0 as f64 * share).round() as usize).max(1)))
     }
 }
+
+/// The usual share of a window that a list of skills may take.
+const CATALOG_SHARE: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {
@@ -195,5 +230,27 @@ mod tests {
     fn zero_is_no_limit() {
         let config = DiscloseConfig { window: Tokens(0), ..DiscloseConfig::default() };
         assert_eq!(config.catalog_tokens(), None);
+        let config = DiscloseConfig { catalog_share: 0.0, ..DiscloseConfig::default() };
+        assert_eq!((config.catalog_tokens(), config.check()), (None, Ok(())));
+    }
+
+    #[test]
+    fn little_is_not_no_limit() {
+        let config = |window, catalog_share| DiscloseConfig {
+            window: Tokens(window),
+            catalog_share,
+            ..DiscloseConfig::default()
+        };
+        assert_eq!(config(24, 0.02).catalog_tokens(), Some(Tokens(1)));
+        assert_eq!(config(1, f64::MIN_POSITIVE).catalog_tokens(), Some(Tokens(1)));
+        assert_eq!(config(usize::MAX, 1.0).catalog_tokens(), Some(Tokens(usize::MAX)));
+        assert_eq!(config(1000, 1.0).check(), Ok(()));
+        for share in [-0.5, f64::NAN, f64::INFINITY, 1.5] {
+            assert_eq!(config(1000, share).catalog_tokens(), Some(Tokens(20)));
+            assert_eq!(config(1000, share).check().unwrap_err().setting, "catalog_share");
+        }
+        let config = DiscloseConfig { min_confidence: f32::NAN, ..DiscloseConfig::default() };
+        let error = config.check().unwrap_err().to_string();
+        assert_eq!(error, "`min_confidence` must be a number from 0 to 1, not NaN");
     }
 }

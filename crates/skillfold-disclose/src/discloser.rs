@@ -10,7 +10,7 @@ use skillfold_select::{Census, Hit, Intent, Mention, ReasonKind, Selection};
 use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
-use crate::report::{Disclosed, Spent};
+use crate::report::{Disclosed, Listed, Spent};
 use crate::session::is_listed;
 use crate::shelf::{Item, Style, fold, section, shorten};
 use crate::{
@@ -82,6 +82,8 @@ pub struct Discloser {
     pub(crate) memo: Memo,
     stable: OnceLock<Section>,
     registry: OnceLock<Section>,
+    /// What those two leave out.
+    left_out: [OnceLock<Arc<Listed>>; 2],
     eager: OnceLock<Tokens>,
     nothing: Section,
 }
@@ -106,8 +108,8 @@ impl Discloser {
     pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
         let counter = config.counter.counter()?;
         let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let memo = Memo::new(counter);
-        Ok(Discloser { catalog, config, counter, memo, stable, registry, eager, nothing: Section::default() })
+        let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), Section::default());
+        Ok(Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing })
     }
 
     /// The catalog it is for.
@@ -141,10 +143,11 @@ impl Discloser {
         self.registry.get_or_init(|| self.shelf(Style::Registry))
     }
 
-    /// What the bodies of all visible skills would cost, estimated from the sizes of their files.
+    /// What the documentation of all visible skills would cost, estimated from the sizes of their files, and
+    /// [`Spent::AROUND`] for each.
     pub fn eager(&self) -> Tokens {
         let listed = || self.catalog.skills().filter(|skill| is_listed(skill));
-        *self.eager.get_or_init(|| listed().map(Skill::body_tokens).sum())
+        *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + Spent::AROUND).sum())
     }
 
     fn shelf(&self, style: Style) -> Section {
@@ -169,8 +172,20 @@ impl Discloser {
             tokens,
             skills: turn.skills,
             matched: situation.selection.matched.max(situation.selection.hits.len()),
+            listed: self.listed(turn.tier),
             elapsed: Duration::ZERO,
         }
+    }
+
+    /// What the list of a disclosure leaves out, if there is one in it.
+    fn listed(&self, tier: Tier) -> Arc<Listed> {
+        let (place, section) = match (self.config.policy, tier) {
+            (_, Tier::Nothing) => return Arc::default(),
+            (Policy::Catalog | Policy::Hint, _) => (&self.left_out[0], self.prompt()),
+            (Policy::Inject, Tier::Registry) => (&self.left_out[1], self.registry()),
+            (Policy::Inject, _) => return Arc::default(),
+        };
+        Arc::clone(place.get_or_init(|| Arc::new(Listed::of(section))))
     }
 
     fn turn(&self, situation: &Situation<'_>) -> Turn {
@@ -195,28 +210,42 @@ impl Discloser {
                 Fallback::None | Fallback::AskUser | Fallback::ShowAll => Tier::Registry,
             },
         };
-        let report = |why: &str| {
-            let omitted = |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.to_owned()));
+        let report_each = |why: &dyn Fn(&str) -> &'static str| {
+            let omitted =
+                |(hit, skill): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why(skill.name()).to_owned()));
             sure.iter().chain(&unsure).map(omitted).collect()
         };
+        let report = |why: &'static str| report_each(&|_| why);
+        // A list that leaves names out has them sorted.
+        let is_in = |section: &Section, name: &str| {
+            section.omitted.binary_search_by(|omitted| omitted.as_str().cmp(name)).is_err()
+        };
         match (self.config.policy, tier) {
+            (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !is_listed(skill)) => {
+                self.called(situation, sure, &unsure)
+            }
             (Policy::Catalog, _) => {
                 Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
             }
             (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
             (Policy::Hint, _) => {
-                Turn { tier, text: String::new(), skills: report("the stable part lists it"), overhead: None }
+                let missing = "the stable part has no room for it; `search_skills` finds it";
+                let why = |name: &str| if is_in(self.prompt(), name) { "the stable part lists it" } else { missing };
+                Turn { tier, text: String::new(), skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, Tier::Documentation) => {
                 let asked = match intent {
                     Intent::All => Asked::All(self.first_visible(), &sure),
                     _ => Asked::Matching(&sure),
                 };
-                Documentation { discloser: self, situation }.write(&asked, &unsure)
+                let beyond = self.beyond(selection);
+                Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
             }
             (Policy::Inject, Tier::Registry) => {
                 let text = self.registry().text.to_string();
-                Turn { tier, text, skills: report("only the list of skills is shown"), overhead: None }
+                let (list, missing) = ("only the list of skills is shown", "only a list without room for it is shown");
+                let why = |name: &str| if is_in(self.registry(), name) { list } else { missing };
+                Turn { tier, text, skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, _) => {
                 let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
@@ -246,9 +275,35 @@ impl Discloser {
         hit.mention.is_some() || !only_weak || hit.confidence >= self.config.min_confidence
     }
 
+    /// How many skills match beside the hits of a selection. A weak hit among these, and all that come after it are at
+    /// least as weak: what is not there to be seen is no match then.
+    fn beyond(&self, selection: &Selection) -> usize {
+        let sure = selection.hits.iter().all(|hit| self.is_sure(hit));
+        if sure { selection.matched.saturating_sub(selection.hits.len()) } else { 0 }
+    }
+
     fn first_visible(&self) -> Vec<&Skill> {
         let most = if self.config.max_all_skills == 0 { usize::MAX } else { self.config.max_all_skills };
         self.catalog.skills().filter(|skill| is_listed(skill)).take(most).collect()
+    }
+
+    /// What a person called by name although it hides from models: its body, whatever the policy, because the model
+    /// cannot load it. The rest as the policy has it.
+    fn called(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> Turn {
+        let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| is_listed(skill));
+        let mut turn = Documentation { discloser: self, situation, beyond: 0 }.write(&Asked::Matching(&hidden), &[]);
+        if self.config.policy == Policy::Hint && !open.is_empty() {
+            let hint = self.hint(&open, unsure);
+            turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));
+            turn.text.push_str("\n\n");
+            turn.text.push_str(&hint.text);
+            turn.skills.extend(hint.skills);
+            return turn;
+        }
+        let why = "the policy shows nothing per turn but what is called and hides from models";
+        let omitted = |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.to_owned()));
+        turn.skills.extend(open.iter().chain(unsure).map(omitted));
+        turn
     }
 
     /// One line that names the best matches and why.

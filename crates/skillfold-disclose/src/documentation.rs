@@ -10,11 +10,11 @@ use skillfold_catalog::Skill;
 use skillfold_format::Tokens;
 use skillfold_select::Hit;
 
-use crate::budget::{Fragment, Share};
+use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
 use crate::discloser::{Discloser, Situation, Turn, disclosed};
 use crate::names::sentence;
 use crate::report::{Disclosed, Trace};
-use crate::session::{address, digest};
+use crate::session::{Remembered, address, digest, is_listed};
 use crate::{Decision, Tier};
 
 /// What headings and naming lines may take beyond the budget.
@@ -35,6 +35,8 @@ pub(crate) enum Asked<'a> {
 pub(crate) struct Documentation<'a> {
     pub(crate) discloser: &'a Discloser,
     pub(crate) situation: &'a Situation<'a>,
+    /// How many more skills match than the selection returned.
+    pub(crate) beyond: usize,
 }
 
 /// A skill that may be shown.
@@ -42,8 +44,17 @@ struct Candidate<'a> {
     skill: &'a Skill,
     hit: Option<&'a Hit>,
     body: Result<Arc<str>, String>,
-    /// The turn in which the same text was shown, if it is still in context.
-    before: Option<u64>,
+    /// What is still in context of the same body: all of it, or its beginning.
+    known: Option<&'a Remembered>,
+    /// Whether the model can load it by itself.
+    listed: bool,
+}
+
+impl Candidate<'_> {
+    /// Whether all of it is in context.
+    fn is_known(&self) -> bool {
+        self.known.is_some_and(|known| !known.shortened)
+    }
 }
 
 impl<'a> Documentation<'a> {
@@ -61,9 +72,9 @@ impl<'a> Documentation<'a> {
             }
         };
         let all = matches!(asked, Asked::All(..));
-        let shares = self.deal(&candidates);
+        let shares = self.deal(&candidates, rest);
         let mut skills: Vec<Disclosed> =
-            candidates.iter().zip(&shares).map(|(one, share)| self.report(one, share.as_ref())).collect();
+            candidates.iter().zip(&shares).map(|(one, share)| Self::report(one, share.as_ref())).collect();
         let (text, overhead) = self.text(&candidates, &shares, &skills, rest, all);
         let others =
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
@@ -77,70 +88,68 @@ impl<'a> Documentation<'a> {
     fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> Candidate<'a> {
         let body = self.situation.bodies.body(skill);
         let known = self.situation.session.and_then(|session| session.in_context(&address(skill)));
-        let same = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
-        Candidate { skill, hit, body, before: same.map(|known| known.turn) }
+        let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
+        Candidate { skill, hit, body, known, listed: is_listed(skill) }
     }
 
     /// What each candidate gets, in the order of the candidates.
-    fn deal<'c>(&self, candidates: &'c [Candidate<'_>]) -> Vec<Option<Share<'c>>> {
+    fn deal<'c>(&self, candidates: &'c [Candidate<'_>], rest: &[(&Hit, &Skill)]) -> Vec<Option<Share<'c>>> {
         let counter = self.discloser.counter;
-        let mut fragments = Vec::with_capacity(candidates.len());
-        let mut owners = Vec::with_capacity(candidates.len());
-        for (at, one) in candidates.iter().enumerate() {
-            let Ok(body) = &one.body else { continue };
-            if one.before.is_some() {
-                continue;
-            }
-            owners.push(at);
-            fragments.push(Fragment {
-                name: one.skill.name(),
-                source: one.skill.source(),
-                mention: one.hit.is_some_and(|hit| hit.mention.is_some()),
-                score: one.hit.map_or(0.0, |hit| hit.score),
-                priority: one.skill.manifest().priority(),
-                text: body,
-            });
-        }
+        let budget = self.discloser.config.budget();
+        let mut purse = Purse::new(&budget, &self.discloser.memo);
+        // What is free for headings and lines that name skills. Beyond it they are paid from the budget.
+        let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
+        let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !is_listed(skill)));
+        let lines = Tokens(counter.reserve(NAMING).0 * lines) + counter.count(&showing(99_999, 99_999));
+        let mut free = counter.reserve(OVERHEAD);
+        pay(counter.count(HEAD) + lines, &mut free, &mut purse);
         // A reference costs next to nothing: it is paid first, and never left out.
         let reference = counter.count(REFERENCE);
-        let references = candidates.iter().filter(|one| one.before.is_some()).count();
-        let mut budget = self.discloser.config.budget();
-        if let Some(total) = budget.total.filter(|total| total.0 > 0) {
-            // Headings beyond what is free for them are paid from the budget.
-            let headings: Tokens = candidates.iter().map(|one| counter.count(&heading(one.skill.name()))).sum();
-            let fixed =
-                counter.count(HEAD) + headings + counter.reserve(NAMING) + counter.count(&showing(99_999, 99_999));
-            let excess = fixed.0.saturating_sub(counter.reserve(OVERHEAD).0);
-            budget.total =
-                Some(Tokens(total.0.saturating_sub(excess + excess / 5 + references * (reference.0 + 2)).max(1)));
-        }
-        let refer = |fragment| Share {
-            fragment,
-            decision: Decision::Included,
+        let refer = |at: usize, decision: Decision, why: Option<String>| Share {
+            fragment: at,
+            decision,
             text: REFERENCE.into(),
+            shown: 0,
             tokens: reference,
-            why: None,
+            why,
         };
-        let mut shares: Vec<Option<Share<'c>>> =
-            candidates.iter().enumerate().map(|(at, one)| one.before.map(|_| refer(at))).collect();
-        for share in budget.allot(&fragments, &self.discloser.memo) {
-            let at = owners[share.fragment];
-            shares[at] = Some(share);
+        for one in candidates.iter().filter(|one| one.known.is_some()) {
+            purse.charge(reference + Tokens(2));
+            pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
         }
-        // What is cut as it was cut before need not be said twice.
-        for (one, share) in candidates.iter().zip(&mut shares) {
-            let Some(share) = share.as_mut().filter(|share| share.decision == Decision::Shortened) else { continue };
-            let known = self.situation.session.and_then(|session| session.in_context(&address(one.skill)));
-            if known.is_some_and(|known| known.digest == digest(&share.text)) {
-                share.text = REFERENCE.into();
-                share.tokens = reference;
-                share.why = Some("its beginning is in this conversation already".to_owned());
+        let fragments: Vec<Fragment<'c>> = candidates.iter().map(Candidate::fragment).collect();
+        let mut shares: Vec<Option<Share<'c>>> = candidates.iter().map(|_| None).collect();
+        for at in budget.order(&fragments) {
+            let one = &candidates[at];
+            if one.body.is_err() {
+                continue;
             }
+            if one.is_known() {
+                shares[at] = Some(refer(at, Decision::Included, None));
+                continue;
+            }
+            let before = (free, purse.clone());
+            if one.known.is_none() {
+                pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
+            }
+            let rest = if one.listed { loadable(one.skill.name()) } else { UNLOADABLE.to_owned() };
+            let mut share = purse.serve(at, &rest, fragments[at].text);
+            if one.known.is_some_and(|known| share.shown <= known.shown) {
+                // As much of it is in context already: what it would have taken is left to others.
+                (free, purse) = before;
+                let why = "its beginning is in this conversation already";
+                share = refer(at, Decision::Shortened, Some(why.to_owned()));
+            } else if share.decision == Decision::Omitted {
+                // Its heading is not shown either.
+                free = before.0;
+                purse.refund(&before.1);
+            }
+            shares[at] = Some(share);
         }
         shares
     }
 
-    fn report(&self, one: &Candidate<'_>, share: Option<&Share<'_>>) -> Disclosed {
+    fn report(one: &Candidate<'_>, share: Option<&Share<'_>>) -> Disclosed {
         let (decision, tokens, mut why) = match (share, &one.body) {
             (Some(share), _) => (share.decision, share.tokens, share.why.clone()),
             (None, Err(why)) => (Decision::Omitted, Tokens(0), Some(format!("it cannot be read: {why}"))),
@@ -151,16 +160,14 @@ impl<'a> Documentation<'a> {
             && decision != Decision::Omitted
         {
             let reference = share.text == REFERENCE;
-            let known = self.situation.session.and_then(|session| session.in_context(&address(one.skill)));
-            trace = Some(if let Some(known) = known.filter(|_| reference) {
-                let (address, digest) = (known.address.clone(), known.digest);
-                Trace { address, digest, shortened: known.shortened, tokens: known.tokens, reference }
+            trace = Some(if let Some(known) = one.known.filter(|_| reference) {
+                let (address, digest, tokens) = (known.address.clone(), known.digest, known.tokens);
+                Trace { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
             } else {
-                let text = if decision == Decision::Included { body } else { &*share.text };
-                Trace::of(address(one.skill), text, decision == Decision::Shortened, tokens)
+                Trace::of(address(one.skill), body, share.shown, tokens)
             });
-            if let Some(turn) = one.before {
-                why = Some(format!("in this conversation since turn {turn}, unchanged"));
+            if let Some(known) = one.known.filter(|known| !known.shortened) {
+                why = Some(format!("in this conversation since turn {}, unchanged", known.turn));
             }
         }
         match one.hit {
@@ -178,12 +185,12 @@ impl<'a> Documentation<'a> {
         }
     }
 
-    fn text(
+    fn text<'n>(
         &self,
-        candidates: &[Candidate<'_>],
+        candidates: &'n [Candidate<'_>],
         shares: &[Option<Share<'_>>],
         skills: &[Disclosed],
-        rest: &[(&Hit, &Skill)],
+        rest: &'n [(&Hit, &Skill)],
         all: bool,
     ) -> (String, Tokens) {
         let (mut text, mut used, mut shown) = (HEAD.to_owned(), self.discloser.counter.count(HEAD), 0);
@@ -196,16 +203,26 @@ impl<'a> Documentation<'a> {
             text.push_str(share.text.trim_end_matches('\n'));
             text.push('\n');
         }
-        let left = skills.iter().filter(|skill| skill.decision == Decision::Omitted).map(|skill| skill.name.as_str());
-        let left: Vec<&str> = left.chain(rest.iter().map(|(_, skill)| skill.name())).collect();
-        let matched = self.situation.selection.matched;
-        let total = if all { left.len() } else { matched.saturating_sub(shown).max(left.len()) };
+        // What the model can load is offered to it. What it cannot is only named, so that it does not try.
+        let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
+        let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
+        let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), is_listed(skill))));
+        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable)| *loadable);
+        let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
+        let (left, lost) = (names(left), names(lost));
+        let total = if all { left.len() } else { left.len() + self.beyond };
         let visible = self.situation.census.visible;
         let showing = (all && shown < visible).then(|| showing(shown, visible));
         used = used + showing.as_ref().map_or(Tokens(0), |line| self.discloser.counter.count(line));
+        let counter = self.discloser.counter;
+        let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
+        if !lost.is_empty() {
+            let say = |list: &str| format!("\nCannot be shown: {list}.\n");
+            let line = sentence(&lost, lost.len(), limited.then_some(counter.reserve(NAMING)), counter, say);
+            used = used + counter.count(&line);
+            text.push_str(&line);
+        }
         if total > 0 {
-            let counter = self.discloser.counter;
-            let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
             let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
             let what = if all { "Left out for want of room" } else { "Matching, too, but not shown" };
             let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
@@ -219,6 +236,25 @@ impl<'a> Documentation<'a> {
         text.truncate(text.trim_end_matches('\n').len());
         (text, used)
     }
+}
+
+impl Candidate<'_> {
+    fn fragment(&self) -> Fragment<'_> {
+        Fragment {
+            name: self.skill.name(),
+            source: self.skill.source(),
+            mention: self.hit.is_some_and(|hit| hit.mention.is_some()),
+            score: self.hit.map_or(0.0, |hit| hit.score),
+            priority: self.skill.manifest().priority(),
+            text: self.body.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+/// Pays from what is free, and the rest from the budget.
+fn pay(tokens: Tokens, free: &mut Tokens, purse: &mut Purse<'_>) {
+    purse.charge(Tokens(tokens.0.saturating_sub(free.0)));
+    free.0 = free.0.saturating_sub(tokens.0);
 }
 
 const HEAD: &str = "## Relevant Skill Documentation\n";

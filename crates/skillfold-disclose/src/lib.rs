@@ -27,13 +27,13 @@ mod session;
 mod shelf;
 
 pub use budget::{Budget, Fragment, Share};
-pub use config::{DiscloseConfig, Fallback, Policy, UnknownWord};
+pub use config::{ConfigError, DiscloseConfig, Fallback, Policy, UnknownWord};
 #[cfg(feature = "exact-tokens")]
 pub use counter::O200k;
 pub use counter::{Bytes4, Counter, CounterError, Segment, TokenCounter};
 pub use cut::{Cut, cut};
 pub use discloser::{Bodies, Discloser, Situation};
-pub use report::{Decision, Disclosed, Disclosure, Spent, Tier};
+pub use report::{Decision, Disclosed, Disclosure, Listed, Names, Spent, Tier};
 pub use session::{How, MAX_REMEMBERED, Rehydrated, Rehydration, Remembered, Session, SessionError};
 pub use shelf::{Entry, Section, prompt_section};
 pub use skillfold_format::Tokens;

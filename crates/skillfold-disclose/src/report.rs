@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use skillfold_format::Tokens;
 use skillfold_select::Reason;
 
-use crate::Policy;
+use crate::{Policy, Section};
 
 /// How much a message calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,9 +64,49 @@ pub struct Disclosure {
     pub skills: Vec<Disclosed>,
     /// How many skills matched in all.
     pub matched: usize,
+    /// What the list of skills leaves out: that in the stable part, or the registry.
+    #[serde(skip_serializing_if = "is_complete")]
+    pub listed: Arc<Listed>,
     /// How long it took to select and to decide, in microseconds. This crate looks at no clock: whoever does fills it in.
     #[serde(rename = "elapsed_us", serialize_with = "microseconds")]
     pub elapsed: Duration,
+}
+
+fn is_complete(listed: &Arc<Listed>) -> bool {
+    listed.shortened.count == 0 && listed.omitted.count == 0
+}
+
+/// What a list of all skills leaves out for want of room.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Listed {
+    /// Skills whose descriptions are cut or left out.
+    pub shortened: Names,
+    /// Skills that are missing.
+    pub omitted: Names,
+}
+
+/// Some skills by name: of 100,000 not every one is worth a line in a report. [`Section`] has them all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Names {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them, at most [`Names::MOST`].
+    pub first: Vec<String>,
+}
+
+impl Names {
+    /// How many are named.
+    pub const MOST: usize = 100;
+
+    fn of(names: &[String]) -> Names {
+        Names { count: names.len(), first: names[..names.len().min(Names::MOST)].to_vec() }
+    }
+}
+
+impl Listed {
+    pub(crate) fn of(section: &Section) -> Listed {
+        Listed { shortened: Names::of(&section.shortened), omitted: Names::of(&section.omitted) }
+    }
 }
 
 fn microseconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -91,6 +131,8 @@ impl Disclosure {
             scores = ?scores,
             omitted = self.skills.len() - skills.len(),
             matched = self.matched,
+            list_shortened = self.listed.shortened.count,
+            list_omitted = self.listed.omitted.count,
             tokens_stable = self.tokens.stable.0,
             tokens_turn = self.tokens.turn.0,
             tokens_overhead = self.tokens.overhead.0,
@@ -110,8 +152,15 @@ pub struct Spent {
     pub turn: Tokens,
     /// What of the turn part is neither body nor cut marker: headings, and lines that name skills.
     pub overhead: Tokens,
-    /// What the bodies of all skills would have cost, estimated from the sizes of their files.
+    /// What the documentation of all skills would have cost, estimated from the sizes of their files, and
+    /// [`Spent::AROUND`] for each.
     pub eager: Tokens,
+}
+
+impl Spent {
+    /// What stands around a body wherever it is shown, in tokens: its heading, and the line that names the base
+    /// directory. A mean, because to build 100,000 of them only to count them would take longer than it is worth.
+    pub const AROUND: Tokens = Tokens(24);
 }
 
 /// A skill in a [`Disclosure`].
@@ -143,6 +192,7 @@ pub(crate) struct Trace {
     pub(crate) address: String,
     pub(crate) digest: u128,
     pub(crate) shortened: bool,
+    pub(crate) shown: usize,
     /// What the text costs, even if only a reference to it was shown.
     pub(crate) tokens: Tokens,
     pub(crate) reference: bool,

@@ -8,7 +8,7 @@ use skillfold_catalog::{Catalog, Skill};
 use skillfold_format::Tokens;
 use twox_hash::XxHash3_128;
 
-use crate::budget::Purse;
+use crate::budget::{Purse, UNLOADABLE, loadable};
 use crate::names::sentence;
 use crate::report::Trace;
 use crate::{Bodies, Budget, Decision, Disclosure, Segment, TokenCounter};
@@ -48,14 +48,18 @@ pub struct Remembered {
     pub name: String,
     /// What [`Catalog::get`] finds it by.
     pub address: String,
-    /// A digest of the text that was shown.
+    /// A digest of the whole text, even if only its beginning was shown.
     #[serde(with = "hex")]
     pub digest: u128,
-    /// Whether that text was cut.
+    /// Whether it was cut.
     pub shortened: bool,
+    /// How many bytes of it were shown. Sessions that were written before this was remembered have the digest of the
+    /// cut text, which equals no whole text: what they were shown of it does not matter.
+    #[serde(default)]
+    pub shown: usize,
     /// The turn in which it was last used.
     pub turn: u64,
-    /// What the text costs.
+    /// What was shown of it costs this.
     pub tokens: Tokens,
     /// How it came into context.
     pub how: How,
@@ -129,7 +133,8 @@ impl Session {
 
     /// Remembers what was disclosed, and that a turn is over.
     pub fn apply(&mut self, disclosure: &Disclosure) {
-        self.turn += 1;
+        // A session comes from a file, and a file may hold any number.
+        self.turn = self.turn.saturating_add(1);
         // The best match is to be the most recent.
         for skill in disclosure.skills.iter().rev() {
             if let Some(trace) = &skill.trace {
@@ -143,7 +148,7 @@ impl Session {
     pub fn record_load(&mut self, name: &str, content: &str) {
         let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
         let bare = bare.split_once(['@', '#']).map_or(bare, |(bare, _)| bare);
-        let trace = Trace::of(name.to_owned(), content, false, Segment.count(content));
+        let trace = Trace::of(name.to_owned(), content, content.len(), Segment.count(content));
         self.remember(bare, &trace, How::Loaded);
     }
 
@@ -185,9 +190,12 @@ impl Session {
                 }
             };
             let heading = format!("\n### {}\n\n", skill.name());
+            let before = purse.clone();
             purse.charge(counter.count(&heading));
-            let share = purse.serve(0, skill.name(), &body);
+            let rest = if is_listed(skill) { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
+            let share = purse.serve(0, &rest, &body);
             if share.decision == Decision::Omitted {
+                purse.refund(&before);
                 leave(share.why.unwrap_or_default());
                 unnamed.extend(is_listed(skill).then(|| skill.name()));
                 continue;
@@ -198,7 +206,8 @@ impl Session {
             text.push_str(&heading);
             text.push_str(share.text.trim_end_matches('\n'));
             text.push('\n');
-            remembered.digest = digest(&share.text);
+            remembered.digest = digest(&body);
+            remembered.shown = share.shown;
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;
             remembered.how = How::Rehydrated;
@@ -246,6 +255,7 @@ impl Session {
             address: trace.address.clone(),
             digest: trace.digest,
             shortened: trace.shortened,
+            shown: trace.shown,
             turn: self.turn,
             tokens: trace.tokens,
             how: before.filter(|_| trace.reference).map_or(how, |before| before.how),
@@ -257,8 +267,9 @@ impl Session {
 }
 
 impl Trace {
-    pub(crate) fn of(address: String, text: &str, shortened: bool, tokens: Tokens) -> Trace {
-        Trace { address, digest: digest(text), shortened, tokens, reference: false }
+    /// Of a text, of which that many bytes were shown.
+    pub(crate) fn of(address: String, text: &str, shown: usize, tokens: Tokens) -> Trace {
+        Trace { address, digest: digest(text), shortened: shown < text.len(), shown, tokens, reference: false }
     }
 }
 

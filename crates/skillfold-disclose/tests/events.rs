@@ -69,6 +69,6 @@ fn one_event_a_disclosure() {
         discloser.disclose(&Situation::new(census, &selection, &bodies)).trace();
     });
     let expected = "skillfold::disclose message=disclosed tier=3 policy=\"inject\" skills=[\"pdf\"] scores=[1.5] omitted=0 \
-        matched=1 tokens_stable=0 tokens_turn=13 tokens_overhead=11 tokens_eager=2 elapsed_us=0";
+        matched=1 list_shortened=0 list_omitted=0 tokens_stable=0 tokens_turn=13 tokens_overhead=11 tokens_eager=26 elapsed_us=0";
     assert_eq!(*recorder.0.lock().unwrap(), [expected]);
 }

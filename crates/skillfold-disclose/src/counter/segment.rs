@@ -35,6 +35,18 @@ enum Script {
     Hebrew,
     Thai,
     Indic,
+    Gurmukhi,
+    Odia,
+    Sinhala,
+    Lao,
+    Tibetan,
+    Burmese,
+    Khmer,
+    Georgian,
+    Armenian,
+    Ethiopic,
+    /// Letters and digits for formulas: bold, italic, script.
+    Formula,
     Other,
 }
 
@@ -51,6 +63,17 @@ impl Script {
             Script::Hebrew => (18, 31),
             Script::Thai => (79, 25),
             Script::Indic => (10, 28),
+            Script::Gurmukhi => (12, 35),
+            Script::Odia => (20, 72),
+            Script::Sinhala => (12, 36),
+            Script::Lao => (16, 122),
+            Script::Tibetan => (16, 100),
+            Script::Burmese => (16, 36),
+            Script::Khmer => (16, 43),
+            Script::Georgian => (16, 24),
+            Script::Armenian => (16, 22),
+            Script::Ethiopic => (24, 142),
+            Script::Formula => (0, 192),
             Script::Other => (16, 80),
         }
     }
@@ -112,12 +135,23 @@ fn class(c: char) -> Class {
         '\u{400}'..='\u{52f}' => Class::Script(Script::Cyrillic),
         '\u{590}'..='\u{5ff}' => Class::Script(Script::Hebrew),
         '\u{620}'..='\u{65f}' | '\u{66e}'..='\u{6d3}' => Class::Script(Script::Arabic),
-        '\u{900}'..='\u{963}' | '\u{971}'..='\u{dff}' => Class::Script(Script::Indic),
+        '\u{a00}'..='\u{a65}' | '\u{a70}'..='\u{a7f}' => Class::Script(Script::Gurmukhi),
+        '\u{b00}'..='\u{b65}' | '\u{b70}'..='\u{b7f}' => Class::Script(Script::Odia),
+        '\u{d80}'..='\u{dff}' => Class::Script(Script::Sinhala),
+        '\u{900}'..='\u{963}' | '\u{971}'..='\u{d7f}' => Class::Script(Script::Indic),
         '\u{e01}'..='\u{e4e}' => Class::Script(Script::Thai),
         '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => Class::Script(Script::Hangul),
         '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' => {
             Class::Script(Script::Kana)
         }
+        '\u{e80}'..='\u{ece}' => Class::Script(Script::Lao),
+        '\u{f40}'..='\u{fbc}' => Class::Script(Script::Tibetan),
+        '\u{1000}'..='\u{103f}' => Class::Script(Script::Burmese),
+        '\u{1780}'..='\u{17d3}' => Class::Script(Script::Khmer),
+        '\u{10a0}'..='\u{10ff}' => Class::Script(Script::Georgian),
+        '\u{531}'..='\u{588}' => Class::Script(Script::Armenian),
+        '\u{1200}'..='\u{135f}' | '\u{1380}'..='\u{139f}' => Class::Script(Script::Ethiopic),
+        '\u{1d400}'..='\u{1d7ff}' => Class::Script(Script::Formula),
         _ if c.is_alphabetic() => Class::Script(Script::Other),
         _ if c.is_numeric() => Class::Digit,
         _ if c.is_whitespace() => Class::Space,
@@ -131,8 +165,10 @@ fn price(mark: char, again: bool) -> i64 {
         // Lines are drawn with these, and long lines are one token.
         '\u{2500}'..='\u{257f}' if again => 4,
         '\u{0}'..='\u{206f}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}' => 64,
+        // Arrows are common; other signs of formulas mostly take two tokens.
+        '\u{2194}'..='\u{23ff}' => 112,
         '\u{2600}'..='\u{27bf}' => 100,
-        '\u{1f000}'.. => 140,
+        '\u{27c0}'..='\u{2bff}' | '\u{1f000}'.. => 140,
         _ => 76,
     }
 }
@@ -310,16 +346,21 @@ impl Scan<'_> {
             self.lead = Lead::Space;
             return;
         }
-        let (mut lines, mut last) = (start, start);
+        let (mut lines, mut last, mut turns, mut before) = (start, start, 0_usize, Class::Line);
         while let Some((class @ (Class::Space | Class::Line), length)) = self.look(self.at) {
             last = self.at;
             self.at += length;
             if class == Class::Line {
                 lines = self.at;
+                turns += usize::from(before == Class::Space);
             }
+            before = class;
         }
         if lines > start {
-            self.blank(lines - start);
+            // Long runs of breaks are cut up, and so are breaks with blanks between them.
+            let long = (lines - start).saturating_sub(16);
+            let each = if long > 0 && self.bytes[start..lines].contains(&b'\r') { 8 } else { 4 };
+            self.cost += TOKEN + each * as_cost(long) + 24 * as_cost(turns.saturating_sub(1));
         }
         if lines == self.at {
             return;
@@ -335,6 +376,12 @@ impl Scan<'_> {
         }
         if joins {
             self.lead = Lead::Space;
+            // Words are known with a blank before them, hardly with a tab, and with nothing else.
+            self.cost += match self.bytes[last] {
+                b' ' => 0,
+                b'\t' => 32,
+                _ => TOKEN,
+            };
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use skillfold_catalog::{Enablement, Skill, Source};
 use skillfold_disclose::{
-    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Tier, Tokens,
+    Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Spent, Tier, Tokens,
 };
 use skillfold_select::{Hit, Intent, Mention, Reason, ReasonKind, Selection};
 
@@ -97,7 +97,8 @@ fn a_body_that_cannot_be_read_is_left_out_and_said() {
         house.discloser(unlimited(Counter::Segment)).disclose(&Situation::new(house.census(), &selection, &bodies));
     assert_eq!(shown.skills[0].why.as_deref(), Some("it cannot be read: permission denied"));
     assert!(shown.turn.contains("### pdf") && !shown.turn.contains("### csv"));
-    assert!(shown.turn.contains("not shown: csv."));
+    assert!(shown.turn.ends_with("\n\nCannot be shown: csv."), "{}", shown.turn);
+    assert!(!shown.turn.contains("load_skill"), "it would fail");
 }
 
 #[test]
@@ -120,6 +121,18 @@ fn all_of_them_within_a_budget() {
     let shown = house.show("show all skills", &all, None);
     assert_eq!(shown.skills.len(), 12);
     assert!(!shown.turn.contains("*Showing"));
+}
+
+#[test]
+fn to_show_all_costs_about_what_eager_loading_would() {
+    let mut house = House::new();
+    for i in 0..10 {
+        house.put(Source::User, &format!("skill-{i}"), "description: D.", &"One line of it.\n".repeat(i + 1));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("show all skills", &unlimited(Counter::Bytes4), None);
+    let (turn, eager) = (shown.tokens.turn.0, shown.tokens.eager.0);
+    assert!(turn * 100 <= eager * 110 && turn * 100 >= eager * 75, "{turn} {eager}");
 }
 
 #[test]
@@ -148,7 +161,66 @@ fn hidden_skills_are_in_no_list() {
         assert!(!["secret", "**off", "<id>off", "### off", "broken"].iter().any(|name| text.contains(name)), "{text}");
         assert_eq!(text.matches("**open").count().max(1), 1);
     }
-    assert_eq!(discloser.eager(), Tokens(2));
+    assert_eq!(discloser.eager(), Tokens(2) + Spent::AROUND);
+}
+
+/// A skill that hides from models, one that does not, and a person who calls both.
+fn called(body: &str) -> (House, Selection) {
+    let front = "description: D.\ntriggers: {keywords: [word]}";
+    let secret = format!("{front}\ndisable-model-invocation: true");
+    let house = House::with([("open", front, "Open body."), ("secret", &*secret, body)]);
+    let call = |name| Hit { mention: Some(Mention::Sigil), ..hit(&house, name, vec![reason("word")]) };
+    let selection = hits_of(Intent::None, vec![call("secret"), call("open")]);
+    (house, selection)
+}
+
+#[test]
+fn what_hides_from_models_is_shown_when_called_whatever_the_policy() {
+    let (house, selection) = called("Secret body.");
+    let show = |policy| {
+        let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+        house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files))
+    };
+    for policy in [Policy::Inject, Policy::Catalog, Policy::Hint] {
+        let shown = show(policy);
+        assert!(shown.turn.contains("### secret\n") && shown.turn.contains("Secret body."), "{}", shown.turn);
+        assert_eq!(shown.turn.contains("Open body."), policy == Policy::Inject);
+        assert_eq!(shown.tier, Tier::Documentation);
+        let names: Vec<&str> = shown.skills.iter().map(|skill| &*skill.name).collect();
+        assert_eq!(names, ["secret", "open"]);
+        assert!(!shown.stable.contains("secret"));
+        let mut session = skillfold_disclose::Session::default();
+        session.apply(&shown);
+        assert_eq!(session.recent().next(), Some("secret"));
+    }
+    assert!(
+        show(Policy::Hint)
+            .turn
+            .ends_with("\n\n[Skills that may fit: open (keyword \"word\"). `load_skill` gives one by its id.]")
+    );
+    assert!(!show(Policy::Catalog).turn.contains("open"));
+}
+
+#[test]
+fn what_hides_from_models_is_not_offered_to_them() {
+    let (house, selection) = called(&"Line of the body.\n".repeat(200));
+    for policy in [Policy::Inject, Policy::Catalog, Policy::Hint] {
+        let show = |config| {
+            let config = DiscloseConfig { policy, ..config };
+            house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files)).turn
+        };
+        let cut = show(within(200, 0));
+        assert!(cut.contains(" of 200 lines shown. There was no room for the rest.]"), "{cut}");
+        assert!(!cut.contains("load_skill \"secret\""));
+        let none = show(within(20, 0));
+        assert!(none.contains("Cannot be shown: secret."), "{none}");
+        assert!(!none.contains("not shown: secret"));
+    }
+    let mut session = skillfold_disclose::Session::default();
+    session.record_load("secret", "as it was");
+    let budget = crate::house::total(100);
+    let back = session.rehydrate(budget, &house.catalog, &Files, &skillfold_disclose::Bytes4);
+    assert!(back.text.ends_with("There was no room for the rest.]"), "{}", back.text);
 }
 
 #[test]
@@ -239,6 +311,19 @@ fn weak_hits_beside_strong_ones_are_reported_not_shown() {
 }
 
 #[test]
+fn weak_hits_are_no_matches_that_were_not_shown() {
+    let house = two();
+    let config = DiscloseConfig { max_skills: 1, ..DiscloseConfig::default() };
+    let show = |hits: Vec<Hit>| {
+        let selection = Selection { matched: 64, ..hits_of(Intent::None, hits) };
+        house.discloser(config.clone()).disclose(&Situation::new(house.census(), &selection, &Files)).turn
+    };
+    let sure = |name| hit(&house, name, vec![reason("table")]);
+    assert!(!show(vec![sure("pdf"), weak(&house, "csv", 0.1)]).contains("not shown"));
+    assert!(show(vec![sure("pdf"), sure("csv")]).contains("but not shown: csv and 62 more."));
+}
+
+#[test]
 fn a_sigil_beats_an_intent() {
     let house = two();
     let mention = Hit { mention: Some(Mention::Sigil), ..hit(&house, "pdf", vec![]) };
@@ -298,6 +383,39 @@ fn lists_respect_what_authors_and_configuration_say() {
 }
 
 #[test]
+fn the_report_tells_what_a_list_leaves_out() {
+    let house = House::new();
+    for i in 0..300 {
+        house.put(Source::User, &format!("skill-{i:03}"), "description: Does what it does.", "Body.");
+    }
+    let house = {
+        let mut house = house;
+        house.discover(Enablement::default());
+        house
+    };
+    let hits = ["skill-000", "skill-299"].map(|name| weak(&house, name, 0.1)).to_vec();
+    for (policy, intent, missing) in [
+        (Policy::Hint, Intent::None, "the stable part has no room for it; `search_skills` finds it"),
+        (Policy::Inject, Intent::Registry, "only a list without room for it is shown"),
+    ] {
+        let config = DiscloseConfig { policy, window: Tokens(50_000), ..DiscloseConfig::default() };
+        let discloser = house.discloser(config);
+        let section = if policy == Policy::Hint { discloser.prompt() } else { discloser.registry() };
+        let shown = discloser.disclose(&Situation::new(house.census(), &hits_of(intent, hits.clone()), &Files));
+        assert_eq!(shown.listed.omitted.count, section.omitted.len());
+        assert_eq!(shown.listed.omitted.first, section.omitted[..100]);
+        assert_eq!(shown.listed.shortened.count, section.shortened.len());
+        assert_eq!(shown.listed.omitted.count + shown.listed.shortened.count, 300);
+        let json = serde_json::to_value(&shown).unwrap();
+        assert_eq!(json["listed"]["omitted"]["count"], section.omitted.len());
+        assert_ne!(shown.skills[0].why.as_deref(), Some(missing));
+        assert_eq!(shown.skills[1].why.as_deref(), Some(missing));
+    }
+    let shown = two().show("open the pdf", &DiscloseConfig::default(), None);
+    assert!(serde_json::to_value(&shown).unwrap().get("listed").is_none(), "nothing left out, nothing said");
+}
+
+#[test]
 fn requests_that_need_no_skill_cost_next_to_nothing() {
     for (count, least) in [(10, 95.0), (100, 99.0)] {
         let house = House::new();
@@ -325,6 +443,21 @@ fn ten_long_headings_are_paid_from_the_budget() {
     house.discover(Enablement::default());
     let shown = house.show("a word", &DiscloseConfig { max_skills: 10, ..within(700, 0) }, None);
     assert!(shown.tokens.turn <= Tokens(800), "{}", shown.tokens.turn);
+}
+
+#[test]
+fn headings_that_are_not_shown_cost_nothing() {
+    let mut house = House::new();
+    let front = "description: D.\ntriggers: {keywords: [word]}";
+    house.put(Source::Inline, "first", front, &"Line of the body.\n".repeat(40));
+    for i in 0..9 {
+        house.put(Source::User, &format!("{}-{i}", "n".repeat(62)), front, &"Line.\n".repeat(1000));
+    }
+    house.discover(Enablement::default());
+    let shown = house.show("a word", &DiscloseConfig { max_skills: 10, ..within(210, 0) }, None);
+    let first = shown.skills.iter().find(|skill| skill.name == "first").unwrap();
+    assert_eq!(first.decision, Decision::Included, "{:?}", first.why);
+    assert!(shown.tokens.turn <= Tokens(310), "{}", shown.tokens.turn);
 }
 
 #[test]

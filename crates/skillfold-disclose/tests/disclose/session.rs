@@ -66,6 +66,54 @@ fn a_cut_body_is_shown_again_only_if_more_of_it_fits() {
 }
 
 #[test]
+fn a_cut_body_is_not_shown_again_where_less_of_it_fits_and_costs_a_reference() {
+    let long = "Line of the body.\n".repeat(100);
+    let house = House::with([("a", TRIGGER, &*long), ("b", TRIGGER, &*long)]);
+    let mut session = Session::default();
+    let first = house.show("word", &within(300, 200), None);
+    assert_eq!(first.skills[0].decision, Decision::Shortened);
+    session.apply(&first);
+    let known = session.remembered().next().unwrap();
+    assert!(known.shown > 500 && known.shown < long.len() && known.shortened);
+    let restored = Session::from_json(&session.to_json()).unwrap();
+    assert_eq!(restored, session);
+    for limit in [200, 150, 100, 60] {
+        let again = house.show("word", &within(300, limit), Some(&session));
+        assert_eq!(again.skills[0].why.as_deref(), Some("its beginning is in this conversation already"), "{limit}");
+        assert_eq!((again.skills[0].decision, again.skills[0].tokens), (Decision::Shortened, Tokens(11)));
+    }
+    // What `a` does not take is for `b`, of which there was room for less than half as much before.
+    let again = house.show("word", &within(300, 200), Some(&session));
+    assert!(again.skills[1].tokens > first.skills[1].tokens, "{} {}", again.skills[1].tokens, first.skills[1].tokens);
+    assert!(again.turn.contains("### b\n\nBase directory"));
+
+    house.put(Source::User, "a", TRIGGER, &format!("{long}One more.\n"));
+    assert!(house.show("word", &within(300, 100), Some(&session)).turn.contains("### a\n\nBase"), "changed");
+}
+
+#[test]
+fn what_was_rehydrated_is_in_context() {
+    let house = one(&"Line of the body.\n".repeat(100));
+    let mut session = Session::default();
+    session.record_load("pdf", "as it was then");
+    session.rehydrate(total(200), &house.catalog, &Files, &Bytes4);
+    assert!(house.show("word", &within(150, 0), Some(&session)).turn.ends_with(REFERENCE));
+    assert!(!house.show("word", &within(400, 0), Some(&session)).turn.contains(REFERENCE));
+}
+
+#[test]
+fn sessions_of_before_are_read() {
+    let house = one("First.");
+    let mut session = Session::default();
+    session.apply(&house.show("word", &DiscloseConfig::default(), None));
+    let shown = format!("\"shown\":{},", session.remembered().next().unwrap().shown);
+    let json = session.to_json();
+    assert!(json.contains(&shown));
+    let old = Session::from_json(&json.replace(&shown, "")).unwrap();
+    assert!(house.show("word", &DiscloseConfig::default(), Some(&old)).turn.ends_with(REFERENCE));
+}
+
+#[test]
 fn what_was_loaded_is_not_injected() {
     let house = one("First.");
     let mut session = Session::default();
@@ -116,6 +164,22 @@ fn json_there_and_back() {
 }
 
 #[test]
+fn numbers_of_a_session_file_may_be_any() {
+    let house = one(&"Line of the body.\n".repeat(100));
+    let mut session = Session::default();
+    session.apply(&house.show("word", &within(200, 0), None));
+    let json = session.to_json().replace("\"turn\":1", &format!("\"turn\":{}", u64::MAX));
+    let tokens = format!("\"tokens\":{},", session.remembered().next().unwrap().tokens);
+    let json = json.replace(&tokens, &format!("\"tokens\":{},", usize::MAX));
+    let mut session = Session::from_json(&json).unwrap();
+    for config in [within(200, 0), within(100, 0), within(8000, 0), unlimited(Counter::Segment)] {
+        session.apply(&house.show("word", &config, Some(&session)));
+    }
+    assert_eq!(session.turn(), u64::MAX);
+    session.rehydrate(total(100), &house.catalog, &Files, &Bytes4);
+}
+
+#[test]
 fn the_oldest_are_forgotten() {
     let mut session = Session::default();
     for i in 0..MAX_REMEMBERED + 5 {
@@ -155,6 +219,25 @@ fn rehydration_goes_back_from_the_most_recent() {
     assert_eq!(How::Rehydrated.to_string(), "rehydrated");
     assert_eq!(format!("{} {}", How::Loaded, How::Injected), "loaded injected");
     assert_eq!(Session::default().rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4).text, "");
+}
+
+#[test]
+fn rehydration_does_not_pay_for_headings_that_are_not_shown() {
+    let mut house = House::new();
+    let mut session = Session::default();
+    house.put(Source::User, "short", TRIGGER, "Short.");
+    session.record_load("short", "as it was then");
+    for i in 0..20 {
+        let name = format!("{}-{i}", "n".repeat(60));
+        house.put(Source::User, &name, TRIGGER, &"x".repeat(4000));
+        session.record_load(&name, "as it was then");
+    }
+    house.discover(Enablement::default());
+    // Enough for the short one, but not for the beginning of any of the others.
+    let budget = Budget { total: Some(Tokens(300)), per_skill: Some(Tokens(30)) };
+    let back = session.rehydrate(budget, &house.catalog, &Files, &Bytes4);
+    let shown: Vec<_> = back.skills.iter().map(|skill| (&*skill.name, skill.decision)).collect();
+    assert_eq!(shown, [("short", Decision::Included)]);
 }
 
 #[test]
