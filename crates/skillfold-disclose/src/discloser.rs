@@ -268,11 +268,8 @@ impl Discloser {
         at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill) || called(skill))
     }
 
-    /// Whether a hit counts as a match: a trigger always does, a likeness of texts only when it is strong.
     fn is_sure(&self, hit: &Hit) -> bool {
-        let weak = |kind: ReasonKind| matches!(kind, ReasonKind::Text | ReasonKind::Recent);
-        let only_weak = !hit.reasons.is_empty() && hit.reasons.iter().all(|reason| weak(reason.kind));
-        hit.mention.is_some() || !only_weak || hit.confidence >= self.config.min_confidence
+        hit.is_sure(self.config.min_confidence)
     }
 
     /// How many skills match beside the hits of a selection. A weak hit among these, and all that come after it are at

@@ -51,8 +51,8 @@ pub use skillfold_catalog::{
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,
-    How, Policy, Rehydrated, Rehydration, Remembered, Section, Session, SessionError, Situation, Spent, Tier,
-    TokenCounter, UnknownWord, prompt_section,
+    How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section, Session, SessionError, Situation, Spent,
+    Tier, TokenCounter, UnknownWord, prompt_section,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};

@@ -31,7 +31,7 @@ Examples:
 The last line says what was done and what it saved against putting every skill into the prompt.
 With --json it prints {tier, policy, stable, turn, tokens: {stable, turn, overhead, eager}, skills:
 [{name, decision: included|shortened|omitted, score, confidence, reasons, tokens, why}], matched,
-elapsed_us}; the time is that of the decision, without looking for skills.";
+listed, elapsed_us}; the time is that of the decision, without looking for skills.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -133,6 +133,9 @@ impl Args {
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
         config.counter = self.counter.map_or(config.counter, Counter::from);
         let mode = self.mode.map(Mode::from).or(configured.mode).unwrap_or_else(|| usual_mode(config.policy));
+        config.check().map_err(|error| {
+            CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillfold.toml")
+        })?;
         Ok((config, mode))
     }
 }

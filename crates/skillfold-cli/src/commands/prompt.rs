@@ -41,6 +41,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     config.policy = Policy::Catalog;
     config.window = args.window.map_or(config.window, Tokens);
     config.counter = args.counter.map_or(config.counter, Counter::from);
+    config.check().map_err(|error| {
+        CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillfold.toml")
+    })?;
     let section = context
         .skills()?
         .prompt_with(&config)

@@ -138,7 +138,7 @@ fn who_asks_what_there_is_gets_the_list() {
 
     Ask about specific skills for full documentation.
     --- stderr
-    tier 2 · 0 of 3 skills · 57 tokens instead of 26 (+119.2 %) · [TIME]
+    tier 2 · 0 of 3 skills · 57 tokens instead of 98 (−41.8 %) · [TIME]
     ");
     // A look-alike.
     let run = sandbox.isolated(&["context", "what skills does a nurse need?"]);
@@ -211,7 +211,7 @@ fn policies() {
 
     [Skills that may fit: pdf (keyword "pdf"). `load_skill` gives one by its id.]
     --- stderr
-    tier 3 · 1 of 3 skills · 265 tokens instead of 26 (+919.2 %) · [TIME]
+    tier 3 · 1 of 3 skills · 265 tokens instead of 98 (+170.4 %) · [TIME]
     "#);
     let hint = sandbox.isolated(&["context", "--policy", "hint", "--json", "open the pdf"]).json();
     let catalog = sandbox.isolated(&["context", "--policy", "catalog", "--json", "chart it"]).json();
@@ -271,7 +271,7 @@ fn one_skill_is_cut_to_its_limit() {
     let run = sandbox.isolated(&["context", "--per-skill", "300", "tall"]);
     let marker = run.stdout.lines().last().unwrap();
     assert!(marker.starts_with("[Shortened: ") && marker.ends_with(" load_skill \"tall\" gives the rest.]"), "{run}");
-    assert!(marker.contains(" of 202 lines shown."), "{run}");
+    assert!(marker.contains(" of 200 lines shown."), "{run}");
     assert!(run.stderr.starts_with("shortened tall: "), "{run}");
     assert!(summary(&run).starts_with("tier 3 · 1 of 1 skill · "), "{run}");
     let json = sandbox.isolated(&["context", "--json", "--per-skill", "300", "tall"]).json();
@@ -406,7 +406,7 @@ fn a_session_is_not_shown_the_same_twice() {
 
     (Already in this conversation, unchanged.)
     --- stderr
-    tier 3 · 1 of 3 skills · 19 tokens instead of 26 (−26.9 %) · [TIME]
+    tier 3 · 1 of 3 skills · 19 tokens instead of 98 (−80.6 %) · [TIME]
     ");
     assert_eq!(session()["turn"], 2);
     let json = sandbox.isolated(&[&args[..], &["chart it again", "--json"]].concat()).json();
