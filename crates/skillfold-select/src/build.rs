@@ -72,6 +72,7 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
                 chunk.add(skill, small(at * CHUNK + nth));
             }
             chunk.entries.shrink_to_fit();
+            chunk.text.shrink_to_fit();
             chunk
         })
         .collect();
@@ -106,7 +107,7 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
     index.triggers = vec![NONE; total as usize];
     // Grown bit by bit, each would leave twice its size behind.
     index.postings.reserve_exact(entries.len());
-    index.text.reserve_exact(chunks.iter().map(|chunk| chunk.text.len()).sum::<usize>() / 2);
+    index.text.reserve_exact(chunks.iter().map(|chunk| chunk.text.len()).sum::<usize>() / 4);
     index.text_starts.push(0);
     index.posting_starts.push(0);
 
