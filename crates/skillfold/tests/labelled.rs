@@ -1,4 +1,4 @@
-//! How well messages are matched: the project's own labelled set, which nothing was tuned on.
+//! How well messages are matched: the project's own labelled set, which nothing was fitted on.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
