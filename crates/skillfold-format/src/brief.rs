@@ -19,6 +19,13 @@ pub fn brief(description: &str) -> String {
     if let Some(sentence) = plain_sentence(description) {
         return sentence.to_owned();
     }
+    if is_plainly_long(description) {
+        return cut(&description[..MAX_BRIEF + 2]);
+    }
+    slowly(description)
+}
+
+fn slowly(description: &str) -> String {
     let folded = fold(description);
     cut(first_sentence(&folded))
 }
@@ -43,6 +50,15 @@ fn plain_sentence(description: &str) -> Option<&str> {
     let ends = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABBREVIATIONS.contains(&word);
     let early = memchr::memchr2(b'!', b'?', bytes).is_some();
     (ends && !early && !odd).then_some(sentence)
+}
+
+/// The other common case: folded ASCII whose first sentence goes on for longer than a brief may be.
+fn is_plainly_long(description: &str) -> bool {
+    let Some(head) = description.as_bytes().get(..MAX_BRIEF + 3) else { return false };
+    let odd = head.iter().fold(false, |odd, byte| odd | !(b' '..=b'~').contains(byte)) || head[0] == b' ';
+    // A space behind a stop ends the sentence, perhaps; behind another space it is folded away.
+    let is_end = |at: usize| matches!(head[at - 1], b'.' | b'!' | b'?' | b' ');
+    !odd && !memchr::memchr_iter(b' ', head).any(is_end)
 }
 
 /// The beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog are
@@ -114,6 +130,29 @@ fn cut(sentence: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn shortcuts_lead_to_the_same() {
+        // Every word boundary, stop and length around the limit.
+        let words =
+            ["Reads", "a", "PDF.", "e.g.", "and", "v1.0", "writes", "it", "down,", "then!", "Node.js", "x", "(twice)"];
+        for start in 0..words.len() {
+            for step in 1..words.len() {
+                let text: Vec<&str> = (0..60).map(|nth| words[(start + nth * step) % words.len()]).collect();
+                let text = text.join(" ");
+                for length in (0..text.len()).step_by(7).chain(70..100) {
+                    let text = &text[..length.min(text.len())];
+                    assert_eq!(brief(text), slowly(text), "{text}");
+                    let dull = text.replace(['.', '!'], "");
+                    assert_eq!(brief(&dull), slowly(&dull), "{dull}");
+                    let odd = format!(" {}  {}", &text[..length / 2], &text[length / 2..]);
+                    assert_eq!(brief(&odd), slowly(&odd), "{odd}");
+                }
+            }
+        }
+        let endless = "x".repeat(200);
+        assert_eq!(brief(&endless), slowly(&endless));
+    }
+
     use super::*;
 
     #[test]
