@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
+use rayon::prelude::*;
 use skillfold_catalog::{Catalog, Skill};
 use skillfold_disclose::{Counter, CounterError, DiscloseConfig, Discloser, Policy};
 use skillfold_load::{Loader, LoaderConfig};
@@ -102,13 +103,15 @@ impl Snapshot {
         let unread: Vec<&Skill> = self.catalog.skills().filter(|skill| terms.get(body_key(skill)).is_none()).collect();
         // Its own loader, with room for one: indexing must not drive out what is in use.
         let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
-        let mut read = 0;
-        for skill in unread {
-            // A body that cannot be read says nothing; loading it says why.
-            if let Ok(body) = loader.body(&skill.body_file()) {
-                terms.insert(body_key(skill), BodyTerms::of_body(body.as_str()));
-                read += 1;
-            }
+        // A body that cannot be read says nothing; loading it says why.
+        let of_skill = |skill: &&Skill| {
+            let body = loader.body(&skill.body_file()).ok()?;
+            Some((body_key(skill), BodyTerms::of_body(body.as_str())))
+        };
+        let found: Vec<_> = unread.par_iter().filter_map(of_skill).collect();
+        let read = found.len();
+        for (key, doc) in found {
+            terms.insert(key, doc);
         }
         self.texts.store(Some(Arc::new(TextIndex::with_bodies(&self.catalog, &terms))));
         if let Some(kept) = self.kept.as_ref().filter(|_| read + gone > 0) {
