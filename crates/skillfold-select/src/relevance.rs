@@ -27,5 +27,5 @@ mod tokens;
 mod words;
 
 pub use bodies::{BodyTerms, DocTerms, body_key};
-pub use index::{Document, TextIndex};
+pub use index::{Document, TextIndex, Tuning};
 pub use search::{Ranking, TextHit, TextWord};

@@ -306,3 +306,29 @@ fn broken_triggers_are_told() {
     assert!(found.iter().all(|found| found.path.as_ref().unwrap().ends_with("re/SKILL.md")));
     assert_eq!(skills.select(&Turn::new("fine"), &SelectOptions::default()).hits.len(), 1, "the rest works");
 }
+
+#[test]
+fn nobody_waits_for_a_refresh() {
+    let dir = tree(3_000);
+    let skills = Arc::new(Skillfold::builder().skills_dir(dir.path()).build());
+    skills.prepare();
+    let expected = skills.disclose(&Turn::new("word7 please")).turn;
+    let (started, done) = (Arc::new(std::sync::Barrier::new(2)), Arc::new(AtomicBool::new(false)));
+    let refresh = {
+        let (skills, started, done) = (Arc::clone(&skills), Arc::clone(&started), Arc::clone(&done));
+        std::thread::spawn(move || {
+            started.wait();
+            skills.refresh();
+            done.store(true, Ordering::Release);
+        })
+    };
+    started.wait();
+    let mut meanwhile = 0;
+    while !done.load(Ordering::Acquire) {
+        assert_eq!(skills.disclose(&Turn::new("word7 please")).turn, expected);
+        meanwhile += 1;
+    }
+    refresh.join().unwrap();
+    // Looking at 3,000 skills takes a thousand times as long as an answer: who waited would have got one.
+    assert!(meanwhile > 1, "{meanwhile} answers while 3,000 skills were looked at");
+}

@@ -14,7 +14,7 @@ const SHORT: usize = 512;
 /// Many small caches instead of one: threads hardly ever meet at the same.
 const SHARDS: usize = 16;
 /// How many counts each of them remembers.
-const CAPACITY: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
 
 /// Counts as another counter does, and remembers the counts of long texts: bodies come again with every turn.
 pub(crate) struct Memo {

@@ -42,6 +42,23 @@ pub struct TextIndex {
     /// For each document the sorted keys of terms that it excludes.
     negative: Negative,
     pub(crate) lookalikes: Lookalikes,
+    pub(crate) tuning: Tuning,
+}
+
+/// The two numbers of the ranking that were chosen by measuring. `tests/relevance_data.rs` chooses them again, on parts of
+/// the data, and measures on the rest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuning {
+    /// What the name alone is worth beside the two other fields.
+    pub name: f32,
+    /// What weak words, numbers, synonyms and guesses are worth.
+    pub half: f32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning { name: 0.3, half: 0.5 }
+    }
 }
 
 /// What is indexed of a skill.
@@ -137,7 +154,15 @@ impl TextIndex {
             long,
             name,
             lookalikes,
+            tuning: Tuning::default(),
         }
+    }
+
+    /// The same, ranking with other numbers.
+    #[must_use]
+    pub fn tuned(mut self, tuning: Tuning) -> TextIndex {
+        self.tuning = tuning;
+        self
     }
 
     /// How many skills there are in it.

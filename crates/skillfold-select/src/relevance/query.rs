@@ -14,8 +14,6 @@ use crate::relevance::words::{LISTS, key_of};
 /// How much of a message is read, and how many of its terms are searched for.
 const MAX_MESSAGE: usize = 64 * 1024;
 const MAX_TERMS: usize = 64;
-/// What weak words, numbers, synonyms and guesses are worth.
-pub(crate) const HALF: f32 = 0.5;
 /// From how many characters on a guess is made at an unknown word; and, among many skills, at how many words.
 const GUESSED: usize = 5;
 const GUESSES: usize = 8;
@@ -41,7 +39,8 @@ pub(crate) struct Query {
 
 impl Query {
     pub(crate) fn of(index: &TextIndex, message: &str, tokenizer: &mut Tokenizer, room: &mut Room) -> Query {
-        let terms = distinct(head(message, MAX_MESSAGE), tokenizer);
+        let half = index.tuning.half;
+        let terms = distinct(head(message, MAX_MESSAGE), half, tokenizer);
         let mut query = Query { terms: terms.clone(), message: terms };
         if query.terms.len() > MAX_TERMS {
             let worth = |term: &Term| term.weight * rarity(index, term.key).unwrap_or(0.0);
@@ -64,7 +63,8 @@ impl Query {
             let span = self.terms[at].span.clone();
             for lookalike in index.lookalikes.find(&self.terms[at].stem, room) {
                 let key = key_of(lookalike.stem);
-                let weight = HALF * lookalike.alike * weight(lookalike.stem, key);
+                let half = index.tuning.half;
+                let weight = half * lookalike.alike * weight(lookalike.stem, key, half);
                 match self.terms.iter().position(|term| term.key == key) {
                     Some(known) if known < own => {}
                     Some(guessed) => self.terms[guessed].weight = self.terms[guessed].weight.max(weight),
@@ -76,14 +76,14 @@ impl Query {
 }
 
 /// Every distinct term of a text, as they appear.
-fn distinct(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
+fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u64> = HashTable::new();
     tokenizer.each(text, &mut |token| {
         let key = token.key;
         if seen.find(key, |seen| *seen == key).is_none() {
             seen.insert_unique(key, key, |key| *key);
-            terms.push(Term { stem: token.stem.into(), key, span: token.span, weight: weight(token.stem, key) });
+            terms.push(Term { stem: token.stem.into(), key, span: token.span, weight: weight(token.stem, key, half) });
         }
     });
     terms
@@ -99,7 +99,7 @@ fn rarity(index: &TextIndex, key: u64) -> Option<f32> {
     }
 }
 
-fn weight(stem: &str, key: u64) -> f32 {
+fn weight(stem: &str, key: u64, half: f32) -> f32 {
     let number = stem.chars().all(char::is_numeric);
-    if number || LISTS.is_weak(key) { HALF } else { 1.0 }
+    if number || LISTS.is_weak(key) { half } else { 1.0 }
 }

@@ -11,12 +11,10 @@ use crate::relevance::confidence::{Evidence, ONE_WORD, of_lower};
 use crate::relevance::field::{Field, Postings};
 use crate::relevance::fuzzy::Room;
 use crate::relevance::index::TextIndex;
-use crate::relevance::query::{HALF, Query, Term};
+use crate::relevance::query::{Query, Term};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
 
-/// What the name alone is worth beside the two other fields.
-const NAME: f32 = 0.3;
 /// The runner-up is looked for among at least so many.
 const RUNNERS: usize = 10;
 /// How many words are named for a hit.
@@ -204,7 +202,7 @@ impl TextIndex {
             }
             // A rare synonym of a common word is worth no more than the word.
             let rarity = own.map_or(1.0, |own| (own.idf / postings.idf).min(1.0));
-            let factor = HALF * term.weight * rarity;
+            let factor = self.tuning.half * term.weight * rarity;
             leads.push(Lead { field: number, term, stem: &synonym.stem, postings, factor, unless: own });
         }
     }
@@ -257,7 +255,7 @@ impl TextIndex {
         let mut last: Option<(f32, usize)> = None;
         for document in scratch.touched.iter().map(|document| *document as usize) {
             let [short, long, name] = self.scores(scratch, document);
-            let one = (short / widths[0] + long / widths[1] + NAME * name / widths[2], document);
+            let one = (short / widths[0] + long / widths[1] + self.tuning.name * name / widths[2], document);
             let beaten = last.is_some_and(|last| order(&last, &one) == Ordering::Less);
             if one.0 <= 0.0 || beaten || !usable(self.skills[document] as usize) {
                 continue;
@@ -297,7 +295,7 @@ impl TextIndex {
     /// The words of the message that speak for a document.
     fn words(&self, message: &str, leads: &[Lead<'_>], widths: [f32; 3], document: usize) -> Vec<TextWord> {
         let both = if self.long.is_some() { 1.0 } else { 2.0 };
-        let scale = [both / widths[0], 1.0 / widths[1], NAME / widths[2]];
+        let scale = [both / widths[0], 1.0 / widths[1], self.tuning.name / widths[2]];
         // Each word with all that it adds, and the stem that adds most.
         let mut words: Vec<(&Term, &str, f32, f32)> = Vec::new();
         for lead in leads {
