@@ -1,6 +1,7 @@
 //! The golden cases of disclosure with everything real: skills on disk, the index over triggers, the loader.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ fn skills_of(case: &Value) -> Vec<Value> {
         .collect()
 }
 
-fn write(dir: &Path, skill: &Value) {
+fn write_skill(dir: &Path, skill: &Value) {
     let name = skill["name"].as_str().unwrap();
     // JSON is YAML.
     let mut front = json!({"name": name, "description": skill["description"]});
@@ -35,9 +36,9 @@ fn write(dir: &Path, skill: &Value) {
     }
     let mut text = "---\n".to_owned();
     for (key, value) in front.as_object().unwrap() {
-        text += &format!("{key}: {value}\n");
+        writeln!(text, "{key}: {value}").unwrap();
     }
-    text += &format!("---\n{}", skill["body"].as_str().unwrap());
+    write!(text, "---\n{}", skill["body"].as_str().unwrap()).unwrap();
     std::fs::create_dir(dir.join(name)).unwrap();
     std::fs::write(dir.join(name).join("SKILL.md"), text).unwrap();
 }
@@ -50,7 +51,9 @@ fn disclosure() {
     assert_eq!(cases.len(), 10);
     for case in cases {
         let dir = tempfile::tempdir().unwrap();
-        skills_of(case).iter().for_each(|skill| write(dir.path(), skill));
+        for skill in skills_of(case) {
+            write_skill(dir.path(), &skill);
+        }
         let config = DiscloseConfig {
             counter: Counter::Bytes4,
             max_total_tokens: None,
