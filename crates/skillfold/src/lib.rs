@@ -38,12 +38,15 @@ mod disclosing;
 mod error;
 pub mod eval;
 mod kept;
+mod remote;
 mod skills;
 mod snapshot;
+pub mod tools;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use config::{Config, ConfigError, DiscloseSection, LoadConfig, SkillsConfig};
 pub use error::Error;
+pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{
     Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
     Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use serde_json::{Map, Value};
 use skillfold_catalog::{
     Catalog, Discovery, Enablement, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots, user_roots,
 };
@@ -17,7 +18,9 @@ use skillfold_select::Turn;
 
 use crate::Error;
 use crate::kept::Kept;
+use crate::remote::Remote;
 use crate::snapshot::Snapshot;
+use crate::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 
 /// Largest file that [`Skillfold::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -33,6 +36,8 @@ pub struct Skillfold {
     disclosure: DiscloseConfig,
     mode: Option<Mode>,
     kept: Option<Kept>,
+    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) remotes: Vec<Arc<dyn Remote>>,
 }
 
 /// Says where to look for skills. Nothing is looked at that is not named here.
@@ -56,6 +61,8 @@ pub struct Builder {
     loader: LoaderConfig,
     disclosure: DiscloseConfig,
     mode: Option<Mode>,
+    providers: Vec<Arc<dyn ToolProvider>>,
+    remotes: Vec<Arc<dyn Remote>>,
 }
 
 impl Builder {
@@ -136,6 +143,18 @@ impl Builder {
         self
     }
 
+    /// Adds tools to those that models are given.
+    pub fn tools(mut self, provider: Arc<dyn ToolProvider>) -> Builder {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Lets the skills of a remote server join the catalog.
+    pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
+        self.remotes.push(server);
+        self
+    }
+
     /// How skills will be looked for.
     pub fn discovery(&self) -> Discovery {
         let mut discovery =
@@ -157,7 +176,8 @@ impl Builder {
         let catalog = Arc::new(discovery.run());
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
-        Skillfold { discovery, snapshot, loader: Loader::new(self.loader), disclosure, mode, kept }
+        let (providers, remotes) = (self.providers, self.remotes);
+        Skillfold { discovery, snapshot, loader: Loader::new(self.loader), disclosure, mode, kept, providers, remotes }
     }
 
     /// Looks, without blocking an async runtime.
@@ -272,6 +292,23 @@ impl Skillfold {
     pub fn read_bytes(&self, address: &str, path: &str) -> Result<Vec<u8>, Error> {
         let catalog = self.catalog();
         Ok(dir(known(&catalog, address)?)?.read(path, MAX_READ)?)
+    }
+
+    /// The tools that models are given, for a session that has loaded these skills.
+    pub fn tools(&self, loaded: &[String]) -> Vec<ToolDefinition> {
+        let mut tools = Vec::new();
+        tools.extend(self.providers.iter().flat_map(|provider| provider.definitions(loaded)));
+        tools
+    }
+
+    /// Calls a tool. Nothing if there is none of that name; whatever else goes wrong is in the output.
+    pub fn call_tool(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput> {
+        self.providers.iter().find_map(|provider| provider.call(name, arguments, context))
     }
 
     /// How well the cache of loaded bodies serves.

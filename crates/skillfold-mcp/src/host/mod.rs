@@ -1,0 +1,1 @@
+//! Skills of remote servers: listed, approved, fetched when needed, verified on every read.

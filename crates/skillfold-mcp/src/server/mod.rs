@@ -1,0 +1,1 @@
+//! A server for the skills of a [`Skillfold`](skillfold::Skillfold).
