@@ -109,6 +109,10 @@ pub(crate) enum Command {
     Files(commands::files::Args),
     /// Print a file of a skill
     Read(commands::read::Args),
+    /// Show the tools that models can call
+    Tools(commands::tools::Args),
+    /// Let a project's skillfold.toml add servers and directories
+    Trust(commands::trust::Args),
     /// Check skills against the open standard
     Validate(commands::validate::Args),
     /// Review the style of skills, and repair broken YAML

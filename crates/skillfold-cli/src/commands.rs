@@ -14,6 +14,8 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod tools;
+pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod why;
 
@@ -35,6 +37,8 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Load(args) => load::run(args, context),
         Command::Files(args) => files::run(args, context),
         Command::Read(args) => read::run(args, context),
+        Command::Tools(args) => tools::run(args, context),
+        Command::Trust(args) => trust::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Lint(args) => lint::run(args, context),
         Command::New(args) => new::run(args, context),

@@ -18,6 +18,7 @@ mod skill_file;
 mod skill_json;
 mod terminal;
 mod text;
+mod trust;
 mod turn;
 
 use std::process::exit;

@@ -44,7 +44,7 @@ mod snapshot;
 pub mod tools;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
-pub use config::{Config, ConfigError, DiscloseSection, LoadConfig, SkillsConfig};
+pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, SkillsConfig};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{

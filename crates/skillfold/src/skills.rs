@@ -270,6 +270,12 @@ impl Skillfold {
         self.load_skill(usable(&catalog, address)?, request)
     }
 
+    /// Level 2 in the envelope in which a model gets it. A person may load what hides from models.
+    pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<String, Error> {
+        let catalog = self.catalog();
+        crate::tools::envelope(self, usable(&catalog, address)?, address, request)
+    }
+
     /// The headings of a skill's body, with what each costs.
     pub fn outline(&self, address: &str) -> Result<Outline, Error> {
         let catalog = self.catalog();
