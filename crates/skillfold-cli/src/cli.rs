@@ -111,6 +111,14 @@ pub(crate) enum Command {
     Read(commands::read::Args),
     /// Show the tools that models can call
     Tools(commands::tools::Args),
+    /// Serve the skills to MCP clients, or look at an MCP server
+    Mcp(commands::mcp::Args),
+    /// Show skills by source, MCP servers, and what was approved
+    Status(commands::status::Args),
+    /// Approve a skill of a remote server, exactly as it is
+    Approve(commands::approve::Args),
+    /// Take approvals back
+    Revoke(commands::approve::RevokeArgs),
     /// Let a project's skillfold.toml add servers and directories
     Trust(commands::trust::Args),
     /// Check skills against the open standard

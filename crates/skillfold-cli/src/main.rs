@@ -90,6 +90,7 @@ fn main() {
             error.exit_code()
         }
     };
+    context.close();
     // Without returning: taking a catalog of 100,000 skills apart costs more than the kernel needs to drop the lot.
     exit(code);
 }

@@ -19,7 +19,7 @@ use skillfold_select::Turn;
 
 use crate::Error;
 use crate::kept::Kept;
-use crate::remote::{Remote, Served, body_of, listed};
+use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::snapshot::Snapshot;
 use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 
@@ -224,7 +224,12 @@ impl Skillfold {
 
     /// Makes what the first message would have to wait for.
     pub fn prepare(&self) {
-        self.snapshot.load().prepare(self.usual_mode());
+        self.prepare_for(self.usual_mode());
+    }
+
+    /// The same for another mode.
+    pub fn prepare_for(&self, mode: Mode) {
+        self.snapshot.load().prepare(mode);
     }
 
     /// Reads the bodies of all skills and ranks by them, too, from now on: what an earlier start has read is taken from
@@ -351,6 +356,13 @@ impl Skillfold {
             return Some(tool.call(self, arguments, context));
         }
         self.providers.iter().find_map(|provider| provider.call(name, arguments, context))
+    }
+
+    /// The server that serves a skill, and what it lists of it; nothing if the skill is on this machine.
+    pub fn remote_entry(&self, address: &str) -> Result<Option<(String, Arc<RemoteEntry>)>, Error> {
+        let catalog = self.catalog();
+        let served = self.served(known(&catalog, address)?)?;
+        Ok(served.map(|served| (served.remote.label().to_owned(), served.entry)))
     }
 
     /// How well the cache of loaded bodies serves.
