@@ -134,6 +134,11 @@ impl Catalog {
             Some((place, nth)) => (place, nth.parse::<usize>().ok()?.checked_sub(1)?),
             None => (address, 0),
         };
+        if nth == 0
+            && let Some(skill) = self.named(address).next()
+        {
+            return Some(skill);
+        }
         if let Some((name, source)) = place.rsplit_once('@') {
             let source = Source::from_word(source)?;
             return self.named(name).filter(|skill| skill.source() == source).nth(nth);
@@ -141,7 +146,7 @@ impl Catalog {
         if let Some((plugin, name)) = place.split_once(':') {
             return self.named(name).filter(|skill| skill.plugin() == Some(plugin)).nth(nth);
         }
-        self.named(address).next()
+        self.named(place).nth(nth)
     }
 
     /// All skills of a name, highest first.
@@ -266,7 +271,9 @@ fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>
 
 /// Equal front matter and equal file size: the same skill in two places, as far as level 1 can tell.
 fn is_copy(a: &Skill, b: &Skill) -> bool {
-    a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
+    // What two servers list are two skills, however alike.
+    let local = a.server().is_none() && b.server().is_none();
+    local && a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {

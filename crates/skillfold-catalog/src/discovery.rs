@@ -15,7 +15,7 @@ use crate::many::{all_pairs, sort_by};
 use crate::section::{Child, Section, is_young};
 use crate::shown::os_message;
 use crate::walk::{Findings, walk};
-use crate::{Catalog, Root, Skill, SkillFile};
+use crate::{Catalog, RemoteSkill, Root, Skill, SkillFile};
 
 /// Which skills are switched on, beyond the defaults.
 ///
@@ -49,6 +49,7 @@ pub struct Discovery {
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
     nested: bool,
+    remote: Arc<[RemoteSkill]>,
 }
 
 /// How much work a discovery was.
@@ -91,6 +92,13 @@ impl Discovery {
     #[must_use]
     pub fn nested(mut self, nested: bool) -> Discovery {
         self.nested = nested;
+        self
+    }
+
+    /// Adds skills that servers list. Nobody is asked for them.
+    #[must_use]
+    pub fn remote(mut self, listed: impl IntoIterator<Item = RemoteSkill>) -> Discovery {
+        self.remote = listed.into_iter().collect();
         self
     }
 
@@ -145,6 +153,10 @@ impl Discovery {
         if followed || overlap(roots) {
             let dropped = drop_duplicates(&mut skills, &mut invalid);
             diagnostics.retain(|found| found.path.as_ref().is_none_or(|path| !dropped.contains(path)));
+        }
+        if !self.remote.is_empty() {
+            let rank = u32::try_from(roots.len()).unwrap_or(u32::MAX);
+            skills.append(&mut crate::remote::skills(&self.remote, rank, &mut diagnostics));
         }
         sort_skills(&mut skills);
         let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };

@@ -218,6 +218,12 @@ impl Skill {
         self.shelf.root.plugin.as_deref()
     }
 
+    /// What the user calls the server that lists it, if it is not on this machine. Its directory and its file are URIs
+    /// then.
+    pub fn server(&self) -> Option<&str> {
+        self.shelf.root.server.as_deref()
+    }
+
     /// Its directory.
     pub fn dir(&self) -> PathBuf {
         let rel = self.bytes(self.rel);
@@ -274,6 +280,8 @@ impl Skill {
     pub fn address(&self) -> String {
         let address = match self.plugin() {
             Some(plugin) => format!("{plugin}:{}", self.name()),
+            // Its name says already whose it is.
+            None if self.server().is_some() => self.name().to_owned(),
             None => format!("{}@{}", self.name(), self.source()),
         };
         if self.state.nth > 1 { format!("{address}#{}", self.state.nth) } else { address }
@@ -281,7 +289,7 @@ impl Skill {
 
     /// Whether only a number tells their addresses apart, given that their names are the same.
     pub(crate) fn is_addressed_like(&self, other: &Skill) -> bool {
-        self.source() == other.source() && self.plugin() == other.plugin()
+        self.source() == other.source() && self.plugin() == other.plugin() && self.server() == other.server()
     }
 
     /// Every place where the same skill stands, this one first.

@@ -164,16 +164,7 @@ impl SkillDir {
     }
 
     fn text(&self, path: &str, bytes: Vec<u8>) -> Result<String, FileError> {
-        String::from_utf8(bytes).map_err(|error| {
-            let offset = error.utf8_error().valid_up_to();
-            let before = &error.as_bytes()[..offset];
-            FileError::NotText {
-                skill: self.skill.clone(),
-                path: path.into(),
-                offset,
-                line: before.split(|byte| *byte == b'\n').count(),
-            }
-        })
+        String::from_utf8(bytes).map_err(|error| FileError::not_text(&self.skill, path, &error))
     }
 
     /// Lists every file below the directory, sorted by path, within `limits`.

@@ -66,6 +66,8 @@ pub struct Root {
     pub source: Source,
     /// The plugin it belongs to.
     pub plugin: Option<Box<str>>,
+    /// The server that lists its skills, if they are not on this machine.
+    pub server: Option<Box<str>>,
     /// Whether somebody named it: then it is a finding if it is not there.
     pub required: bool,
     /// Its place among all roots, set when discovery has ordered them.
@@ -75,7 +77,7 @@ pub struct Root {
 impl Root {
     /// A directory that may be there or not.
     pub fn new(path: impl Into<PathBuf>, source: Source) -> Root {
-        Root { path: path.into(), source, plugin: None, required: false, rank: 0 }
+        Root { path: path.into(), source, plugin: None, server: None, required: false, rank: 0 }
     }
 
     /// A directory that somebody named.

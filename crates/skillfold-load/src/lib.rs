@@ -36,6 +36,7 @@
 mod arguments;
 mod body;
 mod cache;
+mod envelope;
 mod error;
 mod flight;
 mod loader;
@@ -44,6 +45,7 @@ mod outline;
 pub use arguments::{ContentTooLarge, Dialect, MAX_ARGUMENT_BYTES, Substitution};
 pub use body::Body;
 pub use cache::CacheStats;
+pub use envelope::{Envelope, ErrorEnvelope, MAX_ENVELOPE_BYTES, attribute, neutralise, text};
 pub use error::LoadError;
 pub use loader::{Form, LoadRequest, Loaded, Loader, LoaderConfig};
 pub use outline::{Heading, Outline, SectionError};

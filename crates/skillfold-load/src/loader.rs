@@ -110,6 +110,26 @@ impl Loader {
         result
     }
 
+    /// The same for a body that stands in no file here: somebody else has fetched it. It is not cached. `base_dir` is
+    /// what the model is told of where relative paths start.
+    pub fn load_text(
+        &self,
+        name: &str,
+        base_dir: &str,
+        body: &str,
+        request: &LoadRequest<'_>,
+    ) -> Result<Loaded, LoadError> {
+        check_arguments(name, request.arguments)?;
+        let content = self.compose(name, base_dir, body, request)?;
+        Ok(Loaded {
+            name: name.into(),
+            tokens: Tokens::bytes4(content.len()),
+            content: content.into(),
+            base_dir: Path::new(base_dir).into(),
+            cached: false,
+        })
+    }
+
     /// The body of a skill as it stands in its file, without base directory or arguments.
     pub fn body(&self, file: &BodyFile) -> Result<Body, LoadError> {
         self.bodies.get(file)
@@ -138,16 +158,13 @@ impl Loader {
 
     fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
         let &LoadRequest { arguments, ref dialect, section, form } = request;
-        if arguments.len() > MAX_ARGUMENT_BYTES {
-            let (skill, size) = (file.name.clone(), arguments.len());
-            return Err(LoadError::ArgumentsTooLarge { skill, size, limit: MAX_ARGUMENT_BYTES });
-        }
+        check_arguments(&file.name, arguments)?;
         let key = KeyRef { file, arguments, dialect, section, form };
         if let Some(entry) = self.cache.get(&key, |entry| entry.origin.as_ref().is_none_or(Origin::is_current)) {
             return Ok(entry.loaded(true));
         }
         let body = self.bodies.get(file)?;
-        let content = self.compose(file, body.as_str(), request)?;
+        let content = self.compose(&file.name, &file.base_dir.to_string_lossy(), body.as_str(), request)?;
         let entry = Arc::new(Entry {
             name: Arc::from(&*file.name),
             base_dir: Arc::from(file.base_dir.as_path()),
@@ -160,8 +177,8 @@ impl Loader {
         Ok(loaded)
     }
 
-    fn compose(&self, file: &BodyFile, body: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
-        let skill = || file.name.clone();
+    fn compose(&self, name: &str, base_dir: &str, body: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        let skill = || name.into();
         let text = match request.section {
             Some(wanted) => {
                 let outline = Outline::new(body);
@@ -170,7 +187,6 @@ impl Loader {
             }
             None => body,
         };
-        let base_dir = file.base_dir.to_string_lossy();
         let head = match request.form {
             Form::Processed => format!("Base directory for this skill: {base_dir}\n\n"),
             Form::Body => String::new(),
@@ -180,7 +196,7 @@ impl Loader {
         let substitution = Substitution {
             arguments: request.arguments,
             dialect: &request.dialect,
-            skill_dir: &base_dir,
+            skill_dir: base_dir,
             max_bytes: self.config.max_content_bytes,
         };
         substitution
@@ -188,6 +204,14 @@ impl Loader {
             .map_err(|source| LoadError::ContentTooLarge { skill: skill(), source })?;
         Ok(content)
     }
+}
+
+fn check_arguments(skill: &str, arguments: &str) -> Result<(), LoadError> {
+    if arguments.len() > MAX_ARGUMENT_BYTES {
+        let size = arguments.len();
+        return Err(LoadError::ArgumentsTooLarge { skill: skill.into(), size, limit: MAX_ARGUMENT_BYTES });
+    }
+    Ok(())
 }
 
 impl Entry {

@@ -208,8 +208,15 @@ impl Skillfold {
     }
 }
 
-/// Level 2 of a skill, without arguments.
+/// Level 2 of a skill, without arguments. Of a remote one only how to get it: nothing is fetched ahead of need, and no
+/// message waits for a server.
 fn body(loader: &Loader, skill: &Skill) -> Result<Arc<str>, String> {
+    if let Some(server) = skill.server() {
+        let name = skill.name();
+        let text =
+            format!("The MCP server \"{server}\" serves this skill. `load_skill` with the id \"{name}\" loads it.");
+        return Ok(text.into());
+    }
     match loader.load(&skill.body_file(), &LoadRequest::default()) {
         Ok(loaded) => Ok(loaded.content),
         Err(error) => Err(error.to_string()),

@@ -6,6 +6,8 @@ use skillfold_catalog::FileError;
 use skillfold_format::Diagnostic;
 use skillfold_load::LoadError;
 
+use crate::RemoteError;
+
 /// Why a skill, or something of it, could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,14 @@ pub enum Error {
     /// Its body could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The server that lists it does not hand it out, or nobody has approved it.
+    #[error("the skill {name:?}: {source}")]
+    Remote {
+        /// What was asked for.
+        name: String,
+        /// Why.
+        source: RemoteError,
+    },
     /// One of its files could not be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -64,6 +74,7 @@ impl Error {
             Error::Disabled { .. } => "disabled",
             Error::Unavailable { .. } => "unavailable",
             Error::Load(error) => error.code(),
+            Error::Remote { source, .. } => source.code(),
             Error::File(error) => error.code(),
         }
     }
@@ -77,6 +88,7 @@ impl Error {
             Error::Disabled { name } => format!("enable it: add {name:?} to `enable` in skillfold.toml"),
             Error::Unavailable { .. } => "install what it requires".to_owned(),
             Error::Load(error) => error.hint().to_owned(),
+            Error::Remote { name, source } => source.hint().replace("NAME", name),
             Error::File(error) => error.hint().to_owned(),
         }
     }

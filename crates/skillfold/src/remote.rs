@@ -7,6 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use skillfold_catalog::{ListedFile, Listing, RemoteSkill, Skill};
+use skillfold_format::split::{Scan, scan};
+
+use crate::Error;
 
 /// A server whose skills join the catalog.
 ///
@@ -117,5 +121,83 @@ impl RemoteError {
             RemoteError::Unverified(_) => "the server is broken or lies; tell whoever runs it",
             RemoteError::NotListed(_) => "`skillfold files NAME` lists what there is",
         }
+    }
+}
+
+/// Fields of front matter that would let a server decide what runs here, or widen what a model may do.
+const WIDENING: [&str; 8] =
+    ["allowed-tools", "allowed_tools", "hooks", "permissions", "requires", "scripts", "toolsets", "default_enabled"];
+
+/// What the servers list, as the catalog takes it.
+pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
+    let mut skills = Vec::new();
+    for remote in remotes {
+        let server: Arc<str> = remote.label().into();
+        for entry in remote.entries().iter() {
+            let mut front = entry.front_matter.clone();
+            front.retain(|key, _| !WIDENING.contains(&key.as_str()));
+            // Extensions of ours may stand in `metadata`, too.
+            if let Some(Value::Object(metadata)) = front.get_mut("metadata") {
+                metadata.retain(|key, _| !WIDENING.contains(&key.as_str()));
+            }
+            let size = entry.file("SKILL.md").map_or(0, |file| file.size);
+            let front_matter = Value::Object(front).to_string();
+            skills.push(RemoteSkill { server: Arc::clone(&server), uri: entry.uri.clone(), front_matter, size });
+        }
+    }
+    skills
+}
+
+/// A skill, its entry, and the server that lists it.
+pub(crate) struct Served<'r> {
+    pub(crate) remote: &'r dyn Remote,
+    pub(crate) entry: Arc<RemoteEntry>,
+    name: String,
+}
+
+impl<'r> Served<'r> {
+    pub(crate) fn of(remotes: &'r [Arc<dyn Remote>], server: &str, skill: &Skill) -> Result<Served<'r>, Error> {
+        let name = skill.name().to_owned();
+        let uri = skill.path();
+        let found = remotes.iter().find(|remote| remote.label() == server).and_then(|remote| {
+            let entry = remote.entries().iter().find(|entry| uri.to_str() == Some(&entry.uri)).cloned();
+            Some((&**remote, entry?))
+        });
+        let Some((remote, entry)) = found else {
+            let source = RemoteError::Unreachable(format!("{server:?} does not list the skill any more"));
+            return Err(Error::Remote { name, source });
+        };
+        Ok(Served { remote, entry, name })
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let failed = |source| Error::Remote { name: self.name.clone(), source };
+        self.remote.read(&self.entry, path).map_err(failed)
+    }
+
+    /// The whole `SKILL.md`.
+    pub(crate) fn text(&self) -> Result<String, Error> {
+        String::from_utf8(self.read("SKILL.md")?).map_err(|_| {
+            let source = RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned());
+            Error::Remote { name: self.name.clone(), source }
+        })
+    }
+
+    /// The files as the server lists them.
+    pub(crate) fn listing(&self) -> Listing {
+        let listed = self.entry.files.iter().flatten();
+        let mut files: Vec<ListedFile> = listed
+            .filter_map(|file| Some(ListedFile { path: self.entry.path_of(file)?.into_owned(), size: file.size }))
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Listing { total_bytes: files.iter().map(|file| file.size).sum(), files, skipped: Vec::new(), stopped: None }
+    }
+}
+
+/// The body of a whole `SKILL.md`.
+pub(crate) fn body_of(text: &str) -> &str {
+    match scan(text.as_bytes(), true) {
+        Scan::Found(front) => text.get(front.body..).unwrap_or_default(),
+        _ => text,
     }
 }

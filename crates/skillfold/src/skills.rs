@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use skillfold_catalog::{
-    Catalog, Discovery, Enablement, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots, user_roots,
+    Catalog, Discovery, Enablement, FileError, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots,
+    user_roots,
 };
 #[cfg(feature = "tokio")]
 use skillfold_disclose::Disclosure;
@@ -18,9 +19,9 @@ use skillfold_select::Turn;
 
 use crate::Error;
 use crate::kept::Kept;
-use crate::remote::Remote;
+use crate::remote::{Remote, Served, body_of, listed};
 use crate::snapshot::Snapshot;
-use crate::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 
 /// Largest file that [`Skillfold::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -173,7 +174,7 @@ impl Builder {
     pub fn build(self) -> Skillfold {
         let discovery = self.discovery();
         let kept = self.cache.as_deref().map(|cache| Kept::beside(cache, &self.roots));
-        let catalog = Arc::new(discovery.run());
+        let catalog = Arc::new(discovery.clone().remote(listed(&self.remotes)).run());
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
         let (providers, remotes) = (self.providers, self.remotes);
@@ -208,7 +209,7 @@ impl Skillfold {
     /// Looks again, and lets later calls see what changed. Calls under way go on with what they have, and none waits:
     /// what had been made of the old catalog is made of the new one before that is swapped in.
     pub fn refresh(&self) -> Arc<Catalog> {
-        let catalog = Arc::new(self.discovery.run());
+        let catalog = Arc::new(self.discovery.clone().remote(listed(&self.remotes)).run());
         let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         let old = self.snapshot.load();
         if old.is_indexed() {
@@ -266,37 +267,69 @@ impl Skillfold {
     /// Level 2: a skill's body with its arguments. `address` is a name, `name@source` or `plugin:name`.
     pub fn load(&self, address: &str, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
         let catalog = self.catalog();
-        let skill = usable(&catalog, address)?;
-        Ok(self.loader.load(&skill.body_file(), request)?)
+        self.load_skill(usable(&catalog, address)?, request)
     }
 
     /// The headings of a skill's body, with what each costs.
     pub fn outline(&self, address: &str) -> Result<Outline, Error> {
         let catalog = self.catalog();
-        Ok(self.loader.outline(&usable(&catalog, address)?.body_file())?)
+        let skill = usable(&catalog, address)?;
+        match self.served(skill)? {
+            Some(served) => Ok(Outline::new(body_of(&served.text()?))),
+            None => Ok(self.loader.outline(&skill.body_file())?),
+        }
     }
 
     /// Level 3: the files of a skill.
     pub fn files(&self, address: &str) -> Result<Listing, Error> {
         let catalog = self.catalog();
-        Ok(dir(known(&catalog, address)?)?.list(&ListLimits::default())?)
+        self.list_files(known(&catalog, address)?)
     }
 
     /// Level 3: one text file of a skill. No path leads out of its directory.
     pub fn read(&self, address: &str, path: &str) -> Result<String, Error> {
-        let catalog = self.catalog();
-        Ok(dir(known(&catalog, address)?)?.read_to_string(path, MAX_READ)?)
+        let bytes = self.read_bytes(address, path)?;
+        String::from_utf8(bytes).map_err(|error| FileError::not_text(address, path, &error).into())
     }
 
     /// Level 3: one file of a skill, text or not.
     pub fn read_bytes(&self, address: &str, path: &str) -> Result<Vec<u8>, Error> {
         let catalog = self.catalog();
-        Ok(dir(known(&catalog, address)?)?.read(path, MAX_READ)?)
+        self.read_file(known(&catalog, address)?, path)
+    }
+
+    pub(crate) fn load_skill(&self, skill: &Skill, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
+        let Some(served) = self.served(skill)? else { return Ok(self.loader.load(&skill.body_file(), request)?) };
+        let base = format!(
+            "{} (served by the MCP server \"{}\"; `read_skill_file` reads its files)",
+            served.entry.root(),
+            served.remote.label()
+        );
+        Ok(self.loader.load_text(skill.name(), &base, body_of(&served.text()?), request)?)
+    }
+
+    pub(crate) fn list_files(&self, skill: &Skill) -> Result<Listing, Error> {
+        match self.served(skill)? {
+            Some(served) => Ok(served.listing()),
+            None => Ok(dir(skill)?.list(&ListLimits::default())?),
+        }
+    }
+
+    pub(crate) fn read_file(&self, skill: &Skill, path: &str) -> Result<Vec<u8>, Error> {
+        match self.served(skill)? {
+            Some(served) => served.read(path),
+            None => Ok(dir(skill)?.read(path, MAX_READ)?),
+        }
+    }
+
+    /// Who serves a skill that is not on this machine.
+    pub(crate) fn served(&self, skill: &Skill) -> Result<Option<Served<'_>>, Error> {
+        skill.server().map(|server| Served::of(&self.remotes, server, skill)).transpose()
     }
 
     /// The tools that models are given, for a session that has loaded these skills.
     pub fn tools(&self, loaded: &[String]) -> Vec<ToolDefinition> {
-        let mut tools = Vec::new();
+        let mut tools: Vec<ToolDefinition> = TABLE.iter().map(Tool::definition).collect();
         tools.extend(self.providers.iter().flat_map(|provider| provider.definitions(loaded)));
         tools
     }
@@ -308,6 +341,9 @@ impl Skillfold {
         arguments: &Map<String, Value>,
         context: &ToolContext<'_>,
     ) -> Option<ToolOutput> {
+        if let Some(tool) = TABLE.iter().find(|tool| tool.name == name) {
+            return Some(tool.call(self, arguments, context));
+        }
         self.providers.iter().find_map(|provider| provider.call(name, arguments, context))
     }
 
@@ -388,7 +424,7 @@ async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 }
 
 /// The skill of that name, whether it may be used or not.
-fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+pub(crate) fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
     if let Some(skill) = catalog.get(address) {
         return Ok(skill);
     }
@@ -403,7 +439,7 @@ fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
     Err(Error::NotFound { name: address.to_owned(), close })
 }
 
-fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+pub(crate) fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
     let skill = known(catalog, address)?;
     if !skill.enabled() {
         return Err(Error::Disabled { name: address.to_owned() });

@@ -100,7 +100,9 @@ impl Snapshot {
         let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
         terms.retain(|key| keys.contains(&key));
         let gone = before - terms.len();
-        let unread: Vec<&Skill> = self.catalog.skills().filter(|skill| terms.get(body_key(skill)).is_none()).collect();
+        let local = |skill: &&Skill| skill.server().is_none();
+        let unread: Vec<&Skill> =
+            self.catalog.skills().filter(local).filter(|skill| terms.get(body_key(skill)).is_none()).collect();
         // Its own loader, with room for one: indexing must not drive out what is in use.
         let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
         // A body that cannot be read says nothing; loading it says why.

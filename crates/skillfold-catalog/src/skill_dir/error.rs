@@ -88,6 +88,13 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// What was read as text is none.
+    pub fn not_text(skill: &str, path: &str, error: &std::string::FromUtf8Error) -> FileError {
+        let offset = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..offset].split(|byte| *byte == b'\n').count();
+        FileError::NotText { skill: skill.into(), path: path.into(), offset, line }
+    }
+
     /// Builds the error for a refusal, and logs it.
     ///
     /// This is the only place that builds [`FileError::Security`], which is how every refusal comes to have exactly

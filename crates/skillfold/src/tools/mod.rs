@@ -1,10 +1,54 @@
 //! The tools for models: one table of definitions and handlers, for every surface.
 
+mod arguments;
+mod load;
+mod read;
+mod search;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::Skillfold;
+use crate::skills::usable;
+use crate::{Catalog, Error, Skill};
+
+/// The tools that are always there. Whoever serves tools takes them from here.
+pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];
+
+/// One row of the table.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    schema: fn() -> Value,
+    handler: fn(&Skillfold, &Map<String, Value>, &ToolContext<'_>) -> ToolOutput,
+}
+
+impl Tool {
+    pub(crate) fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name.into(),
+            title: self.title.into(),
+            description: self.description.into(),
+            input_schema: (self.schema)(),
+            read_only: true,
+        }
+    }
+
+    pub(crate) fn call(
+        &self,
+        skills: &Skillfold,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> ToolOutput {
+        let output = (self.handler)(skills, arguments, context);
+        tracing::debug!(target: "skillfold::tools", tool = self.name, failed = output.is_error, bytes = output.text.len(), "called");
+        output
+    }
+}
 
 /// A tool as models see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +100,59 @@ pub struct ToolContext<'c> {
     pub cancelled: &'c (dyn Fn() -> bool + Sync),
     /// The skills whose bodies the session has loaded.
     pub loaded: &'c [String],
+}
+
+impl ToolOutput {
+    fn failed(text: String) -> ToolOutput {
+        ToolOutput { text, structured: None, is_error: true, effect: None }
+    }
+}
+
+/// A skill that a model may have: one that hides from models is not there for it, even by its name.
+fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
+    let not_found = || {
+        let close = catalog.close_names(id).into_iter().filter(|name| *name != id).map(str::to_owned).collect();
+        Error::NotFound { name: id.to_owned(), close }
+    };
+    match usable(catalog, id) {
+        Ok(skill) if skill.manifest().disable_model_invocation() => Err(not_found()),
+        // What is hidden and disabled is hidden first.
+        Err(Error::Disabled { .. } | Error::Unavailable { .. })
+            if catalog.get(id).is_some_and(|skill| skill.manifest().disable_model_invocation()) =>
+        {
+            Err(not_found())
+        }
+        other => other,
+    }
+}
+
+/// A failure in the words of the envelope: one of its codes, and sentences for the model.
+fn said(error: &Error, id: &str) -> (&'static str, String) {
+    match error {
+        Error::NotFound { close, .. } => {
+            let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
+            let shown = skillfold_catalog::Shown(id);
+            ("not_found", format!("No skill has the id \"{shown}\".{close}"))
+        }
+        Error::Disabled { name } => {
+            let shown = skillfold_catalog::Shown(name);
+            ("disabled", format!("The skill \"{shown}\" is disabled. Only the user can enable it."))
+        }
+        Error::Unavailable { .. } => ("disabled", format!("{}.", capital(&error.to_string()))),
+        _ => {
+            let code = match error.code() {
+                "invalid_argument" => "invalid_argument",
+                "declined" => "declined",
+                _ => "unreadable",
+            };
+            (code, format!("{}. {}.", capital(&error.to_string()), capital(&error.hint())))
+        }
+    }
+}
+
+fn capital(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 impl Default for ToolContext<'_> {

@@ -1,0 +1,94 @@
+//! Skills that stand on no disk here: a server lists them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use skillfold_format::{Code, Diagnostic, FileKind, Node, Parsed};
+
+use crate::skill::{Shelf, Slice, State};
+use crate::{Root, Skill, SkillFile, Source, Stamp};
+
+/// A skill as a server lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteSkill {
+    /// What the user calls the server.
+    pub server: Arc<str>,
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// Its front matter as one line of JSON, which is YAML, too.
+    pub front_matter: String,
+    /// The size of its `SKILL.md`.
+    pub size: u64,
+}
+
+/// Makes skills of what servers list, called `server:name`: nothing that a server says can take the name of another's
+/// skill, and whoever reads the name sees where it comes from.
+pub(crate) fn skills(listed: &[RemoteSkill], first_rank: u32, diagnostics: &mut Vec<Diagnostic>) -> Vec<Box<Skill>> {
+    let mut shelves: HashMap<(&str, &str), Vec<(&RemoteSkill, &str)>> = HashMap::new();
+    for skill in listed {
+        match skill.uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.strip_suffix("/SKILL.md")?))) {
+            Some((scheme, rel)) => shelves.entry((&skill.server, scheme)).or_default().push((skill, rel)),
+            None => diagnostics.push(unusable(skill, "its URI does not end in `/SKILL.md`")),
+        }
+    }
+    let mut shelves: Vec<_> = shelves.into_iter().collect();
+    shelves.sort_unstable_by_key(|(of, _)| *of);
+    let mut made = Vec::with_capacity(listed.len());
+    for (rank, ((server, scheme), skills)) in (first_rank..).zip(shelves) {
+        let mut text = Vec::new();
+        let mut parts = Vec::with_capacity(skills.len());
+        for (skill, rel) in skills {
+            let parsed = Parsed::front_matter(&skill.front_matter, 1, FileKind::Markdown);
+            let Some(manifest) = parsed.manifest else {
+                diagnostics.push(unusable(skill, "its front matter cannot be read"));
+                continue;
+            };
+            let mut put = |part: &str| {
+                let start = narrow(text.len());
+                text.extend_from_slice(part.as_bytes());
+                Slice { start, end: narrow(text.len()) }
+            };
+            let slices = [put(rel), put(&format!("{server}:{}", manifest.name())), put(&skill.front_matter)];
+            parts.push((slices, skill.size, parsed.raw.as_ref().map_or(0, Node::digest)));
+        }
+        let root = Root {
+            rank,
+            server: Some(server.into()),
+            // A path made of it is a URI again.
+            ..Root::new(PathBuf::from(format!("{scheme}://")), Source::Mcp)
+        };
+        let shelf = Arc::new(Shelf { text, blocks: None, root: Arc::new(root) });
+        made.extend(parts.into_iter().map(|([rel, name, yaml], size, digest)| {
+            Box::new(Skill {
+                shelf: Arc::clone(&shelf),
+                block: 0,
+                rel,
+                name,
+                yaml,
+                description: Slice::default(),
+                version: Slice::default(),
+                first_line: 1,
+                body: 0,
+                stamp: Stamp { modified_ns: 0, size, inode: 0 },
+                digest,
+                made: OnceLock::new(),
+                extra: None,
+                file: SkillFile::Markdown,
+                demanding: false,
+                state: State::NEW,
+            })
+        }));
+    }
+    made
+}
+
+fn unusable(skill: &RemoteSkill, why: &str) -> Diagnostic {
+    let message = format!("the server `{}` lists a skill that cannot be used: {why}", skill.server);
+    Diagnostic::new(Code::Remote, message).with_help("tell whoever runs the server").at(PathBuf::from(&skill.uri))
+}
+
+fn narrow(count: usize) -> u32 {
+    // What a server may list is bounded where it is listed.
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

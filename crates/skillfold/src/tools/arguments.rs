@@ -1,0 +1,78 @@
+//! The arguments of a call, checked as their schema says.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Why arguments will not do, as a sentence for the model.
+pub(super) struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub(super) struct Arguments<'a>(&'a Map<String, Value>);
+
+impl<'a> Arguments<'a> {
+    /// Takes arguments of these names and no others.
+    pub(super) fn of(map: &'a Map<String, Value>, known: &[&str]) -> Result<Arguments<'a>, Refused> {
+        match map.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(Arguments(map)),
+            Some(key) => {
+                let shown = skillfold_catalog::Shown(key);
+                Err(Refused(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
+            }
+        }
+    }
+
+    /// A text that must be there and must not be blank, character for character.
+    pub(super) fn required(&self, name: &str) -> Result<&'a str, Refused> {
+        match self.text(name)? {
+            Some(text) if !text.trim().is_empty() => Ok(text),
+            Some(_) => Err(Refused(format!("The argument `{name}` is blank."))),
+            None => Err(Refused(format!("The argument `{name}` is missing."))),
+        }
+    }
+
+    /// A text that may be missing.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(Refused(format!("The argument `{name}` must be a string, not {}.", kind(other)))),
+        }
+    }
+
+    /// A whole number from 1 that may be missing; more than `most` is `most`.
+    pub(super) fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Refused> {
+        let wrong = |what: &dyn fmt::Display| {
+            Err(Refused(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
+        };
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) => {
+                // Some models write whole numbers as 5.0.
+                let whole = number.as_f64().filter(|number| *number >= 1.0 && number.fract() == 0.0);
+                let count = number.as_u64().or_else(|| whole.and_then(|number| format!("{number:.0}").parse().ok()));
+                match count {
+                    Some(count) if count > 0 => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX).min(most))),
+                    _ => wrong(number),
+                }
+            }
+            Some(other) => wrong(&kind(other)),
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,100 @@
+//! `search_skills`: ranked names with briefs and reasons.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use skillfold_catalog::Shown;
+use skillfold_load::text;
+use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn};
+
+use super::arguments::{Arguments, Refused};
+use super::{Tool, ToolContext, ToolOutput};
+use crate::Skillfold;
+
+const USUAL: usize = 10;
+const MOST: usize = 50;
+
+/// Most reasons that are given for one skill.
+const REASONS: usize = 3;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "search_skills",
+    title: "Search skills",
+    description: "Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or \
+                  when not all skills are listed; then load the best with `load_skill`.",
+    schema,
+    handler,
+};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "What is to be done, in a few words."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL, "description": "Most skills to return."}
+        },
+        "required": ["query"],
+        "additionalProperties": false
+    })
+}
+
+fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
+    let read = || -> Result<_, Refused> {
+        let arguments = Arguments::of(arguments, &["query", "limit"])?;
+        Ok((arguments.required("query")?, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
+    };
+    let (query, limit) = match read() {
+        Ok(read) => read,
+        Err(refused) => {
+            return ToolOutput::failed(format!(
+                "<error code=\"invalid_argument\">\n  {}\n</error>",
+                text(&refused.to_string())
+            ));
+        }
+    };
+    if !skills.is_indexed() {
+        let count = skills.catalog().len();
+        (context.progress)(0.0, None, &format!("indexing {count} skills"));
+    }
+    let found = skills.search(&Turn::new(query), &SelectOptions { mode: Mode::Hybrid, limit });
+    let catalog = skills.catalog();
+    let mut lines = String::new();
+    let mut hits = Vec::with_capacity(found.hits.len());
+    for hit in &found.hits {
+        let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
+        let why: Vec<String> = hit.reasons.iter().take(REASONS).map(reason).collect();
+        // A name and a brief are somebody's words: on one line, and not to be taken for ours.
+        let _ =
+            writeln!(lines, "- {} ({:.2}): {} [{}]", Shown(&hit.name), hit.confidence, Shown(&brief), why.join(", "));
+        hits.push(structured(hit, &brief));
+    }
+    let shown = Shown(query);
+    let said = match hits.len() {
+        0 => {
+            let all = skills.census().visible;
+            format!("No skill fits \"{shown}\". {all} are available; try other words.\n")
+        }
+        1 => format!("1 skill fits \"{shown}\":\n{lines}"),
+        n if n < found.matched => format!("The best {n} of {} skills for \"{shown}\":\n{lines}", found.matched),
+        n => format!("{n} skills for \"{shown}\", best first:\n{lines}"),
+    };
+    let structured = json!({"hits": hits, "matched": found.matched});
+    ToolOutput { text: said, structured: Some(structured), is_error: false, effect: None }
+}
+
+fn structured(hit: &Hit, brief: &str) -> Value {
+    json!({
+        "name": hit.name,
+        "brief": brief,
+        "score": hit.score,
+        "confidence": hit.confidence,
+        "reasons": hit.reasons,
+    })
+}
+
+/// `keyword "pdf"`
+fn reason(reason: &Reason) -> String {
+    let kind = serde_json::to_value(reason.kind).ok();
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("match").replace('_', " ");
+    format!("{kind} \"{}\"", Shown(&reason.trigger))
+}
