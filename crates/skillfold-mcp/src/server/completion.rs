@@ -25,7 +25,8 @@ fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>
     match &request.r#ref {
         Reference::Prompt(prompt) => {
             let skill = view.catalog.named(&prompt.name).next().filter(|skill| is_prompt(skill));
-            let unknown = || ErrorData::invalid_params(format!("there is no prompt {}", files::shown(&prompt.name)), None);
+            let unknown =
+                || ErrorData::invalid_params(format!("there is no prompt {}", files::shown(&prompt.name)), None);
             let skill = skill.ok_or_else(unknown)?;
             if request.argument.name != prompts::ARGUMENT {
                 return Ok((Vec::new(), 0));
@@ -41,6 +42,7 @@ fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>
             }
             _ => Ok((Vec::new(), 0)),
         },
+        _ => Ok((Vec::new(), 0)),
     }
 }
 

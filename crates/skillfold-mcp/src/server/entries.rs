@@ -112,18 +112,9 @@ impl Entries {
 
 /// Whether one of the files may change without its stamp changing.
 fn is_racy(files: &[(String, Stamp)]) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos().cast_signed_lossless());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let now = now.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or(0);
     files.iter().any(|(_, stamp)| now - stamp.modified_ns < RACY_NS)
-}
-
-trait CastSignedLossless {
-    fn cast_signed_lossless(self) -> i128;
-}
-
-impl CastSignedLossless for u128 {
-    fn cast_signed_lossless(self) -> i128 {
-        i128::try_from(self).unwrap_or(i128::MAX)
-    }
 }
 
 /// What stands in a skill's directory.

@@ -126,10 +126,11 @@ impl SkillServer {
             return;
         }
         let more = left_out.len().saturating_sub(NAMED);
-        let mut message = left_out.into_iter().take(NAMED).collect::<Vec<_>>().join("; ");
+        let mut named: Vec<_> = left_out.into_iter().take(NAMED).collect();
         if more > 0 {
-            message.push_str(&format!("; and {more} more"));
+            named.push(format!("and {more} more"));
         }
+        let message = named.join("; ");
         self.log(Line::new(Level::Warning, "skills", format!("left out: {message}")), context).await;
     }
 }
@@ -192,7 +193,8 @@ fn directory(
 }
 
 fn required_uri(params: &Value) -> Result<String, ErrorData> {
-    let uri = text(params, "uri")?.ok_or_else(|| ErrorData::invalid_params("the parameter \"uri\" is missing", None))?;
+    let uri =
+        text(params, "uri")?.ok_or_else(|| ErrorData::invalid_params("the parameter \"uri\" is missing", None))?;
     Ok(uri.to_owned())
 }
 

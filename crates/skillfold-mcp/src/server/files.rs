@@ -64,7 +64,8 @@ pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
         if SkillDir::is_ignored(path) {
             return Err(FileError::NotFound { skill: skill.name().into(), path: path.into() });
         }
-        let too_large = |size| FileError::TooLarge { skill: skill.name().into(), path: path.into(), size, limit: MAX_FILE };
+        let too_large =
+            |size| FileError::TooLarge { skill: skill.name().into(), path: path.into(), size, limit: MAX_FILE };
         if opened.stamp.size > MAX_FILE {
             return Err(too_large(opened.stamp.size));
         }
@@ -79,14 +80,14 @@ pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
 /// A directory of a skill: the skill, the directory's path below it, and what stands in it.
 pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<Child>), Failure> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
-    let (skill, path, children) = within(view, trimmed, |skill, path| {
-        SkillDir::open(skill.name(), &skill.dir())?.children(path)
-    })
-    .map_err(|failure| match failure {
-        // A file is there and can be read, only it is no directory.
-        Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", shown(uri))),
-        other => other,
-    })?;
+    let (skill, path, children) =
+        within(view, trimmed, |skill, path| SkillDir::open(skill.name(), &skill.dir())?.children(path)).map_err(
+            |failure| match failure {
+                // A file is there and can be read, only it is no directory.
+                Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", shown(uri))),
+                other => other,
+            },
+        )?;
     Ok((skill, tidy(&path), children))
 }
 

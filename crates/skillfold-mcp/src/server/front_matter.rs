@@ -45,16 +45,27 @@ fn plain(text: &str) -> Result<Value, String> {
         "false" | "False" | "FALSE" => return Ok(Value::Bool(false)),
         _ => {}
     }
-    let number = integer(text).or_else(|| float(text));
-    match number {
-        Some(Some(number)) => Ok(Value::Number(number)),
-        Some(None) => Err(format!("JSON has no number {text}")),
+    match integer(text).or_else(|| float(text)) {
+        Some(Meant::Number(number)) => Ok(Value::Number(number)),
+        Some(Meant::Unsayable) => Err(format!("JSON has no number {text}")),
         None => Ok(Value::String(text.to_owned())),
     }
 }
 
-/// `[-+]?[0-9]+`, `0o[0-7]+`, `0x[0-9a-fA-F]+`. The outer option: whether it is one; the inner: whether JSON has it.
-fn integer(text: &str) -> Option<Option<Number>> {
+/// A number, as far as JSON has it.
+enum Meant {
+    Number(Number),
+    Unsayable,
+}
+
+impl Meant {
+    fn of(number: Option<Number>) -> Meant {
+        number.map_or(Meant::Unsayable, Meant::Number)
+    }
+}
+
+/// `[-+]?[0-9]+`, `0o[0-7]+`, `0x[0-9a-fA-F]+`.
+fn integer(text: &str) -> Option<Meant> {
     let (digits, radix) = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
         (Some(digits), _) => (digits, 8),
         (_, Some(digits)) => (digits, 16),
@@ -65,7 +76,7 @@ fn integer(text: &str) -> Option<Option<Number>> {
     }
     let is_negative = text.starts_with('-');
     let whole = u64::from_str_radix(digits, radix).ok();
-    Some(match whole {
+    Some(Meant::of(match whole {
         Some(0) => Some(Number::from(0)),
         Some(whole) if is_negative => match i64::try_from(-i128::from(whole)) {
             Ok(whole) => Some(Number::from(whole)),
@@ -75,14 +86,14 @@ fn integer(text: &str) -> Option<Option<Number>> {
         // Larger than any integer of JSON's readers: a float, as they read it.
         None if radix == 10 => text.parse().ok().and_then(Number::from_f64),
         None => None,
-    })
+    }))
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, and infinity and not-a-number, which JSON has not.
-fn float(text: &str) -> Option<Option<Number>> {
+fn float(text: &str) -> Option<Meant> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Some(None);
+        return Some(Meant::Unsayable);
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -102,7 +113,7 @@ fn float(text: &str) -> Option<Option<Number>> {
         return None;
     }
     let parsed: f64 = text.parse().ok()?;
-    Some(shortest(parsed))
+    Some(Meant::of(shortest(parsed)))
 }
 
 /// A whole float is written as an integer, as JSON's usual writers do: `1e3` is 1000.

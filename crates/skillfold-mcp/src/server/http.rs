@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::{SkillServer, stdio};
 
 /// How long a client may take to send a request's head, and then its body.
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long requests under way may take once the server is to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ impl Default for HttpOptions {
             allowed_origins: Vec::new(),
             max_body: 4 << 20,
             max_sessions: 10_000,
-            session_idle: Duration::from_secs(30 * 60),
+            session_idle: Duration::from_mins(30),
         }
     }
 }

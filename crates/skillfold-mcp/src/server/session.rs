@@ -211,8 +211,8 @@ impl Session {
         Arc::clone(&lock(&self.loaded))
     }
 
-    /// Remembers a loaded skill. Says what was loaded before and is now, if that changed.
-    pub(super) fn remember(&self, name: &str) -> Option<(Arc<Vec<String>>, Arc<Vec<String>>)> {
+    /// Remembers a loaded skill. Says what had been loaded before, if that did not include it.
+    pub(super) fn remember(&self, name: &str) -> Option<Arc<Vec<String>>> {
         if !self.is_lasting.load(Ordering::Acquire) {
             return None;
         }
@@ -222,7 +222,7 @@ impl Session {
         }
         let before = Arc::clone(&loaded);
         Arc::make_mut(&mut loaded).push(name.to_owned());
-        Some((before, Arc::clone(&loaded)))
+        Some(before)
     }
 
     pub(super) fn tools_changed(&self) {

@@ -162,7 +162,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
             let problem = match next {
                 Ok(Next::End) => return None,
                 Ok(Next::TooLong) => {
-                    invalid_request(Value::Null, &format!("the message is longer than {MAX_LINE} bytes"))
+                    invalid_request(&Value::Null, &format!("the message is longer than {MAX_LINE} bytes"))
                 }
                 Ok(Next::Line) => match self.take_message() {
                     Ok(None) => continue,
@@ -215,25 +215,25 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut waiting: mpsc::Receiver
 pub(super) fn not_a_message(bytes: &[u8]) -> Option<Value> {
     let value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
-        Err(error) => return Some(error_message(Value::Null, -32700, &format!("this is no JSON: {error}"))),
+        Err(error) => return Some(error_message(&Value::Null, -32700, &format!("this is no JSON: {error}"))),
     };
     if value.is_array() {
-        return Some(invalid_request(Value::Null, "batches are not part of the protocol"));
+        return Some(invalid_request(&Value::Null, "batches are not part of the protocol"));
     }
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
     let has_method = value.get("method").is_some_and(Value::is_string);
     let is_version_2 = value.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
     match id {
         None if has_method && is_version_2 && value.get("id").is_none() => None,
-        id => Some(invalid_request(id.unwrap_or_default(), "this is no JSON-RPC 2.0 message")),
+        id => Some(invalid_request(&id.unwrap_or_default(), "this is no JSON-RPC 2.0 message")),
     }
 }
 
-fn invalid_request(id: Value, message: &str) -> Value {
+fn invalid_request(id: &Value, message: &str) -> Value {
     error_message(id, -32600, message)
 }
 
-fn error_message(id: Value, code: i32, message: &str) -> Value {
+fn error_message(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
@@ -245,7 +245,9 @@ mod tests {
 
     #[test]
     fn answers_as_json_rpc_says() {
-        let code = |text: &str| not_a_message(text.as_bytes()).map(|answer| (answer["error"]["code"].clone(), answer["id"].clone()));
+        let code = |text: &str| {
+            not_a_message(text.as_bytes()).map(|answer| (answer["error"]["code"].clone(), answer["id"].clone()))
+        };
         assert_eq!(code("{"), Some((json!(-32700), Value::Null)));
         assert_eq!(code("[]"), Some((json!(-32600), Value::Null)));
         assert_eq!(code("7"), Some((json!(-32600), Value::Null)));

@@ -102,9 +102,9 @@ impl SkillServer {
 
     /// Remembers a loaded skill, and tells the client if that gives it other tools.
     pub(super) fn remember(&self, name: &str) {
-        let Some((before, now)) = self.session.remember(name) else { return };
+        let Some(before) = self.session.remember(name) else { return };
         let skillfold = &self.shared.skillfold;
-        if skillfold.tools(&before) != skillfold.tools(&now) {
+        if skillfold.tools(&before) != skillfold.tools(&self.session.loaded()) {
             self.session.tools_changed();
         }
     }

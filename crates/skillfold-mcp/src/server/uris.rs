@@ -121,7 +121,11 @@ fn is_encoded_again(segment: &str) -> bool {
 
 impl Parts<'_> {
     /// The skills whose directory the URI may lie in, innermost first, each with the path below it.
-    pub(super) fn candidates<'c>(&self, catalog: &'c Catalog, is_served: impl Fn(&Skill) -> bool) -> Vec<(&'c Skill, String)> {
+    pub(super) fn candidates<'c>(
+        &self,
+        catalog: &'c Catalog,
+        is_served: impl Fn(&Skill) -> bool,
+    ) -> Vec<(&'c Skill, String)> {
         let mut found = Vec::new();
         for at in (0..self.segments.len()).rev() {
             let Some(skill) = catalog.named(&self.segments[at]).next() else { continue };
@@ -174,7 +178,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_hidden_below_a_second_encoding() {
-        for uri in ["skill://pdf/%252e%252e/x", "skill://pdf/a%252f..%252fx", "skill://%25252e%25252e/x", "skill://pdf/%255c"] {
+        for uri in
+            ["skill://pdf/%252e%252e/x", "skill://pdf/a%252f..%252fx", "skill://%25252e%25252e/x", "skill://pdf/%255c"]
+        {
             assert!(matches!(parse(uri), Err(BadUri::Attack(_))), "{uri}");
         }
     }

@@ -29,7 +29,9 @@ impl View {
 
     /// The skills that are served as resources, sorted by name.
     pub(super) fn served(&self) -> &[u32] {
-        self.served.get_or_init(|| self.indexes(|skill| is_usable(skill) && !hides_once(skill) && uris::prefix(skill).is_some()))
+        self.served.get_or_init(|| {
+            self.indexes(|skill| is_usable(skill) && !hides_once(skill) && uris::prefix(skill).is_some())
+        })
     }
 
     /// The skills that are served as prompts, sorted by name.
@@ -72,7 +74,8 @@ impl View {
         for (key, at) in places[start..].iter().take_while(|(key, _)| key.starts_with(typed)) {
             let skill = self.skill(*at);
             // A skill that is found by its path is not found again by its name.
-            if **key == *skill.name() && uris::path(skill).is_some_and(|path| path != **key && path.starts_with(typed)) {
+            if **key == *skill.name() && uris::path(skill).is_some_and(|path| path != **key && path.starts_with(typed))
+            {
                 continue;
             }
             total += 1;
