@@ -56,7 +56,7 @@ pub use skill::{Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;
 pub use skill_dir::{
-    FileError, ListLimits, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir, SkipReason, Skipped, Stamp,
-    StampPath, StopReason, Stopped,
+    Child, FileError, ListLimits, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir, SkipReason, Skipped,
+    Stamp, StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};

@@ -48,8 +48,8 @@ pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, M
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{
-    Catalog, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits, ListedFile,
-    Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,
+    Catalog, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits,
+    ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,
     plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_disclose::{
