@@ -11,9 +11,8 @@ use std::time::Duration;
 use skillfold::watch::{Event, WatchOptions};
 use skillfold::{Mode, Skillfold};
 use skillfold_mcp::host::{Host, Outcome as Listed};
-use skillfold_mcp::server::{
-    CancellationToken, Changed, HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io,
-};
+use skillfold_mcp::server::{Changed, HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
+use tokio_util::sync::CancellationToken;
 
 use crate::Outcome;
 use crate::context::Context;
