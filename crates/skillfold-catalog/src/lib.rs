@@ -60,3 +60,4 @@ pub use skill_dir::{
     Stamp, StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};
+pub use walk::{MAX_DEPTH, SKIPPED};

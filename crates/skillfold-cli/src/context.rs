@@ -127,7 +127,8 @@ impl Context {
             && let Some(host) = self.host()?
         {
             let progress = Progress::unknown("asking MCP servers");
-            let asked: Vec<String> = host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
+            let asked: Vec<String> =
+                host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
             let refreshed = host.refresh_stale(SERVERS_WAIT);
             drop(progress);
             for server in refreshed {
@@ -135,7 +136,11 @@ impl Context {
                     && (asked.contains(&server.label) || self.verbose())
                 {
                     let message = format!("the MCP server {:?} cannot be asked for its skills: {why}", server.label);
-                    self.terminal.warn("mcp_server", &message, "its skills of last time stay; `skillfold status` says more");
+                    self.terminal.warn(
+                        "mcp_server",
+                        &message,
+                        "its skills of last time stay; `skillfold status` says more",
+                    );
                 }
             }
         }

@@ -63,11 +63,20 @@ pub(crate) fn approvals(context: &Context) -> Result<Vec<(Approval, bool)>, CliE
     let Some(host) = context.host()? else { return Ok(Vec::new()) };
     let remotes = host.remotes();
     let counts = |approval: &Approval| {
-        remotes.iter().filter(|remote| remote.label() == approval.label).any(|remote| {
-            remote.entries().iter().any(|entry| entry.uri == approval.uri && remote.is_approved(entry))
-        })
+        remotes
+            .iter()
+            .filter(|remote| remote.label() == approval.label)
+            .any(|remote| remote.entries().iter().any(|entry| entry.uri == approval.uri && remote.is_approved(entry)))
     };
-    Ok(host.approvals().list().into_iter().map(|approval| { let current = counts(&approval); (approval, current) }).collect())
+    Ok(host
+        .approvals()
+        .list()
+        .into_iter()
+        .map(|approval| {
+            let current = counts(&approval);
+            (approval, current)
+        })
+        .collect())
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -148,7 +157,12 @@ fn described(label: &str, entry: &Arc<RemoteEntry>) -> String {
     for file in entry.files.iter().flatten() {
         let path = entry.path_of(file).unwrap_or_default();
         let size = text::thousands(usize::try_from(file.size).unwrap_or(usize::MAX));
-        let _ = writeln!(out, "  {:<40} {size:>10} bytes  {}", text::one_line(&path), paint(style::DIM, file.digest.get(..19).unwrap_or(&file.digest)));
+        let _ = writeln!(
+            out,
+            "  {:<40} {size:>10} bytes  {}",
+            text::one_line(&path),
+            paint(style::DIM, file.digest.get(..19).unwrap_or(&file.digest))
+        );
     }
     out
 }

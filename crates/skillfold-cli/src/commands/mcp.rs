@@ -84,18 +84,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let reach = match &args.http {
-        Some(http) => {
-            let address = address(http)?;
-            let token = args.token_env.is_some() || args.token_file.is_some();
-            Reach::Url { url: format!("http://{address}/mcp"), token }
-        }
-        None => {
-            let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
-            let mut words = context.global_words(&|path| absolute(path).display().to_string());
-            words.push("mcp".to_owned());
-            Reach::Program { program: program.unwrap_or_else(|| "skillfold".to_owned()), args: words }
-        }
+    let reach = if let Some(http) = &args.http {
+        let address = address(http)?;
+        let token = args.token_env.is_some() || args.token_file.is_some();
+        Reach::Url { url: format!("http://{address}/mcp"), token }
+    } else {
+        let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
+        let mut words = context.global_words(&|path| absolute(path).display().to_string());
+        words.push("mcp".to_owned());
+        Reach::Program { program: program.unwrap_or_else(|| "skillfold".to_owned()), args: words }
     };
     let snippet = snippet(client, &reach);
     if context.json() {
@@ -155,7 +152,7 @@ fn watch(skills: &Arc<Skillfold>, server: &SkillServer) -> skillfold::watch::Wat
             let names = changes.added.iter().chain(&changes.updated).chain(&changes.removed);
             server.announce(&Changed { listing: changes.listing, skills: names.cloned().collect() });
         }
-        Event::Files(names) => server.announce(&Changed { listing: false, skills: names.clone() }),
+        Event::Files { skills } => server.announce(&Changed { listing: false, skills: skills.clone() }),
         Event::Trouble(message) => tracing::warn!("watching: {message}"),
         _ => {}
     })
@@ -176,14 +173,17 @@ fn ask_servers(host: Host, skills: Arc<Skillfold>, server: SkillServer) -> Resul
             if changed {
                 let before = skills.catalog();
                 let after = skills.refresh();
-                let changes = skillfold::watch::Changes::between(&before, &after);
+                let changes = skillfold::Changes::between(&before, &after);
                 let names = changes.added.iter().chain(&changes.updated).chain(&changes.removed).cloned().collect();
                 server.announce(&Changed { listing: changes.listing, skills: names });
             }
             std::thread::sleep(ASK_AGAIN);
         }
     };
-    std::thread::Builder::new().name("skillfold-servers".to_owned()).spawn(ask).map_err(thread_failed)?;
+    std::thread::Builder::new()
+        .name("skillfold-servers".to_owned())
+        .spawn(ask)
+        .map_err(|error| thread_failed(&error))?;
     Ok(())
 }
 
@@ -197,12 +197,15 @@ fn read_ahead(skills: &Arc<Skillfold>, context: &Context) -> Result<(), CliError
             skills.index_bodies();
         }
     };
-    std::thread::Builder::new().name("skillfold-ahead".to_owned()).spawn(read).map_err(thread_failed)?;
+    std::thread::Builder::new()
+        .name("skillfold-ahead".to_owned())
+        .spawn(read)
+        .map_err(|error| thread_failed(&error))?;
     Ok(())
 }
 
-fn thread_failed(error: std::io::Error) -> CliError {
-    CliError::failure("runtime", format!("cannot start a thread: {}", skillfold::os_message(&error)))
+fn thread_failed(error: &std::io::Error) -> CliError {
+    CliError::failure("runtime", format!("cannot start a thread: {}", skillfold::os_message(error)))
 }
 
 async fn stop_on_signal(cancel: CancellationToken) {
@@ -224,8 +227,11 @@ fn http_options(http: &str, args: &Args) -> Result<HttpOptions, CliError> {
     let mut allowed_hosts = args.allow_host.clone();
     if !listen.ip().is_loopback() {
         if token.is_none() && !args.no_token {
-            return Err(CliError::usage("usage", format!("{listen} can be reached from elsewhere, and no token is set"))
-                .help("set one with --token-env or --token-file, or say --no-token"));
+            return Err(CliError::usage(
+                "usage",
+                format!("{listen} can be reached from elsewhere, and no token is set"),
+            )
+            .help("set one with --token-env or --token-file, or say --no-token"));
         }
         if !listen.ip().is_unspecified() {
             allowed_hosts.push(match listen.ip() {
@@ -238,15 +244,14 @@ fn http_options(http: &str, args: &Args) -> Result<HttpOptions, CliError> {
     options.listen = listen;
     options.token = token;
     options.allowed_hosts = allowed_hosts;
-    options.allowed_origins = args.allow_origin.clone();
+    options.allowed_origins.clone_from(&args.allow_origin);
     Ok(options)
 }
 
 /// `8808`, `:8808`, `127.0.0.1:8808`, `localhost:8808`
 fn address(http: &str) -> Result<SocketAddr, CliError> {
-    let wrong = |why: String| {
-        CliError::usage("usage", format!("--http {http}: {why}")).help("give a port, or ADDRESS:PORT")
-    };
+    let wrong =
+        |why: String| CliError::usage("usage", format!("--http {http}: {why}")).help("give a port, or ADDRESS:PORT");
     let port = http.strip_prefix(':').unwrap_or(http);
     if let Ok(port) = port.parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -264,7 +269,9 @@ fn token(args: &Args) -> Result<Option<String>, CliError> {
         Some(read.trim().to_owned())
     } else if let Some(name) = &args.token_env {
         let value = std::env::var(name).ok();
-        Some(value.ok_or_else(|| CliError::usage("usage", format!("the variable {name} is not set")).help("set it to the token"))?)
+        Some(value.ok_or_else(|| {
+            CliError::usage("usage", format!("the variable {name} is not set")).help("set it to the token")
+        })?)
     } else if args.no_token {
         None
     } else {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
+use skillfold_mcp::host::Host;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -33,7 +34,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         enabled += usize::from(skill.enabled());
     }
     let host = context.host()?;
-    let servers = host.map(|host| host.status()).unwrap_or_default();
+    let servers = host.map(Host::status).unwrap_or_default();
     let approvals = super::approve::approvals(context)?;
     if context.json() {
         let servers: Vec<_> = servers
@@ -58,8 +59,16 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         return Ok(Outcome::Done);
     }
     let mut out = String::new();
-    let sources: Vec<String> = by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
-    let _ = writeln!(out, "{}  {}, {} enabled ({})", paint(style::NAME, "Skills"), text::thousands(total), text::thousands(enabled), sources.join(", "));
+    let sources: Vec<String> =
+        by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
+    let _ = writeln!(
+        out,
+        "{}  {}, {} enabled ({})",
+        paint(style::NAME, "Skills"),
+        text::thousands(total),
+        text::thousands(enabled),
+        sources.join(", ")
+    );
     let _ = writeln!(out, "{}  {}", paint(style::NAME, "MCP servers"), if servers.is_empty() { "none" } else { "" });
     for server in &servers {
         let state = match (&server.failure, server.fetched) {
@@ -68,14 +77,35 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             (None, Some(_)) => paint(style::GOOD, "fresh"),
             (None, None) => "never asked".to_owned(),
         };
-        let _ = writeln!(out, "  {}  {}, {state}", paint(style::SOURCE, &server.label), text::count(server.skills, "skill"));
+        let _ = writeln!(
+            out,
+            "  {}  {}, {state}",
+            paint(style::SOURCE, &server.label),
+            text::count(server.skills, "skill")
+        );
         let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.identity)));
     }
     let _ = writeln!(out, "{}  {}", paint(style::NAME, "Approved"), if approvals.is_empty() { "nothing" } else { "" });
     for (approval, current) in &approvals {
-        let state = if *current { paint(style::GOOD, "counts") } else { paint(style::WARNING, "does not count: the content, the server or the configuration has changed") };
+        let state = if *current {
+            paint(style::GOOD, "counts")
+        } else {
+            paint(style::WARNING, "does not count: the content, the server or the configuration has changed")
+        };
         let _ = writeln!(out, "  {}:{}  {state}", approval.label, text::one_line(&approval.name));
-        let _ = writeln!(out, "    {}", paint(style::DIM, format!("{}  {}  {}", text::one_line(&approval.uri), text::count(approval.files, "file"), approval.digest)));
+        let _ = writeln!(
+            out,
+            "    {}",
+            paint(
+                style::DIM,
+                format!(
+                    "{}  {}  {}",
+                    text::one_line(&approval.uri),
+                    text::count(approval.files, "file"),
+                    approval.digest
+                )
+            )
+        );
     }
     context.terminal.print(&out)?;
     if let Some(host) = host {

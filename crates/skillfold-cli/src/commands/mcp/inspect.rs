@@ -22,7 +22,7 @@ it prints {protocol, server, skills: [{name, uri, description, files, bytes, ver
 diagnostics}.";
 
 /// How long all of it may take.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -36,8 +36,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let spec = spec(&args.server, context)?;
-    let report = Host::inspect(spec, args.verify, DEADLINE)
-        .map_err(|error| CliError::failure("mcp_server", error.to_string()).help("check that it runs and speaks MCP"))?;
+    let report = Host::inspect(spec, args.verify, DEADLINE).map_err(|error| {
+        CliError::failure("mcp_server", error.to_string()).help("check that it runs and speaks MCP")
+    })?;
     let clean = report.is_clean();
     let outcome = if clean { Outcome::Done } else { Outcome::Wanting };
     if context.json() {
@@ -59,7 +60,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let verified = if args.verify { format!(", {} verified", skill.verified) } else { String::new() };
         let head = paint(style::NAME, text::one_line(&skill.name));
         let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));
-        let line = format!("  {}  {files}, {} bytes{verified}", text::one_line(&skill.uri), text::thousands(usize::try_from(skill.bytes).unwrap_or(usize::MAX)));
+        let line = format!(
+            "  {}  {files}, {} bytes{verified}",
+            text::one_line(&skill.uri),
+            text::thousands(usize::try_from(skill.bytes).unwrap_or(usize::MAX))
+        );
         let _ = writeln!(out, "{}", paint(style::DIM, line));
         for finding in &skill.findings {
             let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(finding));
@@ -70,14 +75,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     for diagnostic in &report.diagnostics {
         context.terminal.warn("mcp_server", diagnostic, "tell whoever runs the server");
     }
-    let server = report.server.as_deref().map(text::one_line).unwrap_or_else(|| "a server".to_owned());
+    let server = report.server.as_deref().map_or_else(|| "a server".to_owned(), text::one_line);
     let line = format!("{} · {server} · protocol {}", text::count(report.skills.len(), "skill"), report.protocol);
     context.terminal.say(&paint(style::DIM, line));
     Ok(outcome)
 }
 
 fn spec(server: &str, context: &Context) -> Result<ServerSpec, CliError> {
-    let wrong = |error: skillfold_mcp::host::SpecError| CliError::usage("usage", error.to_string()).help("name a URL, or a server of skillfold.toml");
+    let wrong = |error: skillfold_mcp::host::SpecError| {
+        CliError::usage("usage", error.to_string()).help("name a URL, or a server of skillfold.toml")
+    };
     if server.contains("://") {
         let transport = ServerTransport::Url { url: server.to_owned(), headers: Vec::new(), token: None };
         return ServerSpec::new("inspected", transport).map_err(wrong);

@@ -49,11 +49,15 @@ pub(crate) fn snippet(client: Client, reach: &Reach) -> Snippet {
     let (file, also) = match client {
         Client::Claude => (
             ".mcp.json in the project (Claude Code)",
-            Some("claude_desktop_config.json of Claude Desktop, or `claude mcp add-json skillfold '{…}'` with the inner object"),
+            Some(
+                "claude_desktop_config.json of Claude Desktop, or `claude mcp add-json skillfold '{…}'` with the inner object",
+            ),
         ),
         Client::Codex => ("~/.codex/config.toml", None),
         Client::Cursor => ("~/.cursor/mcp.json", Some(".cursor/mcp.json in the project")),
-        Client::Vscode => (".vscode/mcp.json in the project", Some("the user's mcp.json: command `MCP: Open User Configuration`")),
+        Client::Vscode => {
+            (".vscode/mcp.json in the project", Some("the user's mcp.json: command `MCP: Open User Configuration`"))
+        }
         Client::Gemini => ("~/.gemini/settings.json", Some(".gemini/settings.json in the project")),
         Client::Zed => ("~/.config/zed/settings.json", Some(".zed/settings.json in the project")),
     };
@@ -117,7 +121,8 @@ mod tests {
     #[test]
     fn every_snippet_can_be_parsed_and_starts_the_same_program() {
         let program = "/opt/my tools/\"skillfold\"".to_owned();
-        let reach = Reach::Program { program: program.clone(), args: vec!["--skills-dir".into(), "/a b".into(), "mcp".into()] };
+        let reach =
+            Reach::Program { program: program.clone(), args: vec!["--skills-dir".into(), "/a b".into(), "mcp".into()] };
         for (client, snippet) in all(&reach) {
             let document: Value = match snippet.format {
                 "toml" => toml::from_str(&snippet.text).unwrap(),
