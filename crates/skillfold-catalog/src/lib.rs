@@ -58,3 +58,4 @@ pub use skill_dir::{
     StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};
+pub use walk::{MAX_DEPTH, SKIPPED};

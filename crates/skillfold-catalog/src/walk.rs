@@ -24,7 +24,7 @@ use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
 
 /// How deep below a root skills may stand.
-pub(crate) const MAX_DEPTH: usize = 5;
+pub const MAX_DEPTH: usize = 5;
 /// How many directories are listed below one root at the most.
 const MAX_DIRS: usize = 1_000_000;
 /// How many entries of one directory are looked at.
@@ -33,7 +33,7 @@ const MAX_ENTRIES: usize = 1_000_000;
 const CHUNK: usize = 32;
 
 /// Directories in which nobody keeps skills.
-pub(crate) const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
+pub const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
 
 /// What was found below one root.
 #[derive(Debug, Default)]

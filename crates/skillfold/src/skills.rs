@@ -1,7 +1,7 @@
 //! [`Skillfold`]: a catalog, and what can be had of its skills.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
@@ -16,11 +16,11 @@ use skillfold_select::Mode;
 #[cfg(feature = "tokio")]
 use skillfold_select::Turn;
 
-use crate::Error;
 use crate::kept::Kept;
 use crate::remote::Remote;
 use crate::snapshot::Snapshot;
 use crate::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use crate::{Changes, Error};
 
 /// Largest file that [`Skillfold::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -36,6 +36,9 @@ pub struct Skillfold {
     disclosure: DiscloseConfig,
     mode: Option<Mode>,
     kept: Option<Kept>,
+    refreshing: Mutex<()>,
+    #[cfg(feature = "watch")]
+    pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
 }
@@ -177,7 +180,19 @@ impl Builder {
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
         let (providers, remotes) = (self.providers, self.remotes);
-        Skillfold { discovery, snapshot, loader: Loader::new(self.loader), disclosure, mode, kept, providers, remotes }
+        Skillfold {
+            discovery,
+            snapshot,
+            loader: Loader::new(self.loader),
+            disclosure,
+            mode,
+            kept,
+            refreshing: Mutex::default(),
+            #[cfg(feature = "watch")]
+            roots: self.roots.into_iter().map(|root| root.path).collect(),
+            providers,
+            remotes,
+        }
     }
 
     /// Looks, without blocking an async runtime.
@@ -206,11 +221,17 @@ impl Skillfold {
     }
 
     /// Looks again, and lets later calls see what changed. Calls under way go on with what they have, and none waits:
-    /// what had been made of the old catalog is made of the new one before that is swapped in.
+    /// what had been made of the old catalog is made of the new one before that is swapped in. If nothing changed the old
+    /// one stays. [`Changes::between`] says what did.
     pub fn refresh(&self) -> Arc<Catalog> {
+        // Of two that refresh at once, the one that looked first must not have the last word.
+        let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = Arc::new(self.discovery.run());
-        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         let old = self.snapshot.load();
+        if Changes::between(&old.catalog, &catalog).is_empty() {
+            return Arc::clone(&old.catalog);
+        }
+        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         if old.is_indexed() {
             snapshot.prepare(self.usual_mode());
         }
