@@ -79,7 +79,8 @@ impl Default for WatchOptions {
 pub enum Event {
     /// The catalog changed: [`Skillfold::catalog`] is the new one already.
     Changed(Changes),
-    /// Of skills that were there before, other files than the skill file changed. Not reported while polling.
+    /// Of skills that were there before, other files than the skill file changed. Nobody remembers these files, so it
+    /// counts what happens once all directories are watched; nothing while polling, and not what an overflow has hidden.
     Files {
         /// Their names, sorted; [addresses](crate::Skill::address) of those that another skill hides.
         skills: Vec<String>,
@@ -239,7 +240,7 @@ impl<F: Fn(&Event)> Worker<F> {
                     let wait = due.saturating_duration_since(Instant::now());
                     if wait.is_zero() {
                         // Not by way of the channel: as long as there is something in it, no time-out comes.
-                        self.look(std::mem::take(&mut pending));
+                        self.look(&std::mem::take(&mut pending));
                         continue;
                     }
                     wait
@@ -270,7 +271,7 @@ impl<F: Fn(&Event)> Worker<F> {
     }
 
     /// Looks at what happened.
-    fn look(&mut self, pending: Pending) {
+    fn look(&mut self, pending: &Pending) {
         // New directories are watched before the refresh: what was in them by then it sees, what comes later is told.
         let done = self
             .tree
@@ -284,7 +285,7 @@ impl<F: Fn(&Event)> Worker<F> {
         if self.overflows >= OVERFLOWS {
             self.fall_back("more happens than the system can tell");
         }
-        let skills = self.files(&pending, &changes);
+        let skills = self.files(pending, &changes);
         if !skills.is_empty() {
             (self.report)(&Event::Files { skills });
         }
