@@ -218,27 +218,26 @@ impl Server {
     fn keep(&self, listing: Listing) -> Outcome {
         self.observe(&listing);
         let count = listing.entries.len();
+        // In memory first: what is known otherwise comes from the file that is about to be written.
+        let before = self.known().replace(Known { listing: listing.clone(), failure: None });
         if let Some(cache) = &self.cache {
             Failure::forget(cache);
             self.saved("the listing", listing.save(cache, &self.identity));
         }
-        let mut known = self.known();
-        let before = known.replace(Known { listing, failure: None }).map(|known| known.listing).unwrap_or_default();
-        let same = before.fetched.is_some()
-            && known.as_ref().is_some_and(|known| {
-                before.entries == known.listing.entries && before.diagnostics == known.listing.diagnostics
-            });
+        let before = before.map(|known| known.listing).unwrap_or_default();
+        let same =
+            before.fetched.is_some() && before.entries == listing.entries && before.diagnostics == listing.diagnostics;
         if same { Outcome::Unchanged(count) } else { Outcome::Changed(count) }
     }
 
     /// The server could not be asked; it is left alone for a while.
     pub(crate) fn failed(&self, message: &str) {
         let failure = Failure { message: message.to_owned(), when: SystemTime::now() };
+        if let Some(known) = self.known().as_mut() {
+            known.failure = Some(failure.clone());
+        }
         if let Some(cache) = &self.cache {
             self.saved("the failure", failure.save(cache, &self.identity));
-        }
-        if let Some(known) = self.known().as_mut() {
-            known.failure = Some(failure);
         }
     }
 
