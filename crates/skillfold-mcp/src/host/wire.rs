@@ -69,7 +69,10 @@ impl Http {
     pub(crate) fn new(url: &str, timeout: Duration) -> Result<Http, String> {
         // A program may have chosen another provider before; either will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder().connect_timeout(timeout).redirect(redirects());
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("skillfold/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(timeout)
+            .redirect(redirects());
         let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
         if is_this_machine(&host) {
             builder = builder.no_proxy();

@@ -85,7 +85,7 @@ impl Skill {
 
     pub(crate) fn entry(&self) -> Value {
         let resources = self.files.iter().map(|(path, bytes)| {
-            let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = format!("{:x}", Sha256::digest(bytes));
             json!({ "uri": format!("{}/{path}", self.root()), "digest": format!("sha256:{digest}"), "size": bytes.len() })
         });
         let resources = if self.dynamic { json!("dynamic") } else { resources.collect() };
@@ -272,7 +272,7 @@ fn serve(stream: TcpStream, world: &Mutex<World>) -> std::io::Result<()> {
         Mode::Huge if lists => {
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n[")?;
             loop {
-                stream.write_all(&[b' '; 65536])?;
+                stream.write_all(&[b' '; 4096])?;
             }
         }
         Mode::EndlessEvents if lists => {

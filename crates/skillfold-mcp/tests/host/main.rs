@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fake;
+mod processes;
 mod stdio;
 mod watch;
 
@@ -143,15 +144,16 @@ fn a_bad_server_is_an_error_and_nothing_else() {
     // Each has been good once.
     let fakes: Vec<(&str, Mode, Fake)> =
         modes.iter().map(|(label, mode)| (*label, *mode, Fake::start(Mode::Good, vec![Skill::new("old")]))).collect();
-    let specs = || {
+    let specs = |limit: Duration| {
         let bad = fakes.iter().map(|(label, mode, fake)| {
-            // A server that never answers costs its time limit: a short one here. One that sends a lot gets time.
-            let slow = matches!(mode, Mode::Silent | Mode::EndlessEvents);
-            spec(label, &fake.url).with_timeout(Duration::from_millis(if slow { 500 } else { 20_000 }))
+            // A server that never answers costs its time limit: a short one, then. One that sends a lot gets time.
+            let silent = matches!(mode, Mode::Silent | Mode::EndlessEvents);
+            spec(label, &fake.url).with_timeout(if silent { limit } else { DEADLINE })
         });
         bad.chain([spec("down", &down), spec("fine", &good.url)]).collect::<Vec<_>>()
     };
-    let host = Host::new(specs(), dirs(tmp.path()));
+    let (long, short) = (DEADLINE, Duration::from_millis(300));
+    let host = Host::new(specs(long), dirs(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label != "down", "{refreshed:?}");
     }
@@ -159,7 +161,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
     for (_, mode, fake) in &fakes {
         fake.set(|world| world.mode = *mode);
     }
-    let host = Host::new(specs(), dirs(tmp.path()));
+    let host = Host::new(specs(short), dirs(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label == "fine", "{refreshed:?}");
     }
@@ -167,7 +169,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
         assert_eq!(remote.entries().len(), usize::from(remote.label() != "down"), "{} has lost it", remote.label());
     }
     // It is not asked again at once, not even by the next process.
-    let host = Host::new(specs(), dirs(tmp.path()));
+    let host = Host::new(specs(short), dirs(tmp.path()));
     let asked = |fakes: &[(&str, Mode, Fake)]| -> usize {
         fakes.iter().map(|(_, _, fake)| fake.world.lock().unwrap().log.len()).sum()
     };
@@ -192,12 +194,15 @@ fn a_token_opens_what_is_locked() {
     assert_eq!((report.protocol.as_str(), report.skills[0].verified), ("2026-07-28", 3));
 }
 
+/// A server's label, how it behaves, and what it says otherwise than it is.
+type Lie<'l> = (&'l str, Mode, &'l dyn Fn(&mut Skill));
+
 #[test]
 fn lies_are_refused_and_logged_once() {
     watch::listen();
     let forged = |skill: &mut Skill| {
         let text = skill.files["SKILL.md"].clone();
-        skill.sent.insert("SKILL.md".to_owned(), text.iter().map(|byte| byte.to_ascii_lowercase()).collect());
+        skill.sent.insert("SKILL.md".to_owned(), text.to_ascii_lowercase());
     };
     let longer = |skill: &mut Skill| {
         skill.sent.insert("SKILL.md".to_owned(), [&skill.files["SKILL.md"][..], b"more\n"].concat());
@@ -206,7 +211,7 @@ fn lies_are_refused_and_logged_once() {
     let unlisted_field = |skill: &mut Skill| {
         skill.front_matter.as_object_mut().unwrap().remove("metadata");
     };
-    let lies: [(&str, Mode, &dyn Fn(&mut Skill)); 6] = [
+    let lies: [Lie<'_>; 6] = [
         ("lie-digest", Mode::Good, &forged),
         ("lie-size", Mode::Good, &longer),
         ("lie-words", Mode::Good, &other_words),
@@ -382,15 +387,15 @@ fn a_skill_that_is_not_listed_can_be_asked_for() {
 fn a_slow_read_costs_its_time_limit_and_the_next_one_works() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("slow", &fake.url).with_timeout(Duration::from_secs(1))], dirs(tmp.path()));
-    let remote = host.remotes().remove(0);
-    host.refresh(DEADLINE);
-    let entry = Arc::clone(&remote.entries()[0]);
-    host.approve("slow", &entry, 1).unwrap();
+    let (host, remote, entry) = approved("slow", &fake, tmp.path());
     fake.set(|world| world.mode = Mode::SilentReads);
-    assert!(matches!(remote.read(&entry, "SKILL.md"), Err(RemoteError::Unreachable(_))));
+    let hasty = Host::new([spec("slow", &fake.url).with_timeout(Duration::from_millis(300))], dirs(tmp.path()));
+    let refused = hasty.remotes()[0].read(&entry, "SKILL.md");
+    assert!(matches!(refused, Err(RemoteError::Unreachable(_))), "{refused:?}");
     fake.set(|world| world.mode = Mode::Good);
     assert!(remote.read(&entry, "SKILL.md").is_ok());
+    assert!(hasty.remotes()[0].read(&entry, "SKILL.md").is_ok(), "from the cache");
+    drop(host);
 }
 
 #[test]
@@ -435,7 +440,33 @@ fn servers_that_are_gone_leave_nothing_behind() {
     let host = Host::new([spec("stays", &fake.url)], dirs(tmp.path()));
     assert_eq!(host.prune().unwrap(), ["goes"]);
     assert!(!tmp.path().join("cache/mcp/goes").exists());
-    assert_eq!(host.remotes()[0].entries().len(), 1);
+    let remote = host.remotes().remove(0);
+    let entry = Arc::clone(&remote.entries()[0]);
+    host.approve("stays", &entry, 1).unwrap();
+    remote.read(&entry, "SKILL.md").unwrap();
+    remote.read(&entry, "assets/logo.bin").unwrap();
+    let files = || {
+        let dirs = tmp.path().join("cache/mcp/stays/files").read_dir().unwrap();
+        dirs.map(|dir| dir.unwrap().path().read_dir().unwrap().count()).sum::<usize>()
+    };
+    // Nor do files that are listed no longer. A server that is only switched off keeps what it has.
+    fake.set(|world| drop(world.skills[0].files.insert("assets/logo.bin".to_owned(), b"new".to_vec())));
+    host.refresh(DEADLINE);
+    assert_eq!(files(), 2);
+    assert!(host.prune().unwrap().is_empty());
+    assert_eq!(files(), 1);
+    let off = ServerSpec { enabled: false, ..spec("stays", &fake.url) };
+    let host = Host::new([off], dirs(tmp.path()));
+    assert!(host.remotes().is_empty() && host.prune().unwrap().is_empty());
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_named() {
+    let (good, mut bad) = (spec("one", "https://a.example"), spec("two", "https://b.example"));
+    bad.label = "../two".to_owned();
+    let host = Host::new([good.clone(), good, bad], HostDirs::default());
+    assert_eq!(host.remotes().len(), 1);
+    assert_eq!(host.diagnostics().len(), 2, "{:?}", host.diagnostics());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use skillfold_mcp::host::{Host, HostDirs, Outcome, ServerSpec, ServerTransport};
 
 use crate::fake::{Mode, Skill, World};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Runs this program as a server. `FAKE_STDIO` says how it behaves, `FAKE_NOTES` where it writes down what it does.
 fn spec(label: &str, behaviour: &str, notes: &Path) -> ServerSpec {

@@ -20,7 +20,7 @@ struct Line {
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
-            "server" => self.server = format!("{value:?}").trim_matches('"').to_owned(),
+            "server" => self.server = format!("{value:?}").replace('"', ""),
             "message" => self.message = format!("{value:?}"),
             _ => {}
         }
