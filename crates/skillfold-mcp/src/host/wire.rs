@@ -30,6 +30,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::listing::shown;
 use super::spec::is_this_machine;
 
 /// Most bytes of one response.
@@ -77,7 +78,7 @@ impl Http {
         if is_this_machine(&host) {
             builder = builder.no_proxy();
         }
-        Ok(Http { client: builder.build().map_err(|error| chain(&error))? })
+        Ok(Http { client: builder.build().map_err(|error| cause(&error))? })
     }
 }
 
@@ -413,19 +414,27 @@ async fn log(label: String, mut errors: ChildStderr) {
     }
 }
 
-/// An error and what is behind it, in one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = error.source();
+/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    loop {
+        // The SDK's error does not name what is behind it.
+        last = match (last.downcast_ref::<HttpError>(), last.source()) {
+            (Some(HttpError::Client(behind)), _) => behind,
+            (Some(HttpError::UnexpectedServerResponse(answer)), _) => {
+                return shown(&format!("an unexpected answer: {answer}"));
+            }
+            (Some(HttpError::AuthRequired(refused)), _) => {
+                return shown(&format!("a token is wanted: {}", refused.www_authenticate_header));
+            }
+            (_, Some(behind)) => behind,
+            (_, None) => break,
+        };
     }
-    super::listing::shown(&text)
+    match last.downcast_ref::<io::Error>() {
+        Some(error) => shown(&skillfold::os_message(error)),
+        None => shown(&last.to_string()),
+    }
 }
 
 #[cfg(test)]
