@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use skillfold::RemoteEntry;
@@ -109,6 +109,18 @@ struct Once {
     digest: String,
 }
 
+impl Approval {
+    fn is_of(&self, label: &str, server: &str, entry: &RemoteEntry) -> bool {
+        self.uri == entry.uri && self.label == label && self.server == server
+    }
+}
+
+impl Once {
+    fn is_of(&self, label: &str, server: &str, entry: &RemoteEntry) -> bool {
+        self.uri == entry.uri && self.label == label && self.server == server
+    }
+}
+
 /// Tells one state of the file from another. It is replaced as a whole each time, so the inode changes.
 type Stamp = (u64, u64, i64, i64);
 
@@ -158,7 +170,8 @@ impl Approvals {
     /// Approves the content for as long as this value lives, without writing anything down.
     pub fn approve_once(&self, label: &str, server: &str, entry: &RemoteEntry) -> Result<(), ApprovalError> {
         let Some(digest) = content_digest(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
-        self.lock().once.insert(once(label, server, entry, digest));
+        let (label, server) = (label.to_owned(), server.to_owned());
+        self.lock().once.insert(Once { label, server, uri: entry.uri.clone(), digest });
         Ok(())
     }
 
@@ -190,29 +203,29 @@ impl Approvals {
 
     /// How an entry stands.
     pub(crate) fn standing(&self, label: &str, server: &str, entry: &RemoteEntry) -> Standing {
-        let Some(digest) = content_digest(entry) else { return Standing::Dynamic };
+        if entry.files.is_none() {
+            return Standing::Dynamic;
+        }
         let state = self.read();
-        if !state.once.is_empty() && state.once.contains(&once(label, server, entry, digest.clone())) {
-            return Standing::Approved;
+        let once = state.once.iter().filter(|once| once.is_of(label, server, entry));
+        let known = state.kept.iter().filter(|known| known.is_of(label, server, entry));
+        let digests: Vec<(&str, bool)> = once
+            .map(|once| (once.digest.as_str(), false))
+            .chain(known.map(|known| (known.digest.as_str(), known.changed)))
+            .collect();
+        // Most entries of most servers were never approved: for them, nothing is computed.
+        if digests.is_empty() {
+            return Standing::Never;
         }
-        let known = state.kept.iter().find(|known| known.label == label && known.uri == entry.uri);
-        match known {
-            Some(known) if known.server != server => Standing::Never,
-            Some(known) if known.digest == digest && !known.changed => Standing::Approved,
-            Some(_) => Standing::Changed,
-            None => Standing::Never,
-        }
+        let digest = content_digest(entry);
+        let covers = |(approved, changed): &(&str, bool)| !changed && Some(*approved) == digest.as_deref();
+        if digests.iter().any(covers) { Standing::Approved } else { Standing::Changed }
     }
 
     /// A server shows these entries now. What was approved otherwise is approved no longer.
-    pub(crate) fn observe<'e>(
-        &self,
-        label: &str,
-        server: &str,
-        entries: impl Iterator<Item = &'e RemoteEntry> + Clone,
-    ) -> Result<(), ApprovalError> {
+    pub(crate) fn observe(&self, label: &str, server: &str, entries: &[Arc<RemoteEntry>]) -> Result<(), ApprovalError> {
         let is_other = |uri: &str, digest: &str| {
-            entries.clone().any(|entry| entry.uri == uri && content_digest(entry).as_deref() != Some(digest))
+            entries.iter().any(|entry| entry.uri == uri && content_digest(entry).as_deref() != Some(digest))
         };
         {
             let mut state = self.read();
@@ -294,10 +307,6 @@ impl Approvals {
         drop(guard);
         Ok(())
     }
-}
-
-fn once(label: &str, server: &str, entry: &RemoteEntry, digest: String) -> Once {
-    Once { label: label.to_owned(), server: server.to_owned(), uri: entry.uri.clone(), digest }
 }
 
 /// The digest over what an approval covers: the URI and the digest of every file. None if they are not known.
@@ -398,12 +407,12 @@ mod tests {
     #[test]
     fn a_change_ends_an_approval_for_good() {
         let approvals = Approvals::new(None);
-        let (old, new) = (entry("pdf", "one"), entry("pdf", "two"));
+        let (old, new) = (Arc::new(entry("pdf", "one")), Arc::new(entry("pdf", "two")));
         approvals.approve("acme", "url", &old, 0).unwrap();
         approvals.approve_once("acme", "url", &old).unwrap();
-        approvals.observe("acme", "url", [&old].into_iter()).unwrap();
+        approvals.observe("acme", "url", &[Arc::clone(&old)]).unwrap();
         assert_eq!(approvals.standing("acme", "url", &old), Standing::Approved);
-        approvals.observe("acme", "url", [&new].into_iter()).unwrap();
+        approvals.observe("acme", "url", &[new]).unwrap();
         assert_eq!(approvals.standing("acme", "url", &old), Standing::Changed, "going back does not help");
     }
 

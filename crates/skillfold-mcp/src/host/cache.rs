@@ -3,10 +3,12 @@
 //! Nothing here is trusted because it lies here: whoever reads a file verifies it again. The place is no skill
 //! directory, and no discovery looks at it.
 
+use std::collections::HashSet;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use skillfold::{RemoteEntry, RemoteFile};
 
@@ -46,7 +48,7 @@ impl ServerCache {
 
     /// Keeps the bytes of a file, verified ones.
     pub(crate) fn put(&self, entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> io::Result<()> {
-        self.write(&self.file(entry, file), bytes)
+        write(&self.file(entry, file), bytes)
     }
 
     /// Removes a file whose bytes are no longer what they were.
@@ -55,13 +57,34 @@ impl ServerCache {
         let _ = std::fs::remove_file(self.file(entry, file));
     }
 
-    /// Writes one of the server's files at once, readable by its owner alone, as are the directories above it.
-    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        if let Some(dir) = path.parent() {
-            private_dir(dir)?;
+    /// Deletes the files that none of these entries lists.
+    pub(crate) fn sweep(&self, entries: &[Arc<RemoteEntry>]) -> io::Result<()> {
+        let listed = entries.iter().flat_map(|entry| entry.files.iter().flatten().map(|file| self.file(entry, file)));
+        let listed: HashSet<PathBuf> = listed.collect();
+        for skill in subdirectories(&self.dir.join("files"))? {
+            let mut left = 0;
+            for file in std::fs::read_dir(&skill)? {
+                let path = file?.path();
+                if listed.contains(&path) {
+                    left += 1;
+                } else {
+                    std::fs::remove_file(path)?;
+                }
+            }
+            if left == 0 {
+                std::fs::remove_dir(skill)?;
+            }
         }
-        skillfold::replace_file(path, [bytes])
+        Ok(())
     }
+}
+
+/// Writes a file at once, readable by its owner alone, as are the directories that are made for it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        private_dir(dir)?;
+    }
+    skillfold::replace_file(path, [bytes])
 }
 
 /// Makes a directory and those above it, for its owner alone.
@@ -73,22 +96,32 @@ fn servers(cache: &Path) -> PathBuf {
     cache.join("mcp")
 }
 
-/// Deletes what servers have left behind that are not among `labels`. Returns whose.
-pub(crate) fn prune(cache: &Path, labels: &[&str]) -> io::Result<Vec<String>> {
-    let listing = match std::fs::read_dir(servers(cache)) {
+/// The directories in a directory, never what a link leads to. One that is missing has none.
+fn subdirectories(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let listing = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listing => listing?,
     };
-    let mut gone = Vec::new();
+    let mut found = Vec::new();
     for item in listing {
         let item = item?;
-        let name = item.file_name().to_string_lossy().into_owned();
-        // Only what this module makes: directories, never what a link leads to.
-        if item.file_type()?.is_dir() && !labels.contains(&name.as_str()) {
-            std::fs::remove_dir_all(item.path())?;
+        if item.file_type()?.is_dir() {
+            found.push(item.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Deletes what servers have left behind that are not among `labels`. Returns whose.
+pub(crate) fn prune(cache: &Path, labels: &[String]) -> io::Result<Vec<String>> {
+    let mut gone = Vec::new();
+    for dir in subdirectories(&servers(cache))? {
+        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if !labels.contains(&name) {
+            std::fs::remove_dir_all(dir)?;
             gone.push(name);
         }
     }
-    gone.sort();
     Ok(gone)
 }

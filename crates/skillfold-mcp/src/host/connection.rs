@@ -10,7 +10,8 @@ use rmcp::model::{
     ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError, serve_client_with_lifecycle_and_ct,
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
+    serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -18,11 +19,15 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::listing::shown;
 use super::spec::{ServerSpec, ServerTransport};
 use super::wire::{self, Http};
 
 /// The extension's name, as servers declare it.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// What is said of a connection that ends before its time.
+const CLOSED: &str = "the server has closed the connection";
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -107,7 +112,7 @@ impl Connection {
                 (serve_client_with_lifecycle_and_ct(Visitor, transport, lifecycle, stop).await, None)
             }
         };
-        let service = service.map_err(|error| Trouble::Gone(wire::chain(&error)))?;
+        let service = service.map_err(|error| Trouble::Gone(refusal(&error)))?;
         let connection = Connection { service, timeout: spec.timeout, _program: program };
         let offers = |peer: &rmcp::model::ServerPeerInfo| {
             peer.capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(EXTENSION))
@@ -131,13 +136,15 @@ impl Connection {
             Ok(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
             Ok(Ok(_)) => Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that"))),
             Ok(Err(ServiceError::McpError(error))) => {
-                let message = super::listing::shown(&error.message);
+                let message = shown(&error.message);
                 Err(Trouble::Refused(format!("{method}: {message} ({})", error.code.0)))
             }
             Ok(Err(ServiceError::UnexpectedResponse)) => {
                 Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that")))
             }
-            Ok(Err(error)) => Err(Trouble::Gone(wire::chain(&error))),
+            Ok(Err(ServiceError::TransportSend(error))) => Err(Trouble::Gone(wire::cause(error.error.as_ref()))),
+            Ok(Err(ServiceError::TransportClosed)) => Err(Trouble::Gone(CLOSED.to_owned())),
+            Ok(Err(error)) => Err(Trouble::Gone(wire::cause(&error))),
         }
     }
 
@@ -155,6 +162,23 @@ impl Connection {
     pub(crate) fn calls_itself(&self) -> Option<String> {
         let info = self.service.peer_info()?;
         let server = info.server_info.as_ref()?;
-        Some(super::listing::shown(&format!("{} {}", server.name, server.version)))
+        Some(shown(&format!("{} {}", server.name, server.version)))
+    }
+}
+
+/// Why a server could not be greeted, in words.
+fn refusal(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => wire::cause(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(fallback),
+        ClientInitializeError::ConnectionClosed(_) => CLOSED.to_owned(),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("the server refuses: {} ({})", shown(&error.message), error.code.0)
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            shown(&format!("the server speaks only other versions of the protocol: {}", versions.join(", ")))
+        }
+        _ => "what the server answers to a greeting is no answer to that".to_owned(),
     }
 }

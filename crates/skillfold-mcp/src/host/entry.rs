@@ -26,8 +26,9 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     check_name(name)?;
     check_root(uri, name)?;
     let description = text(front_matter, "description").map_err(|problem| format!("front matter: {problem}"))?;
-    if description.trim().is_empty() {
-        return Err("front matter: `description` is empty".to_owned());
+    // No YAML holds a NUL, so no file could ever say the same.
+    if description.trim().is_empty() || description.contains('\0') {
+        return Err("front matter: `description` is empty or no text".to_owned());
     }
     if serde_json::to_vec(front_matter).map_or(usize::MAX, |bytes| bytes.len()) > MAX_FRONT_MATTER {
         return Err(format!("the front matter has more than {MAX_FRONT_MATTER} bytes"));
@@ -253,6 +254,30 @@ mod tests {
         let many = (0..=MAX_FILES)
             .map(|n| json!({ "uri": format!("skill://acme/refunds/{n}"), "digest": digest(), "size": 0 }));
         assert!(with(|v| v["resources"] = many.clone().collect()).is_err());
+    }
+
+    #[test]
+    fn garbage_anywhere_is_an_error_and_no_panic() {
+        let odd = [
+            json!(null),
+            json!(true),
+            json!(-1),
+            json!(1e300),
+            json!(""),
+            json!("\u{0}"),
+            json!([]),
+            json!({}),
+            json!([[]]),
+        ];
+        let places = ["", "/uri", "/frontmatter", "/frontmatter/name", "/frontmatter/description", "/resources"];
+        let below = ["/resources/0", "/resources/0/uri", "/resources/0/digest", "/resources/0/size", "/resources/1"];
+        for place in places.into_iter().chain(below) {
+            for odd in &odd {
+                let mut value = good();
+                *value.pointer_mut(place).unwrap() = odd.clone();
+                assert!(read(&value).is_err(), "{place} {odd}");
+            }
+        }
     }
 
     #[test]

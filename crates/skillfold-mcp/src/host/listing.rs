@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillfold::RemoteEntry;
 
-use super::cache::ServerCache;
+use super::cache::{self, ServerCache};
 use super::entry;
 
 /// The version of the files' format.
 const VERSION: u32 = 1;
 /// For how long a listing counts as fresh if the server does not say.
-const USUAL_TTL: Duration = Duration::from_secs(300);
+const USUAL_TTL: Duration = Duration::from_mins(5);
 /// A server may say zero; commands that follow one another would then ask each time.
 const MIN_TTL: Duration = Duration::from_secs(5);
 /// And it may say for ever.
-const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TTL: Duration = Duration::from_hours(24);
 /// For how long a server that failed is left alone.
-pub(crate) const FAILURE_TTL: Duration = Duration::from_secs(60);
+pub(crate) const FAILURE_TTL: Duration = Duration::from_mins(1);
 /// Most diagnostics that are kept of one listing.
 const MAX_DIAGNOSTICS: usize = 100;
 
@@ -144,7 +144,7 @@ impl Listing {
             skills: self.entries.iter().map(|entry| entry::write(entry)).collect(),
             diagnostics: self.diagnostics.clone(),
         };
-        cache.write(&cache.path("listing.json"), &serde_json::to_vec(&kept)?)
+        cache::write(&cache.path("listing.json"), &serde_json::to_vec(&kept)?)
     }
 }
 
@@ -170,7 +170,7 @@ impl Failure {
             when_ms: millis(self.when),
             message: self.message.clone(),
         };
-        cache.write(&cache.path("failure.json"), &serde_json::to_vec(&kept)?)
+        cache::write(&cache.path("failure.json"), &serde_json::to_vec(&kept)?)
     }
 
     /// Forgets it: the server answers.

@@ -28,7 +28,8 @@ pub use spec::{DEFAULT_TIMEOUT, McpSection, ServerSpec, ServerTransport, SpecErr
 
 use approvals::Standing;
 use cache::ServerCache;
-use engine::Engine;
+use connection::Trouble;
+use engine::{Engine, Pending};
 use remote::Server;
 
 /// Where a host keeps things. What has no place is not kept.
@@ -52,6 +53,10 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     servers: Vec<Arc<Server>>,
+    /// All servers that are configured, those that are switched off among them.
+    labels: Vec<String>,
+    /// Why some of them are not used.
+    refused: Vec<String>,
     approvals: Arc<Approvals>,
     dirs: HostDirs,
     engine: Engine,
@@ -77,6 +82,12 @@ pub enum Outcome {
     Fresh(usize),
 }
 
+/// A server that is being asked, or need not be.
+enum Asked {
+    Known(Result<Outcome, String>),
+    Pending(Result<Pending<Result<Outcome, String>>, Trouble>),
+}
+
 /// How one server is, as far as is known without asking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
@@ -95,21 +106,31 @@ pub struct ServerStatus {
 }
 
 impl Host {
-    /// A host for these servers. Of two with one label the first counts, and one that is switched off does not.
-    /// Nothing is connected, started or read.
+    /// A host for these servers. Of two with one label the first counts; [`Host::diagnostics`] says so. Nothing is
+    /// connected, started or read.
     pub fn new(specs: impl IntoIterator<Item = ServerSpec>, dirs: HostDirs) -> Host {
         let engine = Engine::new();
         let approvals = Arc::new(Approvals::new(dirs.approvals.clone()));
         let mut servers: Vec<Arc<Server>> = Vec::new();
+        let (mut labels, mut refused) = (Vec::new(), Vec::new());
         for spec in specs {
             // The fields are public: a label that was changed since must not lead out of the cache.
-            if !spec.enabled || spec.check().is_err() || servers.iter().any(|known| known.spec.label == spec.label) {
+            if let Err(problem) = spec.check() {
+                refused.push(format!("{}: not used: {problem}", listing::shown(&spec.label)));
+                continue;
+            }
+            if labels.contains(&spec.label) {
+                refused.push(format!("{}: configured twice; the first counts", spec.label));
+                continue;
+            }
+            labels.push(spec.label.clone());
+            if !spec.enabled {
                 continue;
             }
             let cache = dirs.cache.as_deref().map(|dir| ServerCache::new(dir, &spec.label));
             servers.push(Arc::new(Server::new(spec, cache, Arc::clone(&approvals), engine.surroundings())));
         }
-        Host { inner: Arc::new(Inner { servers, approvals, dirs, engine }) }
+        Host { inner: Arc::new(Inner { servers, labels, refused, approvals, dirs, engine }) }
     }
 
     /// The servers as the rest of the house sees them.
@@ -146,37 +167,35 @@ impl Host {
         deadline: Duration,
         known: impl Fn(&Server) -> Option<Result<Outcome, String>>,
     ) -> Vec<Refreshed> {
-        let asks: Vec<(Arc<Server>, Option<Result<Outcome, String>>)> =
-            self.inner.servers.iter().map(|server| (Arc::clone(server), known(server))).collect();
         let started = Instant::now();
-        let waits: Vec<_> = asks
-            .into_iter()
-            .map(|(server, known)| {
-                let pending = known.is_none().then(|| {
-                    let server = Arc::clone(&server);
-                    self.inner.engine.start(deadline, async move { server.refresh().await })
-                });
-                (server, known, pending)
+        // All are started before the first is waited for.
+        let asked: Vec<_> = self
+            .inner
+            .servers
+            .iter()
+            .map(|server| {
+                let ask = || {
+                    let server = Arc::clone(server);
+                    Asked::Pending(self.inner.engine.start(deadline, async move { server.refresh().await }))
+                };
+                (server, known(server).map_or_else(ask, Asked::Known))
             })
             .collect();
-        waits
+        let outcome = |server: &Arc<Server>, asked: Asked| match asked {
+            Asked::Known(outcome) => outcome,
+            Asked::Pending(pending) => {
+                let left = deadline.saturating_sub(started.elapsed());
+                pending.and_then(|pending| pending.wait(left)).unwrap_or_else(|trouble| {
+                    let message = trouble.to_string();
+                    server.failed(&message);
+                    self.inner.give_up(server);
+                    Err(message)
+                })
+            }
+        };
+        asked
             .into_iter()
-            .map(|(server, known, pending)| {
-                let outcome = match (known, pending) {
-                    (Some(known), _) => known,
-                    (None, Some(pending)) => {
-                        let left = deadline.saturating_sub(started.elapsed());
-                        pending.and_then(|pending| pending.wait(left)).unwrap_or_else(|trouble| {
-                            let message = trouble.to_string();
-                            server.failed(&message);
-                            self.inner.give_up(&server);
-                            Err(message)
-                        })
-                    }
-                    (None, None) => Err("the server was not asked".to_owned()),
-                };
-                Refreshed { label: server.spec.label.clone(), outcome }
-            })
+            .map(|(server, asked)| Refreshed { label: server.spec.label.clone(), outcome: outcome(server, asked) })
             .collect()
     }
 
@@ -207,7 +226,7 @@ impl Host {
             let label = server.spec.label.clone();
             server.listing().diagnostics.into_iter().map(move |problem| format!("{label}: {problem}"))
         });
-        all.chain(self.inner.approvals.trouble()).collect()
+        self.inner.refused.iter().cloned().chain(all).chain(self.inner.approvals.trouble()).collect()
     }
 
     /// Asks a server for one skill by its URI. A server need not list all that it has.
@@ -244,12 +263,12 @@ impl Host {
         self.inner.engine.close();
     }
 
-    /// Deletes what servers have left on disk that are configured no longer, switched off ones among them. Returns
-    /// their labels.
+    /// Deletes what servers have left on disk that are configured no longer, and files that no server lists any more.
+    /// Returns the labels of those servers.
     pub fn prune(&self) -> std::io::Result<Vec<String>> {
         let Some(cache) = &self.inner.dirs.cache else { return Ok(Vec::new()) };
-        let labels: Vec<&str> = self.inner.servers.iter().map(|server| server.spec.label.as_str()).collect();
-        cache::prune(cache, &labels)
+        self.inner.servers.iter().try_for_each(|server| server.sweep())?;
+        cache::prune(cache, &self.inner.labels)
     }
 
     /// Looks at a server without configuring, approving or keeping anything: what it lists, and with `verify` whether

@@ -23,6 +23,9 @@ const MAX_PAGES: usize = 200;
 /// Most bytes of one listing, over all its pages.
 const MAX_LISTING: usize = 64 << 20;
 
+/// Held while a file is being fetched.
+type Flight = tokio::sync::Mutex<()>;
+
 /// One server and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -35,7 +38,7 @@ pub(crate) struct Server {
     /// The connection, once somebody needed it. Its lock is held while it is made, so that it is made once.
     link: tokio::sync::Mutex<Option<Arc<Connection>>>,
     /// Files that are being fetched, by URI and digest: who wants the same one waits for it.
-    flights: Mutex<HashMap<(String, String), Weak<tokio::sync::Mutex<()>>>>,
+    flights: Mutex<HashMap<(String, String), Weak<Flight>>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -98,9 +101,9 @@ impl Server {
         if standing != Standing::Approved {
             return standing;
         }
-        let listing = self.listing();
-        match listing.entry(&entry.uri) {
-            Some(now) if content_digest(now) != content_digest(entry) => Standing::Changed,
+        let known = self.known();
+        match known.as_ref().and_then(|known| known.listing.entry(&entry.uri)) {
+            Some(now) if **now != *entry && content_digest(now) != content_digest(entry) => Standing::Changed,
             _ => Standing::Approved,
         }
     }
@@ -206,7 +209,7 @@ impl Server {
     /// Asks for all skills and keeps them. If that fails, what was known stays.
     pub(crate) async fn refresh(&self) -> Result<Outcome, String> {
         match self.list().await {
-            Ok(listing) => Ok(self.keep(listing)),
+            Ok(listing) => Ok(self.keep(&listing)),
             Err(trouble) => {
                 let message = trouble.to_string();
                 self.failed(&message);
@@ -215,37 +218,35 @@ impl Server {
         }
     }
 
-    fn keep(&self, listing: Listing) -> Outcome {
-        self.observe(&listing);
+    fn keep(&self, listing: &Listing) -> Outcome {
+        self.observe(listing);
         let count = listing.entries.len();
+        // In memory first: what is known otherwise comes from the file that is about to be written.
+        let before = self.known().replace(Known { listing: listing.clone(), failure: None });
         if let Some(cache) = &self.cache {
             Failure::forget(cache);
             self.saved("the listing", listing.save(cache, &self.identity));
         }
-        let mut known = self.known();
-        let before = known.replace(Known { listing, failure: None }).map(|known| known.listing).unwrap_or_default();
-        let same = before.fetched.is_some()
-            && known.as_ref().is_some_and(|known| {
-                before.entries == known.listing.entries && before.diagnostics == known.listing.diagnostics
-            });
+        let before = before.map(|known| known.listing).unwrap_or_default();
+        let same =
+            before.fetched.is_some() && before.entries == listing.entries && before.diagnostics == listing.diagnostics;
         if same { Outcome::Unchanged(count) } else { Outcome::Changed(count) }
     }
 
     /// The server could not be asked; it is left alone for a while.
     pub(crate) fn failed(&self, message: &str) {
         let failure = Failure { message: message.to_owned(), when: SystemTime::now() };
+        if let Some(known) = self.known().as_mut() {
+            known.failure = Some(failure.clone());
+        }
         if let Some(cache) = &self.cache {
             self.saved("the failure", failure.save(cache, &self.identity));
-        }
-        if let Some(known) = self.known().as_mut() {
-            known.failure = Some(failure);
         }
     }
 
     /// Approvals of what has changed end here.
     fn observe(&self, listing: &Listing) {
-        let entries = listing.entries.iter().map(Arc::as_ref);
-        if let Err(error) = self.approvals.observe(&self.spec.label, &self.identity, entries) {
+        if let Err(error) = self.approvals.observe(&self.spec.label, &self.identity, &listing.entries) {
             // They do not count all the same: what is approved is compared with what is listed each time.
             tracing::warn!(target: "skillfold::mcp", server = self.spec.label, "{error}");
         }
@@ -328,14 +329,14 @@ impl Server {
         }
     }
 
-    fn flight(&self, file: &RemoteFile) -> Arc<tokio::sync::Mutex<()>> {
+    fn flight(&self, file: &RemoteFile) -> Arc<Flight> {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         flights.retain(|_, flight| flight.strong_count() > 0);
         let key = (file.uri.clone(), file.digest.clone());
         if let Some(flight) = flights.get(&key).and_then(Weak::upgrade) {
             return flight;
         }
-        let flight = Arc::new(tokio::sync::Mutex::new(()));
+        let flight = Arc::new(Flight::new(()));
         flights.insert(key, Arc::downgrade(&flight));
         flight
     }
@@ -355,6 +356,16 @@ impl Server {
     /// One line for whoever watches over security.
     pub(crate) fn warn(&self, uri: &str, problem: &str) {
         tracing::warn!(target: "skillfold::security", server = self.spec.label, uri = %shown(uri), "{problem}");
+    }
+
+    /// Deletes cached files that are listed no longer.
+    pub(crate) fn sweep(&self) -> std::io::Result<()> {
+        let listing = self.listing();
+        match &self.cache {
+            // Without a listing, nobody knows.
+            Some(cache) if listing.fetched.is_some() => cache.sweep(&listing.entries),
+            _ => Ok(()),
+        }
     }
 
     /// The protocol's version and what the server calls itself.

@@ -30,6 +30,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::listing::shown;
 use super::spec::is_this_machine;
 
 /// Most bytes of one response.
@@ -69,12 +70,15 @@ impl Http {
     pub(crate) fn new(url: &str, timeout: Duration) -> Result<Http, String> {
         // A program may have chosen another provider before; either will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder().connect_timeout(timeout).redirect(redirects());
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("skillfold/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(timeout)
+            .redirect(redirects());
         let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
         if is_this_machine(&host) {
             builder = builder.no_proxy();
         }
-        Ok(Http { client: builder.build().map_err(|error| chain(&error))? })
+        Ok(Http { client: builder.build().map_err(|error| cause(&error))? })
     }
 }
 
@@ -410,19 +414,27 @@ async fn log(label: String, mut errors: ChildStderr) {
     }
 }
 
-/// An error and what is behind it, in one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = error.source();
+/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    loop {
+        // The SDK's error does not name what is behind it.
+        last = match (last.downcast_ref::<HttpError>(), last.source()) {
+            (Some(HttpError::Client(behind)), _) => behind,
+            (Some(HttpError::UnexpectedServerResponse(answer)), _) => {
+                return shown(&format!("an unexpected answer: {answer}"));
+            }
+            (Some(HttpError::AuthRequired(refused)), _) => {
+                return shown(&format!("a token is wanted: {}", refused.www_authenticate_header));
+            }
+            (_, Some(behind)) => behind,
+            (_, None) => break,
+        };
     }
-    super::listing::shown(&text)
+    match last.downcast_ref::<io::Error>() {
+        Some(error) => shown(&skillfold::os_message(error)),
+        None => shown(&last.to_string()),
+    }
 }
 
 #[cfg(test)]
