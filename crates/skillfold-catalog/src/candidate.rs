@@ -323,23 +323,23 @@ impl Candidate<'_> {
             start: yaml.start + narrow(range.start),
             end: yaml.start + narrow(range.end),
         };
-        let (description, version) = match seen.listing {
-            Some(Listing { description: Written::Verbatim(range), version }) => (within(range), version.map(within)),
-            Some(Listing { description: Written::Otherwise(text), version }) => {
-                (put(text.as_bytes()), version.map(within))
-            }
-            None => (Slice::default(), None),
-        };
-        let number = narrow(passages.len());
-        passages.push(Passage {
-            block: 0,
+        let mut passage = Passage {
             yaml,
-            description,
-            version: version.unwrap_or_default(),
             first_line: front.first_line,
             body: narrow(front.body),
             digest: seen.digest.to_le_bytes(),
-        });
+            ..Passage::default()
+        };
+        if let Some(Listing { description, version, model, allowed_tools }) = seen.listing {
+            passage.description = match description {
+                Written::Verbatim(range) => within(range),
+                Written::Otherwise(text) => put(text.as_bytes()),
+            };
+            [passage.version, passage.model, passage.allowed_tools] =
+                [version, model, allowed_tools].map(|range| range.map(within).unwrap_or_default());
+        }
+        let number = narrow(passages.len());
+        passages.push(passage);
         let skill = Skill {
             shelf: Arc::clone(blank),
             number,

@@ -40,7 +40,7 @@ const BLOCK: usize = 1 << 20;
 const CHUNK: usize = 1024;
 /// How long a skill's record is, and how long its passage.
 const RECORD: usize = 4 * 4 + 24 + 1;
-const PASSAGE: usize = 3 * 4 + 4 * 4 + 2 * 4 + 16;
+const PASSAGE: usize = 3 * 4 + 4 * 8 + 2 * 4 + 16;
 /// Most sections, and most bytes, that the file may hold. The least recently written go first.
 const MAX_SECTIONS: usize = 64;
 const MAX_BYTES: u64 = 1 << 30;
@@ -94,10 +94,10 @@ impl KeptPassages {
             let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
             Some(Slice { start, end })
         };
-        let (description, version) = (within()?, within()?);
+        let (description, version, model, allowed_tools) = (within()?, within()?, within()?, within()?);
         let (first_line, body) = (reader.u32()?, reader.u32()?);
         let digest = reader.take(16)?.try_into().ok()?;
-        Some(Passage { block, yaml, description, version, first_line, body, digest })
+        Some(Passage { block, yaml, description, version, model, allowed_tools, first_line, body, digest })
     }
 
     pub(crate) fn block(&self, number: u32) -> Option<&Block> {
@@ -395,7 +395,7 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
         put_u32(passages, block.len());
         let passage = skill.passage_or_rescued();
         // Relative to the front matter, wherever that comes to stand.
-        for slice in [passage.description, passage.version] {
+        for slice in [passage.description, passage.version, passage.model, passage.allowed_tools] {
             // A description that stands elsewhere was unfolded, and is made anew when somebody asks.
             let inside = passage.yaml.start <= slice.start && slice.end <= passage.yaml.end;
             let slice = if inside { slice } else { Slice { start: passage.yaml.start, end: passage.yaml.start } };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use skillfold_format::split::{Scan, scan};
-use skillfold_format::{FileKind, Glance, MAX_FILE, Manifest, Node, Parsed, Tokens};
+use skillfold_format::{FileKind, Glance, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
 use crate::index_cache::KeptPassages;
 use crate::skill_dir::SmallStamp;
@@ -97,9 +97,11 @@ pub(crate) struct Passage {
     /// Which block of the index cache it is in, if it is in there.
     pub(crate) block: u32,
     pub(crate) yaml: Slice,
-    /// Description and version, mostly within the front matter; empty if they must be parsed out of it.
+    /// What a listing shows, mostly within the front matter. Without a description all of it must be parsed out of that.
     pub(crate) description: Slice,
     pub(crate) version: Slice,
+    pub(crate) model: Slice,
+    pub(crate) allowed_tools: Slice,
     /// The line on which the front matter starts, and where the body does.
     pub(crate) first_line: u32,
     pub(crate) body: u32,
@@ -135,6 +137,25 @@ pub(crate) struct Extra {
     pub(crate) body: Option<(BodyAt, u64)>,
     /// Other places with the same front matter and size.
     pub(crate) copies: Vec<Place>,
+}
+
+/// What a listing shows of a skill; everything else is as it is by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glimpse<'s> {
+    /// What the skill does and when to use it.
+    pub description: &'s str,
+    /// The version, as the author wrote it.
+    pub version: Option<&'s str>,
+    /// The model that the skill asks for.
+    pub model: Option<&'s str>,
+    allowed_tools: &'s str,
+}
+
+impl<'s> Glimpse<'s> {
+    /// The tools that the skill says it needs.
+    pub fn allowed_tools(self) -> impl Iterator<Item = &'s str> {
+        split_tools(self.allowed_tools)
+    }
 }
 
 /// One of several places of one skill.
@@ -193,13 +214,18 @@ impl Skill {
         parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
     }
 
-    /// The description and the version without making a manifest, if the front matter has nothing else that a listing
-    /// shows: no tools, types, model, brief description or hiding.
-    pub fn glimpse(&self) -> Option<(&str, Option<&str>)> {
+    /// What a listing shows, without making a manifest: nothing, if the front matter says something about types, hiding
+    /// or a brief description, or says the rest in an unusual way.
+    pub fn glimpse(&self) -> Option<Glimpse<'_>> {
         let passage = self.passage()?;
         let bytes = self.front_bytes(&passage)?;
         let text = |slice: Slice| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
-        Some((text(passage.description)?, text(passage.version)))
+        Some(Glimpse {
+            description: text(passage.description)?,
+            version: text(passage.version),
+            model: text(passage.model),
+            allowed_tools: text(passage.allowed_tools).unwrap_or_default(),
+        })
     }
 
     /// The raw YAML tree: everything the author wrote.
@@ -276,6 +302,16 @@ impl Skill {
         let rel = self.bytes(self.rel);
         let root = &self.shelf.root.path;
         if rel.is_empty() { root.clone() } else { root.join(OsStr::from_bytes(rel)) }
+    }
+
+    /// Appends its directory to some bytes.
+    pub fn put_dir(&self, out: &mut Vec<u8>) {
+        let (root, rel) = (self.shelf.root.path.as_os_str().as_bytes(), self.bytes(self.rel));
+        out.extend_from_slice(root);
+        if !(rel.is_empty() || root.is_empty() || root.ends_with(b"/")) {
+            out.push(b'/');
+        }
+        out.extend_from_slice(rel);
     }
 
     /// Its skill file.
