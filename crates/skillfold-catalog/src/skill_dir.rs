@@ -11,9 +11,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub use error::{FileError, SecurityReason};
-pub use list::{ListLimits, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
+pub use list::{Child, ListLimits, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
 #[doc(hidden)]
 pub use open::Backend;
+#[cfg(unix)]
+pub(crate) use stamp::SmallStamp;
 pub use stamp::{Stamp, StampPath};
 
 use open::{OpenError, Root};
@@ -173,6 +175,46 @@ impl SkillDir {
     /// refusal, nobody asked for them, and so it is not logged as one.
     pub fn list(&self, limits: &ListLimits) -> Result<Listing, FileError> {
         list::list(&self.root, limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
+    }
+
+    /// What stands directly in the directory at `path` (the skill's own is the empty path), sorted by name: the files
+    /// that a listing would tell, and the directories that it would enter, empty ones too.
+    ///
+    /// ```
+    /// use skillfold_catalog::SkillDir;
+    ///
+    /// let tmp = tempfile::tempdir()?;
+    /// std::fs::create_dir_all(tmp.path().join("scripts/old"))?;
+    /// std::fs::create_dir(tmp.path().join(".git"))?;
+    /// std::fs::write(tmp.path().join("scripts/run.sh"), "true")?;
+    ///
+    /// let dir = SkillDir::open("pdf", tmp.path())?;
+    /// let names = |path| dir.children(path).map(|all| all.into_iter().map(|child| child.name).collect::<Vec<_>>());
+    /// assert_eq!(names("")?, ["scripts"]);
+    /// assert_eq!(names("scripts")?, ["old", "run.sh"]);
+    /// assert_eq!(names("..").unwrap_err().code(), "security");
+    /// assert_eq!(names(".git").unwrap_err().code(), "not_found");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn children(&self, path: &str) -> Result<Vec<Child>, FileError> {
+        lexical::check(path).map_err(|reason| FileError::security(&self.skill, path, reason))?;
+        let error = |error| FileError::from_open(&self.skill, path, error);
+        if list::is_ignored(path) {
+            return Err(error(OpenError::NotFound));
+        }
+        list::children(&self.root, path, &ListLimits::default()).map_err(error)
+    }
+
+    /// Whether listings pass over what stands at `path`, because it is below a directory such as `.git` or
+    /// `node_modules`. Who serves a skill's files to others serves none of those.
+    ///
+    /// ```
+    /// use skillfold_catalog::SkillDir;
+    /// assert!(SkillDir::is_ignored("a/.git/config"));
+    /// assert!(!SkillDir::is_ignored("a/.gitignore"));
+    /// ```
+    pub fn is_ignored(path: &str) -> bool {
+        list::is_ignored(path)
     }
 
     fn not_a_file(&self, path: &str) -> FileError {

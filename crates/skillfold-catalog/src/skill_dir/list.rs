@@ -155,6 +155,49 @@ pub(super) fn list(root: &Root, limits: &ListLimits) -> Result<Listing, OpenErro
     Ok(walk.listing)
 }
 
+/// One entry of a directory, as [`SkillDir::children`](super::SkillDir::children) tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Child {
+    /// Its name, without the directory's path.
+    pub name: String,
+    /// Its size in bytes, if it is a file; nothing, if it is a directory.
+    pub size: Option<u64>,
+}
+
+/// Whether a listing passes over the path because a directory on the way holds no resources, such as `.git`.
+pub(super) fn is_ignored(path: &str) -> bool {
+    path.split('/').any(|segment| IGNORED_DIRECTORIES.contains(&segment))
+}
+
+/// What stands directly in the directory at `path`, sorted by name: what a listing would tell of it, and directories.
+pub(super) fn children(root: &Root, path: &str, limits: &ListLimits) -> Result<Vec<Child>, OpenError> {
+    let mut walk = Walk { root, limits, entries_left: limits.max_entries, listing: Listing::default() };
+    let Names::Sorted(entries) = walk.read_directory(path)? else {
+        return Err(OpenError::Io(std::io::Error::other(format!("more than {} entries", limits.max_entries))));
+    };
+    let mut children = Vec::new();
+    for Entry { mut name, kind } in entries {
+        if kind == EntryKind::NotUtf8 {
+            continue;
+        }
+        if kind == EntryKind::Directory {
+            name.pop();
+            if lexical::check(&name).is_ok() && !is_ignored(&name) {
+                children.push(Child { name, size: None });
+            }
+            continue;
+        }
+        let full = if path.is_empty() { name.clone() } else { format!("{}/{name}", path.trim_end_matches('/')) };
+        if lexical::check(&full).is_ok()
+            && let Some(size) = walk.look(&full, kind)
+        {
+            children.push(Child { name, size: Some(size) });
+        }
+    }
+    children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(children)
+}
+
 struct Walk<'a> {
     root: &'a Root,
     limits: &'a ListLimits,

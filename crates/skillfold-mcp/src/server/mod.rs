@@ -1,1 +1,416 @@
-//! A server for the skills of a [`Skillfold`](skillfold::Skillfold).
+//! A server for the skills of a [`Skillfold`]: tools, resources, prompts, completion, and the extension "Skills over
+//! MCP" (SEP-2640), over stdio and streamable HTTP, for the protocol's versions up to 2026-07-28.
+//!
+//! ```no_run
+//! # async fn example() -> std::io::Result<()> {
+//! use std::sync::Arc;
+//!
+//! use skillfold::Skillfold;
+//! use skillfold_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! let skills = Arc::new(Skillfold::builder().skills_dir("skills").build());
+//! let server = SkillServer::new(skills, ServerOptions::default());
+//! let http = HttpServer::bind(server, HttpOptions::default()).await?;
+//! println!("listening on {}", http.address());
+//! http.run(CancellationToken::new()).await
+//! # }
+//! ```
+
+mod completion;
+mod cursor;
+mod entries;
+mod extension;
+mod files;
+mod front_matter;
+mod http;
+mod instructions;
+mod logging;
+mod mime;
+mod prompts;
+mod resources;
+mod session;
+mod stdio;
+mod tools;
+mod uris;
+mod view;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    DiscoverResult, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam, ResourcesCapability,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
+};
+#[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
+use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use skillfold::Skillfold;
+
+use self::entries::Entries;
+use self::logging::{Level, Line};
+use self::session::{Audience, Session};
+use self::view::View;
+
+pub use self::http::{HttpOptions, HttpServer};
+pub use self::session::Changed;
+pub use self::stdio::{serve_standard_io, serve_stdio};
+
+/// The identifier of the extension "Skills over MCP".
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// How the server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// How many resources, or prompts, a page holds. A skill's files are never split, so it may be some more.
+    pub page_size: usize,
+    /// How many skills a page of `skills/list` holds.
+    pub skills_page_size: usize,
+    /// For how long clients may take an answer for fresh, in milliseconds.
+    pub ttl_ms: u64,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions { page_size: 500, skills_page_size: 50, ttl_ms: 5_000 }
+    }
+}
+
+/// What all sessions share.
+#[derive(Debug)]
+struct Shared {
+    skillfold: Arc<Skillfold>,
+    options: ServerOptions,
+    view: ArcSwap<View>,
+    entries: Entries,
+    audience: Arc<Audience>,
+}
+
+impl Shared {
+    /// What is shown of the catalog as it is now.
+    fn view(&self) -> Arc<View> {
+        let catalog = self.skillfold.catalog();
+        let view = self.view.load_full();
+        if Arc::ptr_eq(&view.catalog, &catalog) {
+            return view;
+        }
+        let view = Arc::new(View::new(catalog));
+        self.view.store(Arc::clone(&view));
+        view
+    }
+}
+
+/// A server for skills. Each clone serves the same skills and remembers a session of its own.
+#[derive(Debug)]
+pub struct SkillServer {
+    shared: Arc<Shared>,
+    session: Session,
+}
+
+impl Clone for SkillServer {
+    fn clone(&self) -> Self {
+        self.session(true)
+    }
+}
+
+impl SkillServer {
+    /// A server for these skills.
+    pub fn new(skillfold: Arc<Skillfold>, options: ServerOptions) -> SkillServer {
+        let view = ArcSwap::from_pointee(View::new(skillfold.catalog()));
+        let audience = Arc::new(Audience::default());
+        let session = Session::new(Arc::clone(&audience), true);
+        let shared = Arc::new(Shared { skillfold, options, view, entries: Entries::default(), audience });
+        SkillServer { shared, session }
+    }
+
+    /// The same server for another client; `is_lasting` unless it is there for one request only.
+    fn session(&self, is_lasting: bool) -> SkillServer {
+        let session = Session::new(Arc::clone(&self.shared.audience), is_lasting);
+        SkillServer { shared: Arc::clone(&self.shared), session }
+    }
+
+    /// The skills that are served.
+    pub fn skillfold(&self) -> &Arc<Skillfold> {
+        &self.shared.skillfold
+    }
+
+    /// Tells every client what changed among the skills, once the catalog is the new one. Waits for nobody, and may be
+    /// called from any thread.
+    pub fn announce(&self, changed: &Changed) {
+        let mut names = changed.skills.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if changed.skills.len() > 10 {
+            names.push_str(", …");
+        }
+        let line = Line::new(Level::Info, "catalog", format!("{} skills changed: {names}", changed.skills.len()));
+        self.shared.audience.announce(changed, &line);
+    }
+
+    /// How many clients and streams wait for news.
+    pub fn listeners(&self) -> usize {
+        self.shared.audience.len()
+    }
+
+    /// Does work that may block on a thread that may. A panic there is this call's error and nobody else's.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || {
+            let view = shared.view();
+            work(&shared, &view)
+        });
+        done.await.map_err(|error| {
+            tracing::error!(target: "skillfold::mcp", %error, "a request could not be answered");
+            ErrorData::internal_error("the server failed on this request; its log says more", None)
+        })
+    }
+
+    /// Tells the client that asked, if it wants such lines.
+    async fn log(&self, line: Line, context: &RequestContext<RoleServer>) {
+        if !is_modern(context) {
+            self.session.outbox().log(&line);
+            return;
+        }
+        // Since 2026-07-28 each request says for itself what it wants to hear.
+        let wanted = context.meta.log_level().map(Level::of);
+        if wanted.is_some_and(|wanted| line.level >= wanted) {
+            #[expect(deprecated, reason = "still served")]
+            // A client that is gone has no use for the line.
+            let _ = context.peer.notify_logging_message(line.into_params()).await;
+        }
+    }
+
+    async fn instructions(&self) -> Result<Option<String>, ErrorData> {
+        let text = self.blocking(|shared, view| view.instructions(&shared.skillfold)).await?;
+        Ok(text.map(|text| text.as_ref().to_owned()))
+    }
+}
+
+/// Whether a request follows the protocol of 2026-07-28 or later.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    // Versions are dates: they compare as text.
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Sends a session its news until it ends.
+async fn deliver(outbox: Arc<session::Outbox>, peer: Peer<RoleServer>) {
+    while let Some(news) = outbox.next().await {
+        let sent = async {
+            for line in news.lines {
+                #[expect(deprecated, reason = "still served")]
+                peer.notify_logging_message(line.into_params()).await?;
+            }
+            if news.tools {
+                peer.notify_tool_list_changed().await?;
+            }
+            if news.resources {
+                peer.notify_resource_list_changed().await?;
+            }
+            if news.prompts {
+                peer.notify_prompt_list_changed().await?;
+            }
+            for uri in news.updated {
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+            }
+            Ok::<(), rmcp::ServiceError>(())
+        };
+        if sent.await.is_err() && peer.is_transport_closed() {
+            return;
+        }
+    }
+}
+
+#[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
+impl ServerHandler for SkillServer {
+    fn get_info(&self) -> ServerConfig {
+        // Without the instructions: the SDK asks for this at every request, and they may be long.
+        let mut capabilities = ServerCapabilities::default();
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = Some(true);
+        capabilities.tools = Some(tools);
+        let mut resources = ResourcesCapability::default();
+        resources.subscribe = Some(true);
+        resources.list_changed = Some(true);
+        capabilities.resources = Some(resources);
+        let mut prompts = PromptsCapability::default();
+        prompts.list_changed = Some(true);
+        capabilities.prompts = Some(prompts);
+        capabilities.completions = Some(JsonObject::new());
+        capabilities.logging = Some(JsonObject::new());
+        let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
+        capabilities.extensions = Some(ExtensionCapabilities::from([(SKILLS_EXTENSION.to_owned(), settings)]));
+        let implementation = Implementation::new("skillfold", env!("CARGO_PKG_VERSION")).with_title("Skillfold");
+        ServerConfig::new(capabilities).with_server_info(implementation)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = self.instructions().await?;
+        Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // Only now may the client be told things.
+        if self.session.join() {
+            tokio::spawn(deliver(Arc::clone(self.session.outbox()), context.peer));
+        }
+    }
+
+    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let mut info = self.get_info();
+        info.instructions = self.instructions().await?;
+        let versions = Cow::into_owned(self.supported_protocol_versions());
+        Ok(DiscoverResult::from_server_info(versions, info).with_ttl_ms(self.shared.options.ttl_ms))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        self.tools(request.as_ref(), &context)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.call(request, context).await.map(CallToolResponse::Complete)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.resources(request, &context).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(self.templates(&context))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.read(request.uri, &context).await.map(ReadResourceResponse::Complete)
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.prompts(request, &context).await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.prompt(request).await.map(GetPromptResponse::Complete)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.completion(request).await
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session.outbox().set_level(Level::of(request.level));
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Whether it is there does not matter: who watches a URI hears when something appears at it, too.
+        if self.session.outbox().watch(request.uri) {
+            return Ok(());
+        }
+        Err(ErrorData::invalid_params(format!("more than {} subscriptions", session::MAX_WATCHED), None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session.outbox().forget(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // The SDK takes away what the capabilities do not offer.
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let listening = self.session.listen(context.accepted());
+        let sink = context.sink();
+        loop {
+            let news = tokio::select! {
+                news = listening.next() => news,
+                () = context.cancelled() => return Ok(()),
+            };
+            let Some(news) = news else { return Ok(()) };
+            let sent = async {
+                if news.tools {
+                    sink.notify_tool_list_changed().await?;
+                }
+                if news.resources {
+                    sink.notify_resource_list_changed().await?;
+                }
+                if news.prompts {
+                    sink.notify_prompt_list_changed().await?;
+                }
+                for uri in news.updated {
+                    sink.notify_resource_updated(uri).await?;
+                }
+                Ok::<(), rmcp::service::SubscriptionSendError>(())
+            };
+            if let Err(error) = sent.await {
+                tracing::debug!(target: "skillfold::mcp", %error, "a stream of news ended");
+                return Ok(());
+            }
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        self.extended(request, context).await
+    }
+}

@@ -1,0 +1,299 @@
+//! The server over streamable HTTP.
+//!
+//! The SDK speaks the protocol; what stands before it here decides who may ask, how much, and for how long, and answers
+//! what is no message as JSON-RPC says.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{Method, Request, Response, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::{SkillServer, stdio};
+
+/// How long a client may take to send a request's head, and then its body.
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long requests under way may take once the server is to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long to wait after the system would not accept a connection, which usually means too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where and for whom to serve.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// The address to listen on: loopback, and any port, unless told otherwise.
+    pub listen: SocketAddr,
+    /// The path of the one endpoint.
+    pub path: String,
+    /// What clients must send as a bearer token.
+    pub token: Option<String>,
+    /// Names that clients may call the host by, besides those of loopback: `name` or `name:port`; `*` for any.
+    pub allowed_hosts: Vec<String>,
+    /// Origins that web pages may ask from, besides those of loopback: `https://app.example.com:443`, `http://x:*`.
+    pub allowed_origins: Vec<String>,
+    /// Largest request, in bytes.
+    pub max_body: usize,
+    /// How many sessions there may be at once.
+    pub max_sessions: usize,
+    /// How long a session may be idle before it is forgotten.
+    pub session_idle: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        HttpOptions {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            path: "/mcp".to_owned(),
+            token: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body: 4 << 20,
+            max_sessions: 10_000,
+            session_idle: Duration::from_mins(30),
+        }
+    }
+}
+
+/// A server that listens and can be run.
+#[derive(Debug)]
+pub struct HttpServer {
+    server: SkillServer,
+    options: HttpOptions,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl HttpServer {
+    /// Begins to listen where the options say.
+    pub async fn bind(server: SkillServer, options: HttpOptions) -> io::Result<HttpServer> {
+        let listener = TcpListener::bind(options.listen).await?;
+        HttpServer::on(server, options, listener)
+    }
+
+    /// Uses a listener that is there already.
+    pub fn on(server: SkillServer, options: HttpOptions, listener: TcpListener) -> io::Result<HttpServer> {
+        let address = listener.local_addr()?;
+        Ok(HttpServer { server, options, listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `cancel` is cancelled; then requests under way get a few seconds to end.
+    pub async fn run(self, cancel: CancellationToken) -> io::Result<()> {
+        let door = Arc::new(Door::new(&self.server, self.options, &cancel));
+        let graceful = GracefulShutdown::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = cancel.cancelled() => break,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(target: "skillfold::mcp", %error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            connect(&graceful, &door, stream);
+        }
+        drop(self.listener);
+        if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+            tracing::info!(target: "skillfold::mcp", "some connections did not end in time");
+        }
+        Ok(())
+    }
+}
+
+fn connect(graceful: &GracefulShutdown, door: &Arc<Door>, stream: TcpStream) {
+    // Answers are small and waited for. Where it cannot be set, it is slower, and that is all.
+    let _ = stream.set_nodelay(true);
+    let door = Arc::clone(door);
+    let service = hyper::service::service_fn(move |request| {
+        let door = Arc::clone(&door);
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT);
+    let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(target: "skillfold::mcp", %error, "a connection ended");
+        }
+    });
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// What stands between the network and the SDK.
+struct Door {
+    service: StreamableHttpService<SkillServer, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    path: String,
+    /// Of the token, a digest: digests have one length, so comparing them tells nothing.
+    token: Option<[u8; 32]>,
+    max_body: usize,
+    max_sessions: usize,
+}
+
+impl Door {
+    fn new(server: &SkillServer, options: HttpOptions, cancel: &CancellationToken) -> Door {
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(options.session_idle);
+        // An event that only says how to reconnect, before each answer: answers are short, clients ask again.
+        sessions.session_config.sse_retry = None;
+        let sessions = Arc::new(sessions);
+
+        let loopback = ["localhost", "127.0.0.1", "::1"];
+        let mut origins = options.allowed_origins;
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{host}:*")));
+        }
+        let config = StreamableHttpServerConfig::default()
+            .with_cancellation_token(cancel.child_token())
+            .with_json_response(true)
+            .with_sse_retry(None)
+            .with_max_request_body_bytes(options.max_body)
+            .with_allowed_origins(origins)
+            .enforce_origin_validation();
+        let config = if options.allowed_hosts.iter().any(|host| host == "*") {
+            config.disable_allowed_hosts()
+        } else {
+            config.with_allowed_hosts(loopback.map(str::to_owned).into_iter().chain(options.allowed_hosts))
+        };
+        let server = server.session(false);
+        let service = StreamableHttpService::new(move || Ok(server.session(false)), Arc::clone(&sessions), config);
+        Door {
+            service,
+            sessions,
+            path: options.path,
+            token: options.token.map(|token| Sha256::digest(token).into()),
+            max_body: options.max_body,
+            max_sessions: options.max_sessions,
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        if request.uri().path() != self.path {
+            let is_health = request.uri().path() == "/health" && request.method() == Method::GET;
+            return if is_health { plain(StatusCode::OK, "ok") } else { plain(StatusCode::NOT_FOUND, "Not Found") };
+        }
+        if !self.is_authorized(&request) {
+            let mut answer = plain(StatusCode::UNAUTHORIZED, "Unauthorized: a bearer token is needed");
+            let challenge = ::http::HeaderValue::from_static("Bearer realm=\"skillfold\"");
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            return answer;
+        }
+        if request.method() != Method::POST {
+            return self.service.handle(request).await;
+        }
+        let is_json = is_json(&request);
+        let is_new = !request.headers().contains_key("mcp-session-id");
+        let (parts, body) = request.into_parts();
+        let body = match self.collect(body).await {
+            Ok(body) => body,
+            Err(answer) => return answer,
+        };
+        if is_new && self.is_full().await && is_initialize(&body) {
+            let problem = json!({
+                "jsonrpc": "2.0",
+                "id": id_of(&body),
+                "error": { "code": -32000, "message": "there are too many sessions; try again later" },
+            });
+            return json_answer(StatusCode::SERVICE_UNAVAILABLE, &problem);
+        }
+        let answer = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        // That is what the SDK says to a body that it cannot parse.
+        if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
+            return match stdio::not_a_message(&body) {
+                Some(problem) => json_answer(StatusCode::BAD_REQUEST, &problem),
+                None => plain(StatusCode::ACCEPTED, ""),
+            };
+        }
+        answer
+    }
+
+    /// The whole body, unless it is too large or takes too long.
+    async fn collect(&self, body: Incoming) -> Result<Bytes, Answer> {
+        let too_large = || {
+            let message = format!("Payload Too Large: request body exceeds {} bytes", self.max_body);
+            let mut answer = plain(StatusCode::PAYLOAD_TOO_LARGE, message);
+            // The rest of it is not worth reading.
+            answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
+            answer
+        };
+        if body.size_hint().lower() > self.max_body as u64 {
+            return Err(too_large());
+        }
+        match tokio::time::timeout(READ_TIMEOUT, Limited::new(body, self.max_body).collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(error)) => Err(plain(StatusCode::BAD_REQUEST, format!("Bad Request: {error}"))),
+            Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout")),
+        }
+    }
+
+    fn is_authorized<B>(&self, request: &Request<B>) -> bool {
+        let Some(expected) = &self.token else { return true };
+        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let Some((scheme, token)) = given.and_then(|given| given.split_once(' ')) else { return false };
+        let given: [u8; 32] = Sha256::digest(token.trim()).into();
+        // Every byte is looked at, wherever they differ.
+        let difference = expected.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+        scheme.eq_ignore_ascii_case("bearer") && difference == 0
+    }
+
+    async fn is_full(&self) -> bool {
+        self.sessions.sessions.read().await.len() >= self.max_sessions
+    }
+}
+
+fn is_json<B>(request: &Request<B>) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+fn is_initialize(body: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(body).is_ok_and(|value| value["method"] == "initialize")
+}
+
+fn id_of(body: &[u8]) -> Value {
+    serde_json::from_slice::<Value>(body).map(|value| value["id"].clone()).unwrap_or_default()
+}
+
+fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(text.into())).boxed());
+    *answer.status_mut() = status;
+    let kind = ::http::HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}
+
+fn json_answer(status: StatusCode, value: &Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
+    *answer.status_mut() = status;
+    let kind = ::http::HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}

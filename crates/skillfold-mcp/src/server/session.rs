@@ -1,0 +1,318 @@
+//! One client: what it has loaded, what it wants to hear, and what it has yet to be told.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rmcp::model::SubscriptionFilter;
+use tokio::sync::Notify;
+
+use super::logging::{Level, Line};
+use super::uris;
+
+/// How many URIs one client may watch.
+pub(super) const MAX_WATCHED: usize = 10_000;
+
+/// How many log lines wait for a client that does not read them; the oldest go first.
+const MAX_LINES: usize = 64;
+
+/// What changed among the skills.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changed {
+    /// Whether the lists of resources and prompts are not what they were.
+    pub listing: bool,
+    /// The names of the skills that were added, removed or edited.
+    pub skills: Vec<String>,
+}
+
+/// What a client has yet to be told. However much happens before it listens, it stays small.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) tools: bool,
+    pub(super) prompts: bool,
+    pub(super) resources: bool,
+    pub(super) updated: BTreeSet<String>,
+    pub(super) lines: VecDeque<Line>,
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        !self.tools && !self.prompts && !self.resources && self.updated.is_empty() && self.lines.is_empty()
+    }
+}
+
+/// Where a client's news wait until they are sent: a session's own, or those of one `subscriptions/listen` stream.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    id: u64,
+    /// Which session it belongs to.
+    session: u64,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    watched: Mutex<HashSet<String>>,
+    /// Log lines below this are not for it.
+    level: AtomicU8,
+    pending: Mutex<Pending>,
+    wake: Notify,
+    is_closed: AtomicBool,
+}
+
+impl Outbox {
+    fn new(id: u64, session: u64, lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
+        let [tools, prompts, resources] = lists;
+        Outbox {
+            id,
+            session,
+            tools,
+            prompts,
+            resources,
+            watched: Mutex::new(watched),
+            level: AtomicU8::new(level),
+            pending: Mutex::default(),
+            wake: Notify::new(),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Watches a URI. `false` if there is no room for more.
+    pub(super) fn watch(&self, uri: String) -> bool {
+        let mut watched = lock(&self.watched);
+        let has_room = watched.len() < MAX_WATCHED || watched.contains(&uri);
+        if has_room {
+            watched.insert(uri);
+        }
+        has_room
+    }
+
+    pub(super) fn forget(&self, uri: &str) {
+        lock(&self.watched).remove(uri);
+    }
+
+    pub(super) fn set_level(&self, level: Level) {
+        self.level.store(level.rank(), Ordering::Relaxed);
+    }
+
+    /// Puts a log line in, if the client wants lines of its level.
+    pub(super) fn log(&self, line: &Line) {
+        if line.level.rank() < self.level.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut pending = lock(&self.pending);
+        if pending.lines.len() == MAX_LINES {
+            pending.lines.pop_front();
+        }
+        pending.lines.push_back(line.clone());
+        drop(pending);
+        self.wake.notify_one();
+    }
+
+    fn announce(&self, changed: &Changed) {
+        let mut pending = lock(&self.pending);
+        if changed.listing {
+            pending.prompts |= self.prompts;
+            pending.resources |= self.resources;
+        }
+        for uri in lock(&self.watched).iter() {
+            let is_meant = |parts: uris::Parts<'_>| changed.skills.iter().any(|name| parts.mentions(name));
+            if uris::parse(uri).is_ok_and(is_meant) {
+                pending.updated.insert(uri.clone());
+            }
+        }
+        if !pending.is_empty() {
+            drop(pending);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Waits for news. Nothing, once the client is gone.
+    pub(super) async fn next(&self) -> Option<Pending> {
+        loop {
+            let news = std::mem::take(&mut *lock(&self.pending));
+            if !news.is_empty() {
+                return Some(news);
+            }
+            if self.is_closed.load(Ordering::Acquire) {
+                return None;
+            }
+            self.wake.notified().await;
+        }
+    }
+}
+
+/// Everybody who wants to hear news.
+#[derive(Debug, Default)]
+pub(super) struct Audience {
+    outboxes: Mutex<HashMap<u64, Arc<Outbox>>>,
+    last_id: AtomicU64,
+}
+
+impl Audience {
+    fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Tells everybody. Nobody is waited for.
+    pub(super) fn announce(&self, changed: &Changed, line: &Line) {
+        for outbox in lock(&self.outboxes).values() {
+            outbox.announce(changed);
+            outbox.log(line);
+        }
+    }
+
+    /// Tells one session that its tools are others now.
+    fn tools_changed(&self, session: u64) {
+        for outbox in lock(&self.outboxes).values().filter(|outbox| outbox.session == session && outbox.tools) {
+            lock(&outbox.pending).tools = true;
+            outbox.wake.notify_one();
+        }
+    }
+
+    /// How many want to hear news.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.outboxes).len()
+    }
+}
+
+/// What one client has done so far.
+#[derive(Debug)]
+pub(super) struct Session {
+    outbox: Arc<Outbox>,
+    audience: Arc<Audience>,
+    loaded: Mutex<Arc<Vec<String>>>,
+    /// Whether there will be a second request.
+    is_lasting: AtomicBool,
+}
+
+impl Session {
+    pub(super) fn new(audience: Arc<Audience>, is_lasting: bool) -> Session {
+        let id = audience.next_id();
+        let outbox = Outbox::new(id, id, [true; 3], HashSet::new(), Level::Warning.rank());
+        Session {
+            outbox: Arc::new(outbox),
+            audience,
+            loaded: Mutex::default(),
+            is_lasting: AtomicBool::new(is_lasting),
+        }
+    }
+
+    pub(super) fn outbox(&self) -> &Arc<Outbox> {
+        &self.outbox
+    }
+
+    /// Begins to keep news for the client. It stops when the session goes. Says whether this was the first time.
+    pub(super) fn join(&self) -> bool {
+        self.is_lasting.store(true, Ordering::Release);
+        lock(&self.audience.outboxes).insert(self.outbox.id, Arc::clone(&self.outbox)).is_none()
+    }
+
+    /// The skills whose bodies the client has loaded.
+    pub(super) fn loaded(&self) -> Arc<Vec<String>> {
+        Arc::clone(&lock(&self.loaded))
+    }
+
+    /// Remembers a loaded skill. Says what had been loaded before, if that did not include it.
+    pub(super) fn remember(&self, name: &str) -> Option<Arc<Vec<String>>> {
+        if !self.is_lasting.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut loaded = lock(&self.loaded);
+        if loaded.iter().any(|known| known == name) {
+            return None;
+        }
+        let before = Arc::clone(&loaded);
+        Arc::make_mut(&mut loaded).push(name.to_owned());
+        Some(before)
+    }
+
+    pub(super) fn tools_changed(&self) {
+        self.audience.tools_changed(self.outbox.session);
+    }
+
+    /// News for one stream that the client has asked for.
+    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Listening {
+        let wants = |wish: Option<bool>| wish == Some(true);
+        let lists = [
+            wants(accepted.tools_list_changed),
+            wants(accepted.prompts_list_changed),
+            wants(accepted.resources_list_changed),
+        ];
+        let watched = accepted.resource_subscriptions.iter().flatten().take(MAX_WATCHED).cloned().collect();
+        let id = self.audience.next_id();
+        // Log lines have no place on such a stream.
+        let outbox = Arc::new(Outbox::new(id, self.outbox.session, lists, watched, u8::MAX));
+        lock(&self.audience.outboxes).insert(id, Arc::clone(&outbox));
+        Listening { outbox, audience: Arc::downgrade(&self.audience) }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        lock(&self.audience.outboxes).remove(&self.outbox.id);
+        self.outbox.is_closed.store(true, Ordering::Release);
+        self.outbox.wake.notify_one();
+    }
+}
+
+/// A stream of news, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Listening {
+    outbox: Arc<Outbox>,
+    audience: Weak<Audience>,
+}
+
+impl Listening {
+    pub(super) async fn next(&self) -> Option<Pending> {
+        self.outbox.next().await
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(audience) = self.audience.upgrade() {
+            lock(&audience.outboxes).remove(&self.outbox.id);
+        }
+    }
+}
+
+/// Nothing here is left half done by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Audience, Changed, Level, Line, Session};
+
+    #[test]
+    fn who_is_gone_is_forgotten() {
+        let audience = Arc::new(Audience::default());
+        let session = Session::new(Arc::clone(&audience), false);
+        assert_eq!(audience.len(), 0, "not before it has joined");
+        assert!(session.join());
+        let listening = session.listen(&rmcp::model::SubscriptionFilter::new());
+        assert_eq!(audience.len(), 2);
+        drop(listening);
+        drop(session);
+        assert_eq!(audience.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn news_pile_up_only_once() {
+        let audience = Arc::new(Audience::default());
+        let session = Session::new(Arc::clone(&audience), false);
+        assert!(session.join());
+        assert!(session.outbox().watch("skill://pdf/SKILL.md".to_owned()));
+        assert!(session.outbox().watch("skill://csv/SKILL.md".to_owned()));
+        for _ in 0..1_000 {
+            let changed = Changed { listing: true, skills: vec!["pdf".to_owned()] };
+            audience.announce(&changed, &Line::new(Level::Warning, "changes", "x"));
+        }
+        let news = session.outbox().next().await.unwrap();
+        assert!(news.prompts && news.resources && !news.tools);
+        assert_eq!(news.updated.iter().collect::<Vec<_>>(), ["skill://pdf/SKILL.md"]);
+        assert_eq!(news.lines.len(), super::MAX_LINES);
+    }
+}
