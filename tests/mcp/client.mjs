@@ -47,7 +47,7 @@ function writeSkill(directory, name, description, body, more = '') {
   renameSync(beside, join(directory, 'SKILL.md'));
 }
 
-/** Two skills to look at closely, one that models must not see, and enough for more than one page. */
+/** A skill to look at closely, one whose link leads out, one that hides, and enough for more than one page. */
 function writeTree(root) {
   const tea = join(root, 'kitchen/brew-tea');
   const body = '# Brew tea\n\nMake $ARGUMENTS.\n\n## Water\n\nSeventy degrees.\n\n## Time\n\nTwo minutes.\n';
@@ -58,8 +58,8 @@ function writeTree(root) {
   writeFileSync(join(tea, 'references/times.md'), lines.join(''));
   writeFileSync(join(tea, 'leaf.bin'), BINARY_BYTES);
   writeFileSync(join(root, 'secret.txt'), 'outside of every skill\n');
-  symlinkSync(join(root, 'secret.txt'), join(tea, 'link.md'));
   writeSkill(join(root, 'fold-shirts'), 'fold-shirts', 'Folds shirts. Use it after the laundry.', '# Fold\n');
+  symlinkSync(join(root, 'secret.txt'), join(root, 'fold-shirts/link.md'));
   writeSkill(join(root, 'hidden'), 'hidden', 'Hides.', '# Hidden\n', 'disable-model-invocation: true\n');
   for (let index = 0; index < 60; index += 1) {
     const name = `extra-${String(index).padStart(2, '0')}`;
@@ -147,8 +147,9 @@ async function tools(client) {
   check('and says where to go on', result.structuredContent.end === false && said.includes('offset 5'), result);
   result = await call('read_skill_file', { skill_id: 'brew-tea', path: 'references/times.md', offset: 9 });
   check('and where the file ends', result.structuredContent.end === true, result);
-  for (const path of ['../fold-shirts/SKILL.md', '/etc/passwd', 'references/../../../secret.txt', 'link.md', 'a\0b']) {
-    result = await call('read_skill_file', { skill_id: 'brew-tea', path });
+  const attacks = ['../../fold-shirts/SKILL.md', '/etc/passwd', 'references/../../../secret.txt', 'a\0b'];
+  for (const [skill_id, path] of [['fold-shirts', 'link.md'], ...attacks.map((path) => ['brew-tea', path])]) {
+    result = await call('read_skill_file', { skill_id, path });
     said = textOf(result);
     check(`read_skill_file refuses ${JSON.stringify(path)}`,
       result.isError && !said.includes('outside of every') && !said.includes('root:'), said);
@@ -181,10 +182,11 @@ async function resources(client, root, logs) {
   check('logging/setLevel is taken', true);
   const error = await refused(client.readResource({ uri: 'skill://no-such/SKILL.md' }));
   check('an unknown URI is refused', [INVALID_PARAMS, -32002].includes(error?.code), error);
-  for (const path of ['../../secret.txt', '%2e%2e/%2e%2e/secret.txt', '%252e%252e/secret.txt', 'link.md', 'a%00b']) {
+  const below = ['../../secret.txt', '%2e%2e/%2e%2e/secret.txt', '%252e%252e/secret.txt', 'a%00b'];
+  for (const uri of ['skill://fold-shirts/link.md', 'file:///etc/passwd', ...below.map((path) => `${TEA}/${path}`)]) {
     const before = logs.heard.length;
-    const attack = await refused(client.readResource({ uri: `${TEA}/${path}` }));
-    check(`resources/read refuses ${path}`, attack && !String(attack).includes('outside of every'), attack);
+    const attack = await refused(client.readResource({ uri }));
+    check(`resources/read refuses ${uri}`, attack && !String(attack).includes('outside of every'), attack);
     await logs.waitFor('a line of the log', () => logs.heard.length > before);
     const told = logs.heard.at(-1);
     check("and the client's log says why", told.level === 'warning' && told.logger === 'skillfold.security', told);
@@ -222,7 +224,11 @@ async function extension(client, root) {
     cursor = page.nextCursor;
     pages += 1;
   } while (cursor !== undefined && pages < 20);
-  check('skills/list comes in pages and ends', pages > 1 && cursor === undefined && skills.length === 62, skills.length);
+  check('skills/list comes in pages and ends', pages > 1 && cursor === undefined, pages);
+  // The extension wants every file of a skill in its entry, and a link that leads out cannot be in one.
+  const names = new Set(skills.map((skill) => skill.frontmatter.name));
+  check('with the skills that can be told whole, each once',
+    skills.length === 61 && names.size === 61 && !names.has('fold-shirts') && !names.has('hidden'), [...names]);
   const tea = skills.find((skill) => skill.uri === `${TEA}/SKILL.md`);
   check('with the front matter', tea?.frontmatter.name === 'brew-tea', tea);
   const right = tea.resources.every((resource) => {

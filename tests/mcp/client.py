@@ -64,7 +64,7 @@ def write_skill(directory: Path, name: str, description: str, body: str, more: s
 
 
 def write_tree(root: Path) -> None:
-    """Two skills to look at closely, one that models must not see, and enough for more than one page of anything."""
+    """A skill to look at closely, one whose link leads out, one that hides, and enough for more than one page."""
     tea = root / "kitchen" / "brew-tea"
     body = "# Brew tea\n\nMake $ARGUMENTS.\n\n## Water\n\nSeventy degrees.\n\n## Time\n\nTwo minutes.\n"
     hint = "argument-hint: '[green|black|white]'\n"
@@ -74,8 +74,8 @@ def write_tree(root: Path) -> None:
     (tea / "references" / "deep" / "er.md").write_text("deep\n", encoding="utf-8")
     (tea / "leaf.bin").write_bytes(BINARY_BYTES)
     (root / "secret.txt").write_text("outside of every skill\n", encoding="utf-8")
-    (tea / "link.md").symlink_to(root / "secret.txt")
     write_skill(root / "fold-shirts", "fold-shirts", "Folds shirts. Use it after the laundry.", "# Fold\n\nSleeves in.\n")
+    (root / "fold-shirts" / "link.md").symlink_to(root / "secret.txt")
     write_skill(root / "hidden", "hidden", "Hides from models.", "# Hidden\n", "disable-model-invocation: true\n")
     for n in range(60):
         extra = root / f"extra-{n:02}"
@@ -205,7 +205,9 @@ class Run:
         self.check("an unknown argument is refused", 'code="invalid_argument"' in text_of(result), result)
 
     async def reading_files(self) -> None:
-        read = lambda path, **more: self.client.call_tool("read_skill_file", {"skill_id": "brew-tea", "path": path, **more})
+        async def read(path: str, skill: str = "brew-tea", **more: int) -> types.CallToolResult:
+            return await self.client.call_tool("read_skill_file", {"skill_id": skill, "path": path, **more})
+
         result = await read("references/times.md", offset=3, limit=2)
         said, told = text_of(result), result.structured_content or {}
         self.check("read_skill_file reads a range", "line 3\nline 4\n" in said and "line 5" not in said, said)
@@ -213,8 +215,9 @@ class Run:
         result = await read("references/times.md", offset=9)
         told = result.structured_content or {}
         self.check("and where the file ends", told.get("end") is True and "End of file" in text_of(result), result)
-        for path in ["../fold-shirts/SKILL.md", "/etc/passwd", "references/../../../secret.txt", "link.md", "a\0b"]:
-            result = await read(path)
+        attacks = ["../../fold-shirts/SKILL.md", "/etc/passwd", "references/../../../secret.txt", "a\0b", "..\\..\\x"]
+        for skill, path in [("fold-shirts", "link.md"), *(("brew-tea", path) for path in attacks)]:
+            result = await read(path, skill)
             said = text_of(result)
             safe = result.is_error and "outside of every skill" not in said and "root:" not in said
             self.check(f"read_skill_file refuses {path!r}", safe, said)
@@ -259,11 +262,12 @@ class Run:
             self.check("logging/setLevel is taken", True)
         error = await refused(self.client.read_resource("skill://no-such/SKILL.md"))
         self.check("an unknown URI is invalid params", error and error.code in (INVALID_PARAMS, -32002), error)
-        for path in ["../../secret.txt", "%2e%2e/%2e%2e/secret.txt", "%252e%252e/secret.txt", "..%2f..%2fsecret.txt",
-                     "link.md", "a%00b", "/etc/passwd"]:
+        below = ["../../secret.txt", "%2e%2e/%2e%2e/secret.txt", "%252e%252e/secret.txt", "..%2f..%2fsecret.txt", "a%00b"]
+        uris = ["skill://fold-shirts/link.md", "skill:///etc/passwd", "file:///etc/passwd", *(f"{TEA}/{path}" for path in below)]
+        for uri in uris:
             before = len(self.logs.heard)
-            error = await refused(self.client.read_resource(f"{TEA}/{path}"))
-            self.check(f"resources/read refuses {path}", error and "outside of every" not in str(error), error)
+            error = await refused(self.client.read_resource(uri))
+            self.check(f"resources/read refuses {uri}", error and "outside of every" not in str(error), error)
             await self.logs.wait_for(lambda _: len(self.logs.heard) > before)
             told = self.logs.heard[-1]
             self.check("and the client's log says why", told.level == "warning" and told.logger == "skillfold.security", told)
@@ -305,7 +309,11 @@ class Run:
             cursor = page.get("nextCursor")
             if cursor is None or pages > 20:
                 break
-        self.check("skills/list comes in pages and ends", 1 < pages <= 20 and len(skills) == 62, (pages, len(skills)))
+        self.check("skills/list comes in pages and ends", 1 < pages <= 20, pages)
+        names = {skill["frontmatter"]["name"] for skill in skills}
+        # The extension wants every file of a skill in its entry, and a link that leads out cannot be in one.
+        expected = {"brew-tea", *(f"extra-{n:02}" for n in range(60))}
+        self.check("with the skills that can be told whole, each once", names == expected and len(skills) == 61, names ^ expected)
         [tea] = [skill for skill in skills if skill["uri"] == f"{TEA}/SKILL.md"]
         self.check("with the front matter", tea["frontmatter"]["name"] == "brew-tea", tea)
         right = True
@@ -321,7 +329,7 @@ class Run:
         self.check("and -32602 for an unknown URI", error and error.code == INVALID_PARAMS, error)
         entries = (await self.ask("resources/directory/read", uri=TEA))["resources"]
         kinds = {entry["uri"].removeprefix(f"{TEA}/"): entry.get("mimeType") for entry in entries}
-        is_listed = kinds.get("references") == "inode/directory" and "SKILL.md" in kinds and "link.md" not in kinds
+        is_listed = kinds.get("references") == "inode/directory" and "SKILL.md" in kinds
         self.check("resources/directory/read lists a directory", is_listed, kinds)
         for uri in [f"{TEA}/SKILL.md", f"{TEA}/../..", f"{TEA}/%2e%2e/%2e%2e", "file:///etc"]:
             error = await refused(self.ask("resources/directory/read", uri=uri))
