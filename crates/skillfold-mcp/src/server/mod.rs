@@ -48,7 +48,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
 };
 #[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
-use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
+use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use skillfold::Skillfold;
@@ -343,8 +343,11 @@ impl ServerHandler for SkillServer {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_modern(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.session.outbox().set_level(Level::of(request.level));
         Ok(())
     }
