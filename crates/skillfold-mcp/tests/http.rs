@@ -304,5 +304,9 @@ async fn the_server_ends_while_streams_are_open() {
     let running = run(HttpOptions::default()).await;
     let id = running.session().await;
     let _stream = running.open("GET", "/mcp", &[("Mcp-Session-Id", id.as_str())], "").await;
+    let server = running.server.clone();
     running.end().await;
+    while server.listeners() > 0 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -97,6 +97,7 @@ async fn resources_are_listed_and_read() {
         [
             "skill://mended/SKILL.md",
             "skill://old/SKILL.yaml",
+            "skill://old/prompt.md",
             "skill://pdf/SKILL.md",
             "skill://pdf/logo.png",
             "skill://pdf/reference.md",
@@ -106,7 +107,7 @@ async fn resources_are_listed_and_read() {
             "skill://acme/billing/refunds/SKILL.md",
         ]
     );
-    let pdf = &resources[2];
+    let pdf = &resources[3];
     assert_eq!((&pdf["name"], &pdf["description"]), (&json!("pdf"), &json!("Reads PDF files.")));
     assert_eq!(pdf["mimeType"], "text/markdown");
 
@@ -612,7 +613,8 @@ async fn a_skill_inside_a_skill_is_found_either_way() {
     for skill in &listed {
         for file in skill["resources"].as_array().unwrap() {
             let read = client.request("resources/read", json!({ "uri": file["uri"] })).await;
-            assert_eq!(read["contents"][0]["text"].as_str().unwrap().len(), file["size"].as_u64().unwrap() as usize);
+            let text = read["contents"][0]["text"].as_str().unwrap();
+            assert_eq!(text.len().to_string(), file["size"].to_string());
         }
     }
     fs::remove_dir_all(tmp.path().join("outer")).unwrap();

@@ -41,7 +41,9 @@ pub fn skills() -> TempDir {
     write(dir, "hidden/SKILL.md", hidden);
     write(dir, "quiet/SKILL.md", "---\nname: quiet\ndescription: For models.\nuser-invocable: false\n---\nHush.\n");
     write(dir, "mended/SKILL.md", "---\nname: mended\ndescription: Use when: broken\n---\nX.\n");
-    write(dir, "old/SKILL.yaml", "name: old\ndescription: In YAML.\ninstructions: Old.\n");
+    let old = "name: old\nversion: 1.0.0\ndescription: In YAML.\nprompt:\n  system_prompt_file: prompt.md\n";
+    write(dir, "old/SKILL.yaml", old);
+    write(dir, "old/prompt.md", "Old.\n");
     tmp
 }
 
@@ -87,11 +89,13 @@ impl Client {
 
     /// A client of 2025-11-25.
     pub async fn legacy(server: &SkillServer) -> Client {
+        let before = server.listeners();
         let mut client = Client::connect(server);
         client.request("initialize", initialize_params()).await;
         client.notify("notifications/initialized").await;
-        // An answer to this means that the notification has been seen: both came in order.
-        client.request("ping", json!({})).await;
+        while server.listeners() == before {
+            tokio::task::yield_now().await;
+        }
         client
     }
 
