@@ -50,17 +50,18 @@ impl Catalog {
         missing: &mut dyn FnMut(&Skill) -> Option<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &mut diagnostics);
-        // Skills lie all over memory: passes over all of them run on all cores.
+        // Skills lie all over memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
             skill.state.enabled = is_enabled(skill, enablement);
-            usize::from(!skill.shadowed())
+            (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
-        let count = if skills.len() < MANY {
-            skills.iter_mut().map(decide).sum()
+        let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+        let (count, demanding) = if skills.len() < MANY {
+            skills.iter_mut().map(decide).fold((0, 0), add)
         } else {
-            skills.par_iter_mut().map(decide).sum()
+            skills.par_iter_mut().map(decide).reduce(|| (0, 0), add)
         };
-        for skill in skills.iter_mut().filter(|skill| skill.demanding) {
+        for skill in skills.iter_mut().filter(|skill| skill.demanding).take(demanding) {
             if let Some(program) = missing(skill) {
                 skill.state.available = false;
                 let message = format!("`{}` requires the program `{program}`, which is not on the PATH", skill.name());

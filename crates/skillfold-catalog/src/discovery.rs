@@ -298,8 +298,8 @@ fn is_memorable_invalid(invalid: &Invalid) -> bool {
 fn is_still_young(skill: &Skill, section: &Section, scanned_ns: i128) -> bool {
     let Some(Child::Skill(number)) = section.file(skill.bytes(skill.rel)) else { return false };
     is_memorable(skill)
-        && is_young(skill.stamp, scanned_ns)
-        && section.skill(number).is_some_and(|old| old.stamp == skill.stamp && old.digest == skill.digest)
+        && is_young(skill.stamp(), scanned_ns)
+        && section.skill(number).is_some_and(|old| old.stamp == skill.stamp && old.digest() == skill.digest())
 }
 
 fn now_ns() -> i128 {

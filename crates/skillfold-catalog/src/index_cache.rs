@@ -6,10 +6,11 @@
 //! never correctness.
 //!
 //! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
-//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head, then
-//! chunks with the numbers, paths and names of some thousand skills each, then blocks of front matter; chunks and blocks
-//! have checksums of their own. A start reads the head and, in parallel, the chunks. A block is read and checked when
-//! somebody asks for what is in it, and if it turns out damaged, the skill files themselves take its place.
+//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head, then parts
+//! with checksums of their own: for every thousand skills their records (stamps), their paths and names, and their
+//! passages (what is known of their front matter); then blocks of front matter. A start reads the head and, in parallel,
+//! records and paths, of which it keeps the paths. Passages and blocks are read and checked when somebody asks for what
+//! is in them, and if they turn out damaged, the skill files themselves take their place.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,20 +25,22 @@ use twox_hash::XxHash3_64;
 
 use crate::candidate::Invalid;
 use crate::section::{Child, Section};
-use crate::skill::{Shelf, Slice, State};
+use crate::skill::{Passage, Passages, Shelf, Slice, State};
+use crate::skill_dir::SmallStamp;
 use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skfidx05";
+const MAGIC: &[u8; 8] = b"skfidx06";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// How much text a block holds, about.
 const BLOCK: usize = 1 << 20;
-/// How many skills a chunk describes.
-const CHUNK: usize = 4096;
-/// How long the numbers of one skill are.
-const RECORD: usize = 3 * 4 + 3 * 4 + 4 * 4 + 2 * 4 + 32 + 16 + 1;
+/// How many skills a chunk describes. Its records are forgotten once they are read, and the next ones take their memory.
+const CHUNK: usize = 1024;
+/// How long a skill's record is, and how long its passage.
+const RECORD: usize = 4 * 4 + 24 + 1;
+const PASSAGE: usize = 3 * 4 + 4 * 8 + 2 * 4 + 16;
 /// Most sections, and most bytes, that the file may hold. The least recently written go first.
 const MAX_SECTIONS: usize = 64;
 const MAX_BYTES: u64 = 1 << 30;
@@ -49,7 +52,7 @@ pub(crate) struct IndexCache {
     table: Vec<Entry>,
 }
 
-/// Some front matter in a cache file, read when asked for.
+/// A part of a cache file, read when asked for.
 #[derive(Debug)]
 pub(crate) struct Block {
     file: Arc<File>,
@@ -68,6 +71,37 @@ impl Block {
             (XxHash3_64::oneshot(&bytes) == self.checksum).then_some(bytes)
         };
         self.bytes.get_or_init(read).as_deref()
+    }
+}
+
+/// The passages of a chunk's skills, and the blocks that their front matter is in.
+#[derive(Debug)]
+pub(crate) struct KeptPassages {
+    passages: Block,
+    blocks: Arc<[Block]>,
+}
+
+impl KeptPassages {
+    /// The passage of a skill, if it makes sense.
+    pub(crate) fn passage(&self, number: u32) -> Option<Passage> {
+        let at = (number as usize).checked_mul(PASSAGE)?;
+        let bytes = self.passages.bytes()?.get(at..at.checked_add(PASSAGE)?)?;
+        let mut reader = Reader { bytes, at: 0 };
+        let block = reader.u32()?;
+        let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
+        let mut within = || -> Option<Slice> {
+            let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
+            let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
+            Some(Slice { start, end })
+        };
+        let (description, version, model, allowed_tools) = (within()?, within()?, within()?, within()?);
+        let (first_line, body) = (reader.u32()?, reader.u32()?);
+        let digest = reader.take(16)?.try_into().ok()?;
+        Some(Passage { block, yaml, description, version, model, allowed_tools, first_line, body, digest })
+    }
+
+    pub(crate) fn block(&self, number: u32) -> Option<&Block> {
+        self.blocks.get(number as usize)
     }
 }
 
@@ -167,8 +201,8 @@ impl IndexCache {
             }
             Some(parts)
         };
-        let (chunks, blocks) = (parts()?, parts()?);
-        if offset != entry.offset + entry.length {
+        let (records, names, passages, blocks) = (parts()?, parts()?, parts()?, parts()?);
+        if offset != entry.offset + entry.length || records.len() != names.len() || names.len() != passages.len() {
             return None;
         }
         let file = self.file.as_ref()?;
@@ -181,12 +215,16 @@ impl IndexCache {
         };
         let blocks: Arc<[Block]> = blocks.into_iter().map(block).collect();
         let read = |(offset, length, checksum)| {
-            let bytes = self.bytes(offset, length)?;
-            (XxHash3_64::oneshot(&bytes) == checksum).then(|| decode_chunk(bytes, &blocks, root))?
+            self.bytes(offset, length).filter(|bytes| XxHash3_64::oneshot(bytes) == checksum)
         };
-        let skills: Option<Vec<Vec<Box<Skill>>>> = match chunks.len() {
-            0 | 1 => chunks.into_iter().map(read).collect(),
-            _ => chunks.into_par_iter().map(read).collect(),
+        let chunk = |at: usize| {
+            let passages = KeptPassages { passages: block(passages[at]), blocks: Arc::clone(&blocks) };
+            let (text, passages) = (read(names[at])?, Passages::Kept(passages));
+            decode_chunk(&read(records[at])?, Shelf { text, passages, root: Arc::clone(root) })
+        };
+        let skills: Option<Vec<Vec<Box<Skill>>>> = match records.len() {
+            0 | 1 => (0..records.len()).map(chunk).collect(),
+            count => (0..count).into_par_iter().with_max_len(1).map(chunk).collect(),
         };
         decode(&mut reader, skills?.into_iter().flatten().collect(), root)
     }
@@ -247,16 +285,22 @@ impl IndexCache {
 pub(crate) struct Encoded {
     pub(crate) root: Vec<u8>,
     head: Vec<u8>,
-    /// Chunks, then blocks.
+    /// Records, names and passages of every chunk, then blocks.
     parts: Vec<Vec<u8>>,
 }
 
 /// Writes a section down.
 pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
-    let chunks: Vec<Vec<u8>> = section.skills.chunks(CHUNK).map(|chunk| encode_chunk(chunk, &mut blocks)).collect();
+    let [mut records, mut names, mut passages] = [const { Vec::new() }; 3];
+    for chunk in section.skills.chunks(CHUNK) {
+        let written = encode_chunk(chunk, &mut blocks);
+        records.push(written.records);
+        names.push(written.names);
+        passages.push(written.passages);
+    }
     let mut out = Vec::with_capacity(4096);
-    for parts in [&chunks, &blocks] {
+    for parts in [&records, &names, &passages, &blocks] {
         put_u32(&mut out, parts.len());
         for part in parts {
             out.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -303,86 +347,94 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
         };
         out.extend_from_slice(&(number << 2 | kind).to_le_bytes());
     }
-    let parts = chunks.into_iter().chain(blocks).collect();
+    let parts = [records, names, passages, blocks].into_iter().flatten().collect();
     Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out, parts }
 }
 
-/// The numbers of some skills, then their paths and names; their front matter goes into the blocks.
-fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Vec<u8> {
-    let mut names = Vec::with_capacity(skills.len() * 48);
-    let mut out = Vec::with_capacity(skills.len() * (RECORD + 48));
-    // Where a name starts counts from the start of the chunk.
-    let start = skills.len() * RECORD;
+/// What is written of a chunk's skills, but for their front matter.
+struct Chunk {
+    records: Vec<u8>,
+    names: Vec<u8>,
+    passages: Vec<u8>,
+}
+
+/// Writes some skills down; their front matter goes into the blocks.
+fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
+    let mut chunk = Chunk {
+        records: Vec::with_capacity(skills.len() * RECORD),
+        names: Vec::with_capacity(skills.len() * 32),
+        passages: Vec::with_capacity(skills.len() * PASSAGE),
+    };
     for skill in skills {
+        let Chunk { records, names, passages } = &mut chunk;
+        let (rel, name) = (skill.bytes(skill.rel), skill.bytes(skill.name));
+        let start = names.len();
+        names.extend_from_slice(rel);
+        let end = names.len();
+        // Nearly every skill is called as its directory is.
+        if !rel.ends_with(name) {
+            names.extend_from_slice(name);
+        }
+        for number in [start, end, names.len() - name.len(), names.len()] {
+            put_u32(records, number);
+        }
+        records.extend_from_slice(&skill.stamp.seconds.to_le_bytes());
+        records.extend_from_slice(&skill.stamp.nanoseconds.to_le_bytes());
+        records.extend_from_slice(&skill.stamp.size.to_le_bytes());
+        records.extend_from_slice(&skill.stamp.inode.to_le_bytes());
+        records.push(u8::from(skill.demanding));
+
         if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
             blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
         }
         let number = blocks.len() - 1;
         let block = &mut blocks[number];
-        for slice in [skill.rel, skill.name] {
-            put_u32(&mut out, start + names.len());
-            names.extend_from_slice(skill.bytes(slice));
-        }
-        put_u32(&mut out, start + names.len());
-        put_u32(&mut out, number);
-        put_u32(&mut out, block.len());
+        put_u32(passages, number);
+        put_u32(passages, block.len());
         block.extend_from_slice(skill.front_matter().as_bytes());
-        put_u32(&mut out, block.len());
+        put_u32(passages, block.len());
+        let passage = skill.passage_or_rescued();
         // Relative to the front matter, wherever that comes to stand.
-        for slice in [skill.description, skill.version] {
+        for slice in [passage.description, passage.version, passage.model, passage.allowed_tools] {
             // A description that stands elsewhere was unfolded, and is made anew when somebody asks.
-            let inside = skill.yaml.start <= slice.start && slice.end <= skill.yaml.end;
-            let slice = if inside { slice } else { Slice { start: skill.yaml.start, end: skill.yaml.start } };
-            put_u32(&mut out, (slice.start - skill.yaml.start) as usize);
-            put_u32(&mut out, (slice.end - slice.start) as usize);
+            let inside = passage.yaml.start <= slice.start && slice.end <= passage.yaml.end;
+            let slice = if inside { slice } else { Slice { start: passage.yaml.start, end: passage.yaml.start } };
+            put_u32(passages, (slice.start - passage.yaml.start) as usize);
+            put_u32(passages, (slice.end - slice.start) as usize);
         }
-        out.extend_from_slice(&skill.first_line.to_le_bytes());
-        out.extend_from_slice(&skill.body.to_le_bytes());
-        put_stamp(&mut out, skill.stamp);
-        out.extend_from_slice(&skill.digest.to_le_bytes());
-        out.push(u8::from(skill.demanding));
+        passages.extend_from_slice(&passage.first_line.to_le_bytes());
+        passages.extend_from_slice(&passage.body.to_le_bytes());
+        passages.extend_from_slice(&passage.digest);
     }
-    debug_assert_eq!(out.len(), start);
-    out.extend_from_slice(&names);
-    out
+    debug_assert_eq!(chunk.records.len(), skills.len() * RECORD);
+    debug_assert_eq!(chunk.passages.len(), skills.len() * PASSAGE);
+    chunk
 }
 
 /// The skills of a chunk.
-fn decode_chunk(chunk: Vec<u8>, blocks: &Arc<[Block]>, root: &Arc<Root>) -> Option<Vec<Box<Skill>>> {
-    let shelf = Arc::new(Shelf { text: chunk, blocks: Some(Arc::clone(blocks)), root: Arc::clone(root) });
-    let chunk = &shelf.text;
-    let mut reader = Reader { bytes: chunk, at: 0 };
-    // The first name stands behind the last number.
-    let count = if chunk.is_empty() { 0 } else { reader.u32()? as usize / RECORD };
-    reader.at = 0;
-    let mut skills = Vec::with_capacity(count.min(CHUNK));
-    for _ in 0..count {
-        let at = [reader.u32()?, reader.u32()?, reader.u32()?];
-        let number = reader.u32()?;
-        let block = blocks.get(number as usize)?;
-        let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
-        let mut within = || -> Option<Slice> {
-            let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
-            let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
-            Some(Slice { start, end })
+fn decode_chunk(records: &[u8], shelf: Shelf) -> Option<Vec<Box<Skill>>> {
+    let shelf = Arc::new(shelf);
+    let length = shelf.text.len();
+    let mut reader = Reader { bytes: records, at: 0 };
+    let mut skills = Vec::with_capacity(records.len() / RECORD);
+    for number in 0..u32::try_from(records.len() / RECORD).ok()? {
+        let mut slice = || -> Option<Slice> {
+            let slice = Slice { start: reader.u32()?, end: reader.u32()? };
+            (slice.start <= slice.end && slice.end as usize <= length).then_some(slice)
         };
-        let (description, version) = (within()?, within()?);
-        let inside = yaml.start <= yaml.end && u64::from(yaml.end) <= block.length;
-        if !at.is_sorted() || at[2] as usize > chunk.len() || !inside {
-            return None;
-        }
+        let (rel, name) = (slice()?, slice()?);
+        let stamp = SmallStamp {
+            seconds: reader.u64()?.cast_signed(),
+            nanoseconds: reader.u32()?,
+            size: reader.u32()?,
+            inode: reader.u64()?,
+        };
         skills.push(Box::new(Skill {
             shelf: Arc::clone(&shelf),
-            block: number,
-            rel: Slice { start: at[0], end: at[1] },
-            name: Slice { start: at[1], end: at[2] },
-            yaml,
-            description,
-            version,
-            first_line: reader.u32()?,
-            body: reader.u32()?,
-            stamp: reader.stamp()?,
-            digest: u128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+            number,
+            rel,
+            name,
+            stamp,
             made: OnceLock::new(),
             extra: None,
             file: SkillFile::Markdown,

@@ -52,7 +52,7 @@ pub use plugin::{plugin_roots, plugins_below};
 pub use remote::RemoteSkill;
 pub use replace::replace_file;
 pub use shown::{Shown, os_message};
-pub use skill::{Place, Skill, SkillFile};
+pub use skill::{Glimpse, Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;
 pub use skill_dir::{
@@ -60,3 +60,4 @@ pub use skill_dir::{
     Stamp, StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};
+pub use walk::{MAX_DEPTH, SKIPPED};

@@ -2,13 +2,17 @@
 //!
 //! Waking other threads takes some hundred microseconds, as long as looking at a hundred skills does.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 
 /// Fewer than this are no work for several threads.
 pub(crate) const MANY: usize = 256;
+/// What a thread takes at a time, at the most: when there is nothing left to take, nobody waits long for the others.
+const SHARE: usize = 256;
 
 /// What `work` makes of each chunk of `items`, in their order. `init` makes what one thread uses over and over.
-pub(crate) fn map_chunks<T: Sync, S, R: Send>(
+pub(crate) fn map_chunks<T: Sync, S: Send, R: Send>(
     items: &[T],
     size: usize,
     init: impl Fn() -> S + Sync + Send,
@@ -18,7 +22,28 @@ pub(crate) fn map_chunks<T: Sync, S, R: Send>(
         let mut state = init();
         return items.chunks(size).map(|chunk| work(&mut state, chunk)).collect();
     }
-    items.par_chunks(size).map_init(init, work).collect()
+    // Rayon asks for a new one for every share; giving memory back in between and touching it anew costs more than work.
+    let spare = Mutex::new(Vec::new());
+    let lend = || {
+        let found = spare.lock().ok().and_then(|mut spare| spare.pop());
+        Lent { spare: &spare, state: Some(found.unwrap_or_else(&init)) }
+    };
+    let share = items.par_chunks(size).with_max_len((SHARE / size).max(1));
+    share.map_init(lend, |lent, chunk| work(lent.state.get_or_insert_with(&init), chunk)).collect()
+}
+
+/// What a thread uses for a while, and then leaves to the next.
+struct Lent<'s, S> {
+    spare: &'s Mutex<Vec<S>>,
+    state: Option<S>,
+}
+
+impl<S> Drop for Lent<'_, S> {
+    fn drop(&mut self) {
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.extend(self.state.take());
+        }
+    }
 }
 
 /// Whether something holds for all neighbours.
@@ -27,6 +52,11 @@ pub(crate) fn all_pairs<T: Sync>(items: &[T], holds: impl Fn(&T, &T) -> bool + S
         return items.windows(2).all(|pair| holds(&pair[0], &pair[1]));
     }
     items.par_windows(2).all(|pair| holds(&pair[0], &pair[1]))
+}
+
+/// Sorts things of which no two are equal.
+pub(crate) fn sort_distinct_by<T: Send>(items: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering + Sync) {
+    if items.len() < MANY { items.sort_unstable_by(order) } else { items.par_sort_unstable_by(order) }
 }
 
 /// Sorts, keeping equals as they are.
@@ -49,6 +79,9 @@ mod tests {
             assert_eq!(all_pairs(&items, |_, b| b + 1 < count), count < 2);
             let mut back: Vec<usize> = items.iter().rev().copied().collect();
             sort_by(&mut back, usize::cmp);
+            assert_eq!(back, items);
+            back.reverse();
+            sort_distinct_by(&mut back, usize::cmp);
             assert_eq!(back, items);
         }
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use skillfold_format::{Code, Diagnostic, FileKind, Node, Parsed};
 
-use crate::skill::{Shelf, Slice, State};
-use crate::{Root, Skill, SkillFile, Source, Stamp};
+use crate::skill::{Passage, Passages, Shelf, Slice, State};
+use crate::skill_dir::SmallStamp;
+use crate::{Root, Skill, SkillFile, Source};
 
 /// A skill as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub(crate) fn skills(listed: &[RemoteSkill], first_rank: u32, diagnostics: &mut 
     for (rank, ((server, scheme), skills)) in (first_rank..).zip(shelves) {
         let mut text = Vec::new();
         let mut parts = Vec::with_capacity(skills.len());
+        let mut passages = Vec::with_capacity(skills.len());
         for (skill, rel) in skills {
             let parsed = Parsed::front_matter(&skill.front_matter, 1, FileKind::Markdown);
             let Some(manifest) = parsed.manifest else {
@@ -49,8 +51,11 @@ pub(crate) fn skills(listed: &[RemoteSkill], first_rank: u32, diagnostics: &mut 
                 text.extend_from_slice(part.as_bytes());
                 Slice { start, end: narrow(text.len()) }
             };
-            let slices = [put(rel), put(&format!("{server}:{}", manifest.name())), put(&skill.front_matter)];
-            parts.push((slices, skill.size, parsed.raw.as_ref().map_or(0, Node::digest)));
+            let (rel, name) = (put(rel), put(&format!("{server}:{}", manifest.name())));
+            let digest = parsed.raw.as_ref().map_or(0, Node::digest).to_le_bytes();
+            let yaml = put(&skill.front_matter);
+            passages.push(Passage { yaml, first_line: 1, digest, ..Passage::default() });
+            parts.push((rel, name, skill.size));
         }
         let root = Root {
             rank,
@@ -58,20 +63,19 @@ pub(crate) fn skills(listed: &[RemoteSkill], first_rank: u32, diagnostics: &mut 
             // A path made of it is a URI again.
             ..Root::new(PathBuf::from(format!("{scheme}://")), Source::Mcp)
         };
-        let shelf = Arc::new(Shelf { text, blocks: None, root: Arc::new(root) });
-        made.extend(parts.into_iter().map(|([rel, name, yaml], size, digest)| {
+        let shelf = Arc::new(Shelf { text, passages: Passages::Here(passages), root: Arc::new(root) });
+        made.extend((0..).zip(parts).map(|(number, (rel, name, size))| {
             Box::new(Skill {
                 shelf: Arc::clone(&shelf),
-                block: 0,
+                number,
                 rel,
                 name,
-                yaml,
-                description: Slice::default(),
-                version: Slice::default(),
-                first_line: 1,
-                body: 0,
-                stamp: Stamp { modified_ns: 0, size, inode: 0 },
-                digest,
+                stamp: SmallStamp {
+                    seconds: 0,
+                    nanoseconds: 0,
+                    size: u32::try_from(size).unwrap_or(u32::MAX),
+                    inode: 0,
+                },
                 made: OnceLock::new(),
                 extra: None,
                 file: SkillFile::Markdown,

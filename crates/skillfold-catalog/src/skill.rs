@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use skillfold_format::split::{Scan, scan};
-use skillfold_format::{FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens};
+use skillfold_format::{FileKind, Glance, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
-use crate::index_cache::Block;
+use crate::index_cache::KeptPassages;
+use crate::skill_dir::SmallStamp;
 use crate::{BodyAt, BodyFile, Root, SkillDir, Source, Stamp};
 
 /// Which file describes the skill.
@@ -58,19 +59,11 @@ impl SkillFile {
 pub struct Skill {
     /// Holds the texts.
     pub(crate) shelf: Arc<Shelf>,
-    /// Which of the shelf's blocks holds the front matter, if it has any.
-    pub(crate) block: u32,
+    /// Which of the shelf's passages is its own.
+    pub(crate) number: u32,
     pub(crate) rel: Slice,
     pub(crate) name: Slice,
-    pub(crate) yaml: Slice,
-    /// Description and version, mostly within the front matter; empty if they must be parsed out of it.
-    pub(crate) description: Slice,
-    pub(crate) version: Slice,
-    /// The line on which the front matter starts, and where the body does.
-    pub(crate) first_line: u32,
-    pub(crate) body: u32,
-    pub(crate) stamp: Stamp,
-    pub(crate) digest: u128,
+    pub(crate) stamp: SmallStamp,
     pub(crate) made: OnceLock<Box<Made>>,
     pub(crate) extra: Option<Box<Extra>>,
     pub(crate) file: SkillFile,
@@ -83,19 +76,54 @@ pub struct Skill {
 /// counting took a twentieth of a start.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    /// Paths and names, and front matter unless there are blocks.
+    /// Paths and names, and front matter unless that is kept in the index cache.
     pub(crate) text: Vec<u8>,
-    /// Where in the index cache the front matter is, if it came from there.
-    pub(crate) blocks: Option<Arc<[Block]>>,
+    pub(crate) passages: Passages,
     pub(crate) root: Arc<Root>,
+}
+
+/// The passages of some skills, by their number.
+#[derive(Debug)]
+pub(crate) enum Passages {
+    /// They and their front matter are here.
+    Here(Vec<Passage>),
+    /// They and their front matter are in the index cache, and read when somebody asks.
+    Kept(KeptPassages),
+}
+
+/// What is known of a skill's front matter, and not needed to find the skill.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Passage {
+    /// Which block of the index cache it is in, if it is in there.
+    pub(crate) block: u32,
+    pub(crate) yaml: Slice,
+    /// What a listing shows, mostly within the front matter. Without a description all of it must be parsed out of that.
+    pub(crate) description: Slice,
+    pub(crate) version: Slice,
+    pub(crate) model: Slice,
+    pub(crate) allowed_tools: Slice,
+    /// The line on which the front matter starts, and where the body does.
+    pub(crate) first_line: u32,
+    pub(crate) body: u32,
+    /// Of what the front matter says. In bytes, which need no room between them.
+    pub(crate) digest: [u8; 16],
 }
 
 /// What was made of a skill's text when somebody asked for it.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     manifest: OnceLock<Manifest>,
-    /// The front matter, read from the skill file because the index cache is damaged.
-    rescued: OnceLock<Box<str>>,
+    /// What was read from the skill file because the index cache is damaged.
+    rescued: OnceLock<Rescued>,
+}
+
+/// The front matter as the skill file has it, and what its passage would have said.
+#[derive(Debug, Default)]
+struct Rescued {
+    yaml: Box<str>,
+    first_line: u32,
+    body: u32,
+    digest: u128,
 }
 
 /// What only few skills have.
@@ -109,6 +137,25 @@ pub(crate) struct Extra {
     pub(crate) body: Option<(BodyAt, u64)>,
     /// Other places with the same front matter and size.
     pub(crate) copies: Vec<Place>,
+}
+
+/// What a listing shows of a skill; everything else is as it is by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glimpse<'s> {
+    /// What the skill does and when to use it.
+    pub description: &'s str,
+    /// The version, as the author wrote it.
+    pub version: Option<&'s str>,
+    /// The model that the skill asks for.
+    pub model: Option<&'s str>,
+    allowed_tools: &'s str,
+}
+
+impl<'s> Glimpse<'s> {
+    /// The tools that the skill says it needs.
+    pub fn allowed_tools(self) -> impl Iterator<Item = &'s str> {
+        split_tools(self.allowed_tools)
+    }
 }
 
 /// One of several places of one skill.
@@ -163,44 +210,76 @@ impl Skill {
 
     /// The typed front matter, made anew and not kept: for walks over a whole catalog.
     pub fn make_manifest(&self) -> Manifest {
-        let parsed = Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind());
+        let parsed = Parsed::front_matter(self.front_matter(), self.passage_or_rescued().first_line, self.file.kind());
         parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
     }
 
-    /// The description and the version without making a manifest, if the front matter has nothing else that a listing
-    /// shows: no tools, types, model, brief description or hiding.
-    pub fn glimpse(&self) -> Option<(&str, Option<&str>)> {
-        let bytes = self.front_bytes()?;
+    /// What a listing shows, without making a manifest: nothing, if the front matter says something about types, hiding
+    /// or a brief description, or says the rest in an unusual way.
+    pub fn glimpse(&self) -> Option<Glimpse<'_>> {
+        let passage = self.passage()?;
+        let bytes = self.front_bytes(&passage)?;
         let text = |slice: Slice| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
-        Some((text(self.description)?, text(self.version)))
+        Some(Glimpse {
+            description: text(passage.description)?,
+            version: text(passage.version),
+            model: text(passage.model),
+            allowed_tools: text(passage.allowed_tools).unwrap_or_default(),
+        })
     }
 
     /// The raw YAML tree: everything the author wrote.
     pub fn raw(&self) -> Option<Node<'_>> {
-        Parsed::front_matter(self.front_matter(), self.first_line, self.file.kind()).raw
+        Parsed::front_matter(self.front_matter(), self.passage_or_rescued().first_line, self.file.kind()).raw
     }
 
     /// The text of the front matter.
     pub fn front_matter(&self) -> &str {
-        match self.front_bytes().and_then(|bytes| bytes.get(self.yaml.range())) {
+        let passage = self.passage();
+        match passage.and_then(|passage| self.front_bytes(&passage)?.get(passage.yaml.range())) {
             Some(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-            None => self.made.get_or_init(Box::default).rescued.get_or_init(|| self.reread().unwrap_or_default()),
+            None => &self.rescued().yaml,
         }
+    }
+
+    /// Nothing, if it was in the index cache and that is damaged.
+    fn passage(&self) -> Option<Passage> {
+        match &self.shelf.passages {
+            Passages::Here(passages) => passages.get(self.number as usize).copied(),
+            Passages::Kept(kept) => kept.passage(self.number),
+        }
+    }
+
+    /// The passage, or what the skill file says in its place: nothing for listings, and no place of its own.
+    pub(crate) fn passage_or_rescued(&self) -> Passage {
+        self.passage().unwrap_or_else(|| {
+            let Rescued { first_line, body, digest, .. } = *self.rescued();
+            Passage { first_line, body, digest: digest.to_le_bytes(), ..Passage::default() }
+        })
     }
 
     /// What the front matter is a part of. Nothing, if it was in a block that is damaged.
-    fn front_bytes(&self) -> Option<&[u8]> {
-        match &self.shelf.blocks {
-            None => Some(&self.shelf.text),
-            Some(blocks) => blocks.get(self.block as usize)?.bytes(),
+    fn front_bytes(&self, passage: &Passage) -> Option<&[u8]> {
+        match &self.shelf.passages {
+            Passages::Here(_) => Some(&self.shelf.text),
+            Passages::Kept(kept) => kept.block(passage.block)?.bytes(),
         }
     }
 
+    fn rescued(&self) -> &Rescued {
+        self.made.get_or_init(Box::default).rescued.get_or_init(|| self.reread().unwrap_or_default())
+    }
+
     /// The front matter as the skill file has it now.
-    fn reread(&self) -> Option<Box<str>> {
+    fn reread(&self) -> Option<Rescued> {
         let bytes = SkillDir::open(self.name(), &self.dir()).ok()?.read(self.file.name(), MAX_FILE).ok()?;
         let Scan::Found(front) = scan(&bytes, true) else { return None };
-        std::str::from_utf8(bytes.get(front.yaml)?).ok().map(Box::from)
+        Some(Rescued {
+            yaml: std::str::from_utf8(bytes.get(front.yaml.clone())?).ok()?.into(),
+            first_line: front.first_line,
+            body: u32::try_from(front.body).ok()?,
+            digest: Glance::of(&bytes, &front).digest,
+        })
     }
 
     /// Where it comes from.
@@ -231,6 +310,16 @@ impl Skill {
         if rel.is_empty() { root.clone() } else { root.join(OsStr::from_bytes(rel)) }
     }
 
+    /// Appends its directory to some bytes.
+    pub fn put_dir(&self, out: &mut Vec<u8>) {
+        let (root, rel) = (self.shelf.root.path.as_os_str().as_bytes(), self.bytes(self.rel));
+        out.extend_from_slice(root);
+        if !(rel.is_empty() || root.is_empty() || root.ends_with(b"/")) {
+            out.push(b'/');
+        }
+        out.extend_from_slice(rel);
+    }
+
     /// Its skill file.
     pub fn path(&self) -> PathBuf {
         self.dir().join(self.file.name())
@@ -243,19 +332,19 @@ impl Skill {
 
     /// The skill file's stamp when it was read.
     pub fn stamp(&self) -> Stamp {
-        self.stamp
+        self.stamp.wide()
     }
 
     /// A digest of what the front matter says.
     pub fn digest(&self) -> u128 {
-        self.digest
+        u128::from_le_bytes(self.passage_or_rescued().digest)
     }
 
     /// How many tokens the body costs, estimated from the file's size: nothing is read for it.
     pub fn body_tokens(&self) -> Tokens {
         let bytes = match self.extra.as_ref().and_then(|extra| extra.body.as_ref()) {
             Some((_, size)) => *size,
-            None => self.stamp.size.saturating_sub(u64::from(self.body)),
+            None => self.stamp.size.saturating_sub(self.passage_or_rescued().body).into(),
         };
         Tokens::bytes4(usize::try_from(bytes).unwrap_or(usize::MAX))
     }

@@ -14,6 +14,8 @@ pub use error::{FileError, SecurityReason};
 pub use list::{Child, ListLimits, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
 #[doc(hidden)]
 pub use open::Backend;
+#[cfg(unix)]
+pub(crate) use stamp::SmallStamp;
 pub use stamp::{Stamp, StampPath};
 
 use open::{OpenError, Root};

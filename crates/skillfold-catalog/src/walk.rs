@@ -18,22 +18,24 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::{Invalid, Look, Scratch, look, look_for, unchanged};
-use crate::many::{map_chunks, sort_by};
+use crate::many::{map_chunks, sort_distinct_by};
 use crate::section::{Child, Section};
 use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
 
 /// How deep below a root skills may stand.
-pub(crate) const MAX_DEPTH: usize = 5;
+pub const MAX_DEPTH: usize = 5;
 /// How many directories are listed below one root at the most.
 const MAX_DIRS: usize = 1_000_000;
 /// How many entries of one directory are looked at.
 const MAX_ENTRIES: usize = 1_000_000;
+/// How many bytes are set aside for a directory's names before they are known.
+const MAX_NAMES: usize = 16 << 20;
 /// How many directories one task looks at. Their texts share one piece of memory: small ones leave less unused.
 const CHUNK: usize = 32;
 
 /// Directories in which nobody keeps skills.
-pub(crate) const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
+pub const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
 
 /// What was found below one root.
 #[derive(Debug, Default)]
@@ -209,20 +211,25 @@ impl Walker<'_> {
             return findings;
         }
         let join = |name: &[u8]| if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
+        let names = &listing.dirs;
         findings.links.extend(listing.links.iter().map(|name| Link { rel: join(name), depth: depth + 1 }));
         let below = map_chunks(
-            &listing.dirs,
+            &names.each,
             CHUNK,
             || Scratch::new(self.root),
             |scratch: &mut Scratch, chunk| {
                 let mut findings = Findings::default();
+                findings.skills.reserve_exact(chunk.len());
                 let mut groups = Vec::new();
+                let mut path = if rel.is_empty() { Vec::new() } else { [rel, b"/"].concat() };
+                let above = path.len();
                 for name in chunk {
-                    let rel = join(name);
-                    if !self.known(&rel, scratch, &mut findings) {
-                        let is_skill = findings.take(look(self.base, self.root, &rel, scratch));
+                    path.truncate(above);
+                    path.extend_from_slice(names.text(name));
+                    if !self.known(&path, scratch, &mut findings) {
+                        let is_skill = findings.take(look(self.base, self.root, &path, scratch));
                         if !is_skill || self.nested {
-                            groups.push(rel);
+                            groups.push(path.clone());
                         }
                     }
                 }
@@ -242,7 +249,7 @@ impl Walker<'_> {
         match section.file(rel) {
             Some(Child::Skill(number)) => {
                 let holds = section.skill(number).is_some_and(|skill| {
-                    section.trusts(skill.stamp) && unchanged(self.base, rel, skill.stamp, scratch)
+                    section.trusts(skill.stamp()) && unchanged(self.base, rel, skill.stamp(), scratch)
                 });
                 if holds {
                     findings.reused.push(number);
@@ -273,14 +280,14 @@ impl Walker<'_> {
         let children = section.children(number);
         let below = map_chunks(
             children,
-            CHUNK * 16,
+            CHUNK * 8,
             || Scratch::new(self.root),
             |scratch: &mut Scratch, chunk| {
                 let mut findings = Findings::default();
                 for child in chunk {
                     let (rel, stamp) = match *child {
                         Child::Skill(number) => match section.skill(number) {
-                            Some(skill) => (skill.bytes(skill.rel), Some(skill.stamp)),
+                            Some(skill) => (skill.bytes(skill.rel), Some(skill.stamp())),
                             None => continue,
                         },
                         Child::Invalid(number) => match section.invalid(number) {
@@ -372,18 +379,21 @@ impl Walker<'_> {
 
     fn entries(&self, rel: &[u8]) -> io::Result<Listing> {
         let handle = open_dir(self.base, if rel.is_empty() { b"." } else { rel })?;
-        let stamp = Stamp::of_stat(&rustix::fs::fstat(&handle)?);
-        let mut listing = Listing { stamp, dirs: Vec::new(), links: Vec::new(), skill_file: None, limit: None };
+        let stat = rustix::fs::fstat(&handle)?;
+        // File systems say of a directory's size about what its names take, or nothing of use.
+        let size = usize::try_from(stat.st_size).unwrap_or(0).min(MAX_NAMES);
+        let (mut dirs, mut count_dirs) = (Vec::with_capacity(size), 0);
+        let (mut links, mut skill_file, mut limit) = (Vec::new(), None, None);
         for (count, entry) in rustix::fs::Dir::new(handle)?.enumerate() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if count >= MAX_ENTRIES {
-                listing.limit = Some(self.limit(rel, &format!("more than {MAX_ENTRIES} entries")));
+                limit = Some(self.limit(rel, &format!("more than {MAX_ENTRIES} entries")));
                 break;
             }
             if let Some(file) = SkillFile::of(name) {
                 // The best spelling wins, whatever order the file system lists them in.
-                listing.skill_file = Some(listing.skill_file.map_or(file, |other| rank(other).min(rank(file)).1));
+                skill_file = Some(skill_file.map_or(file, |other| rank(other).min(rank(file)).1));
                 continue;
             }
             let kind = match entry.file_type() {
@@ -391,14 +401,17 @@ impl Walker<'_> {
                 known => known,
             };
             match kind {
-                FileType::Directory if !is_skipped(name) => listing.dirs.push(name.into()),
-                FileType::Symlink if !is_skipped(name) => listing.links.push(name.into()),
+                FileType::Directory if !is_skipped(name) => {
+                    dirs.extend_from_slice(entry.file_name().to_bytes_with_nul());
+                    count_dirs += 1;
+                }
+                FileType::Symlink if !is_skipped(name) => links.push(name.into()),
                 _ => {}
             }
         }
         // Names mostly are in the order in which the files were made, and sorted results need no sorting later.
-        sort_by(&mut listing.dirs, Ord::cmp);
-        Ok(listing)
+        let dirs = Names::sorted(dirs, count_dirs);
+        Ok(Listing { stamp: Stamp::of_stat(&stat), dirs, links, skill_file, limit })
     }
 
     /// For file systems that do not tell in their listing.
@@ -434,10 +447,55 @@ fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>
 
 struct Listing {
     stamp: Stamp,
-    dirs: Vec<Box<[u8]>>,
+    dirs: Names,
     links: Vec<Box<[u8]>>,
     skill_file: Option<SkillFile>,
     limit: Option<Diagnostic>,
+}
+
+/// Many names in one piece of memory.
+struct Names {
+    text: Vec<u8>,
+    /// Sorted.
+    each: Vec<Name>,
+}
+
+/// One of them.
+struct Name {
+    /// Its first bytes, such that comparing these numbers compares names: most comparisons need not go to the text.
+    head: [u64; 2],
+    start: u32,
+    end: u32,
+}
+
+impl Names {
+    /// Reads names that each end with a zero. They are at most 1,000,000, of at most 255 bytes.
+    fn sorted(text: Vec<u8>, count: usize) -> Names {
+        let mut each = Vec::with_capacity(count);
+        let mut start = 0;
+        while let Some(length) = text[start..].iter().position(|byte| *byte == 0) {
+            let end = start + length;
+            let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            each.push(Name { head: head(&text[start..end]), start: narrow(start), end: narrow(end) });
+            start = end + 1;
+        }
+        let names = |name: &Name| &text[name.start as usize..name.end as usize];
+        sort_distinct_by(&mut each, |a, b| a.head.cmp(&b.head).then_with(|| names(a).cmp(names(b))));
+        Names { text, each }
+    }
+
+    fn text(&self, name: &Name) -> &[u8] {
+        &self.text[name.start as usize..name.end as usize]
+    }
+}
+
+/// The first bytes of a name. What is missing counts as zeros, which no name holds: a beginning comes before what goes on.
+fn head(name: &[u8]) -> [u64; 2] {
+    let mut head = [0; 16];
+    let count = name.len().min(16);
+    head[..count].copy_from_slice(&name[..count]);
+    let (one, two) = head.split_at(8);
+    [one, two].map(|part| part.iter().fold(0, |head, byte| head << 8 | u64::from(*byte)))
 }
 
 fn rank(file: SkillFile) -> (u8, SkillFile) {
@@ -457,4 +515,22 @@ fn is_skipped(name: &[u8]) -> bool {
 fn open_dir(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     Ok(rustix::fs::openat(base, path, flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_as_bytes_are() {
+        let mut names: Vec<Vec<u8>> = vec![b"a".to_vec(), b"B".to_vec(), "é".into(), b"\xff".to_vec(), b"-".to_vec()];
+        for length in [7, 8, 9, 15, 16, 17, 40] {
+            names.extend([b"a", b"b", b"\xff"].map(|byte| byte.repeat(length)));
+            names.push([&b"a".repeat(length)[..], b"-"].concat());
+        }
+        let text: Vec<u8> = names.iter().rev().flat_map(|name| [&name[..], b"\0"].concat()).collect();
+        let sorted = Names::sorted(text, names.len());
+        names.sort();
+        assert!(sorted.each.iter().map(|name| sorted.text(name)).eq(names.iter().map(Vec::as_slice)));
+    }
 }

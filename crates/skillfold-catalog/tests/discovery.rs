@@ -129,11 +129,15 @@ fn picture(catalog: &Catalog) -> String {
 
 /// What a listing takes without parsing is what parsing gives.
 fn glimpses_are_true(skill: &Skill) {
-    if let Some((description, version)) = skill.glimpse() {
+    let mut dir = b"before ".to_vec();
+    skill.put_dir(&mut dir);
+    assert_eq!(&dir[7..], skill.dir().as_os_str().as_encoded_bytes());
+    if let Some(glimpse) = skill.glimpse() {
         let manifest = skill.manifest();
-        assert_eq!((description, version), (manifest.description(), manifest.version()));
-        assert_eq!(manifest.brief(), skillfold_format::brief(description));
-        assert!(manifest.allowed_tools().len() == 0 && manifest.model().is_none());
+        assert_eq!((glimpse.description, glimpse.version), (manifest.description(), manifest.version()));
+        assert_eq!(manifest.brief(), skillfold_format::brief(glimpse.description));
+        assert!(manifest.allowed_tools().eq(glimpse.allowed_tools()));
+        assert_eq!(glimpse.model, manifest.model());
         assert!(manifest.types().eq(["prompt"]) && !manifest.disable_model_invocation());
     }
 }
@@ -145,5 +149,5 @@ fn glimpses_of_many_skills_are_true_and_common() {
     let made = skillfold_bench::generate(&tree.path().join("tree"), &options).unwrap();
     let catalog = Discovery::new([Root::required(made.root(), Source::Inline)]).run();
     catalog.all().iter().for_each(|skill| glimpses_are_true(skill));
-    assert!(catalog.all().iter().filter(|skill| skill.glimpse().is_some()).count() > 200);
+    assert!(catalog.all().iter().filter(|skill| skill.glimpse().is_some()).count() > 400);
 }

@@ -1,18 +1,18 @@
 //! Writing something for each of very many things.
 
+use std::collections::BTreeMap;
 use std::io;
-
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 
 /// Fewer than this are written on one thread: starting others takes longer.
 const MANY: usize = 1024;
 /// What one thread renders at a time: some 50 KB of JSON, which a pipe takes in one go and a core's cache holds.
 const CHUNK: usize = 64;
-/// What is rendered while the batch before is being written, however many there are in all.
-const BATCH: usize = 8 * CHUNK;
+/// How many pieces may lie ready before the next one that is due: a thread that is held up does not fill the memory.
+const AHEAD: usize = 32;
 
-/// Renders each item, on all cores, and writes the results in the order of the items, in large pieces. While one batch
-/// is being written the next is rendered.
+/// Renders each item, on all cores, and writes the results in the order of the items, in large pieces.
 pub(crate) fn write_each<T: Sync>(
     items: &[T],
     render: impl Fn(usize, &T, &mut Vec<u8>) + Sync,
@@ -28,24 +28,56 @@ pub(crate) fn write_each<T: Sync>(
         fill(0, items, &mut bytes);
         return write(&bytes);
     }
-    // Two sets of buffers that take turns, and are used again and again: fresh memory costs more than what is written
-    // into it.
-    let buffers = || -> Vec<Vec<u8>> { (0..BATCH / CHUNK).map(|_| Vec::with_capacity(CHUNK * 1024)).collect() };
-    let (mut ready, mut next) = (buffers(), buffers());
-    for (number, batch) in items.chunks(BATCH).enumerate() {
-        let render_batch = || {
-            let chunks = batch.par_chunks(CHUNK).enumerate();
-            // The last batch may not need all of them.
-            next.iter_mut().for_each(Vec::clear);
-            next.par_iter_mut().zip(chunks).for_each(|(bytes, (at, chunk))| {
-                fill(number * BATCH + at * CHUNK, chunk, bytes);
-            });
-        };
-        let (written, ()) = rayon::join(|| ready.iter().try_for_each(|bytes| write(bytes)), render_batch);
-        written?;
-        std::mem::swap(&mut ready, &mut next);
+    let desk = Mutex::new(Desk { write, due: 0, ready: BTreeMap::new(), spare: Vec::new(), failure: None });
+    let (moved, next) = (Condvar::new(), AtomicUsize::new(0));
+    rayon::broadcast(|_| {
+        let mut bytes = Vec::with_capacity(CHUNK * 1024);
+        loop {
+            // Numbers are handed out in order, so whoever has the one that is due is at work on it.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(chunk) = items.chunks(CHUNK).nth(number) else { return };
+            fill(number * CHUNK, chunk, &mut bytes);
+            let Ok(desk) = desk.lock() else { return };
+            let early = |desk: &mut Desk<_>| number >= desk.due + AHEAD && desk.failure.is_none();
+            let Ok(mut desk) = moved.wait_while(desk, early) else { return };
+            bytes = desk.take(number, bytes);
+            moved.notify_all();
+            if desk.failure.is_some() {
+                return;
+            }
+        }
+    });
+    match desk.into_inner() {
+        Ok(desk) => desk.failure.map_or(Ok(()), Err),
+        Err(_) => Err(io::Error::other("a thread panicked while it wrote")),
     }
-    ready.iter().try_for_each(|bytes| write(bytes))
+}
+
+/// Where pieces are handed in, in any order, and leave in theirs.
+struct Desk<W> {
+    write: W,
+    /// The piece that is to be written next.
+    due: usize,
+    ready: BTreeMap<usize, Vec<u8>>,
+    /// Buffers to be used again: fresh memory costs more than what is written into it.
+    spare: Vec<Vec<u8>>,
+    failure: Option<io::Error>,
+}
+
+impl<W: FnMut(&[u8]) -> io::Result<()>> Desk<W> {
+    /// Takes a piece, writes what is due, and gives an empty buffer back.
+    fn take(&mut self, number: usize, bytes: Vec<u8>) -> Vec<u8> {
+        self.ready.insert(number, bytes);
+        while self.failure.is_none()
+            && let Some(mut bytes) = self.ready.remove(&self.due)
+        {
+            self.failure = (self.write)(&bytes).err();
+            self.due += 1;
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+        self.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK * 1024))
+    }
 }
 
 #[cfg(test)]
@@ -54,7 +86,7 @@ mod tests {
 
     #[test]
     fn order_is_kept_whatever_the_number() {
-        for count in [0, 1, CHUNK, MANY - 1, MANY, BATCH, 3 * BATCH + 7] {
+        for count in [0, 1, CHUNK, MANY - 1, MANY, MANY + 1, AHEAD * CHUNK, 3 * AHEAD * CHUNK + 7] {
             let items: Vec<usize> = (0..count).collect();
             let mut out = Vec::new();
             let render = |at: usize, item: &usize, out: &mut Vec<u8>| {
@@ -73,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_failure_ends_it() {
-        let items: Vec<usize> = (0..3 * BATCH).collect();
+        let items: Vec<usize> = (0..3 * AHEAD * CHUNK).collect();
         let mut calls = 0;
         let result = write_each(
             &items,

@@ -109,6 +109,18 @@ pub(crate) enum Command {
     Files(commands::files::Args),
     /// Print a file of a skill
     Read(commands::read::Args),
+    /// Show the tools that models can call
+    Tools(commands::tools::Args),
+    /// Serve the skills to MCP clients, or look at an MCP server
+    Mcp(commands::mcp::Args),
+    /// Show skills by source, MCP servers, and what was approved
+    Status(commands::status::Args),
+    /// Approve a skill of a remote server, exactly as it is
+    Approve(commands::approve::Args),
+    /// Take approvals back
+    Revoke(commands::approve::RevokeArgs),
+    /// Let a project's skillfold.toml add servers and directories
+    Trust(commands::trust::Args),
     /// Check skills against the open standard
     Validate(commands::validate::Args),
     /// Review the style of skills, and repair broken YAML

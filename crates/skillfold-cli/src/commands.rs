@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod approve;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod context;
@@ -9,11 +10,15 @@ pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod tools;
+pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod why;
 
@@ -35,6 +40,12 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Load(args) => load::run(args, context),
         Command::Files(args) => files::run(args, context),
         Command::Read(args) => read::run(args, context),
+        Command::Tools(args) => tools::run(args, context),
+        Command::Mcp(args) => mcp::run(args, context),
+        Command::Status(args) => status::run(args, context),
+        Command::Approve(args) => approve::run(args, context),
+        Command::Revoke(args) => approve::revoke(args, context),
+        Command::Trust(args) => trust::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Lint(args) => lint::run(args, context),
         Command::New(args) => new::run(args, context),

@@ -3,10 +3,12 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillfold::{Diagnostic, DiscloseSection, Mode, Root, Severity, Skillfold, Source};
+use skillfold::{Diagnostic, DiscloseSection, Mode, Severity, Skillfold, Source};
+use skillfold_mcp::host::{Host, HostDirs, ServerSpec};
 
 use crate::cli::Global;
 use crate::environment::Environment;
@@ -20,6 +22,9 @@ use crate::text;
 /// So few skills have their bodies read before an answer that ranks by them.
 const FEW: usize = 1_000;
 
+/// How long a command waits for servers whose listing is old. One that fails is then left alone for a minute.
+const SERVERS_WAIT: Duration = Duration::from_secs(3);
+
 /// What every command is given: where to write, what was asked for, and the skills, which are looked for when a
 /// command first wants them.
 #[derive(Debug)]
@@ -27,23 +32,32 @@ pub(crate) struct Context {
     pub(crate) terminal: Terminal,
     global: Global,
     environment: OnceCell<Environment>,
-    skills: OnceCell<Found>,
-}
-
-#[derive(Debug)]
-struct Found {
-    skills: Skillfold,
-    roots: Vec<Root>,
-    disclose: DiscloseSection,
-    /// Whether there is an index cache.
-    cached: bool,
-    /// Findings that are not the catalog's: about plugins.
-    diagnostics: Vec<Diagnostic>,
+    settings: OnceCell<Settings>,
+    host: OnceCell<Option<Host>>,
+    skills: OnceCell<Arc<Skillfold>>,
 }
 
 impl Context {
     pub(crate) fn new(terminal: Terminal, global: Global) -> Context {
-        Context { terminal, global, environment: OnceCell::new(), skills: OnceCell::new() }
+        let (environment, settings) = (OnceCell::new(), OnceCell::new());
+        Context { terminal, global, environment, settings, host: OnceCell::new(), skills: OnceCell::new() }
+    }
+
+    /// The global options as somebody would type them again, wherever they stand.
+    pub(crate) fn global_words(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+        let mut words = Vec::new();
+        for dir in &self.global.skills_dir {
+            words.extend(["--skills-dir".to_owned(), shown(dir)]);
+        }
+        if let Some(file) = &self.global.config {
+            words.extend(["--config".to_owned(), shown(file)]);
+        }
+        for (is_set, word) in [(self.global.isolated, "--isolated"), (self.global.no_cache, "--no-cache")] {
+            if is_set {
+                words.push(word.to_owned());
+            }
+        }
+        words
     }
 
     /// Whether the result is for programs.
@@ -69,28 +83,91 @@ impl Context {
         Ok(self.environment.get_or_init(Environment::default))
     }
 
-    /// The skills. Looks for them, the first time.
-    pub(crate) fn skills(&self) -> Result<&Skillfold, CliError> {
-        if let Some(found) = self.skills.get() {
-            return Ok(&found.skills);
+    /// What counts. Gathered, and told where it needs telling, the first time.
+    pub(crate) fn settings(&self) -> Result<&Settings, CliError> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
         }
-        let environment = self.environment()?;
-        let settings = Settings::gather(&self.global, environment)?;
+        let settings = Settings::gather(&self.global, self.environment()?)?;
         for notice in &settings.notices {
             self.terminal.warn(notice.code, &notice.message, &notice.help);
         }
+        Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// The configured servers, if there are any.
+    pub(crate) fn host(&self) -> Result<Option<&Host>, CliError> {
+        if let Some(host) = self.host.get() {
+            return Ok(host.as_ref());
+        }
+        let settings = self.settings()?;
+        let mut specs = Vec::new();
+        for server in &settings.servers {
+            let variable = |name: &str| std::env::var(name).ok();
+            match ServerSpec::from_config(server, variable) {
+                Ok(spec) => specs.push(spec),
+                Err(error) => {
+                    let help = "correct it below [[mcp]] in skillfold.toml; its skills are missing meanwhile";
+                    self.terminal.warn("mcp_server", &error.to_string(), help);
+                }
+            }
+        }
+        let environment = self.environment()?;
+        let dirs = HostDirs {
+            cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
+            approvals: environment.data_home.as_ref().map(|data| data.join("skillfold/approvals.json")),
+        };
+        let host = (!specs.is_empty()).then(|| Host::new(specs, dirs));
+        Ok(self.host.get_or_init(|| host).as_ref())
+    }
+
+    /// The skills. Looks for them, the first time, and asks servers that have not been asked for long.
+    pub(crate) fn skills(&self) -> Result<&Arc<Skillfold>, CliError> {
+        if self.skills.get().is_none()
+            && let Some(host) = self.host()?
+        {
+            let progress = Progress::unknown("asking MCP servers");
+            let asked: Vec<String> =
+                host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
+            let refreshed = host.refresh_stale(SERVERS_WAIT);
+            drop(progress);
+            for server in refreshed {
+                if let Err(why) = server.outcome
+                    && (asked.contains(&server.label) || self.verbose())
+                {
+                    let message = format!("the MCP server {:?} cannot be asked for its skills: {why}", server.label);
+                    self.terminal.warn(
+                        "mcp_server",
+                        &message,
+                        "its skills of last time stay; `skillfold status` says more",
+                    );
+                }
+            }
+        }
+        self.local_skills()
+    }
+
+    /// The skills, with what servers listed the last time: none is asked.
+    pub(crate) fn local_skills(&self) -> Result<&Arc<Skillfold>, CliError> {
+        if let Some(skills) = self.skills.get() {
+            return Ok(skills);
+        }
+        let environment = self.environment()?;
+        let settings = self.settings()?;
         let mut builder = Skillfold::builder()
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
-            .enablement(settings.enablement)
-            .loader(settings.loader);
-        let cached = settings.cache.is_some();
-        if let Some(cache) = settings.cache {
+            .enablement(settings.enablement.clone())
+            .loader(settings.loader.clone());
+        for server in self.host()?.map(Host::remotes).unwrap_or_default() {
+            builder = builder.remote(server);
+        }
+        if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }
         let progress = Progress::unknown("looking for skills");
         let start = Instant::now();
-        let skills = builder.build();
+        let skills = Arc::new(builder.build());
         drop(progress);
         let effort = skills.catalog().effort();
         tracing::info!(
@@ -100,8 +177,14 @@ impl Context {
             milliseconds = start.elapsed().as_millis(),
             "looked for skills"
         );
-        let Settings { roots, diagnostics, disclose, .. } = settings;
-        Ok(&self.skills.get_or_init(|| Found { skills, roots, disclose, cached, diagnostics }).skills)
+        Ok(self.skills.get_or_init(|| skills))
+    }
+
+    /// Ends what runs for this command: programs that serve skills.
+    pub(crate) fn close(&self) {
+        if let Some(Some(host)) = self.host.get() {
+            host.close();
+        }
     }
 
     /// Makes what the first message would have to wait for, so that it is not counted as deciding.
@@ -132,33 +215,32 @@ impl Context {
     }
 
     fn cached(&self) -> bool {
-        self.skills.get().is_some_and(|found| found.cached)
+        self.settings.get().is_some_and(|settings| settings.cache.is_some())
     }
 
     /// What the configuration says about what models are shown.
     pub(crate) fn disclose(&self) -> Result<DiscloseSection, CliError> {
-        self.skills()?;
-        Ok(self.skills.get().map(|found| found.disclose.clone()).unwrap_or_default())
+        Ok(self.settings()?.disclose.clone())
     }
 
     /// The directories of some sources in which skills were looked for.
     pub(crate) fn roots(&self, wanted: &dyn Fn(Source) -> bool) -> Vec<PathBuf> {
-        let roots = self.skills.get().map(|found| &found.roots[..]).unwrap_or_default();
+        let roots = self.settings.get().map(|settings| &settings.roots[..]).unwrap_or_default();
         roots.iter().filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
     }
 
     /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more.
     pub(crate) fn tell_diagnostics(&self) {
-        let Some(found) = self.skills.get() else { return };
-        let catalog = found.skills.catalog();
+        let (Some(skills), Some(settings)) = (self.skills.get(), self.settings.get()) else { return };
+        let catalog = skills.catalog();
         // All patterns are tried for it: with many skills only if somebody asks for more.
-        let of_triggers = if found.skills.is_indexed() && (catalog.len() <= FEW || self.verbose()) {
-            found.skills.trigger_diagnostics()
+        let of_triggers = if skills.is_indexed() && (catalog.len() <= FEW || self.verbose()) {
+            skills.trigger_diagnostics()
         } else {
             Vec::new()
         };
         let mut told: Vec<&Diagnostic> =
-            found.diagnostics.iter().chain(catalog.diagnostics()).chain(&of_triggers).collect();
+            settings.diagnostics.iter().chain(catalog.diagnostics()).chain(&of_triggers).collect();
         if !self.verbose() {
             // Of a file that is not usable, the first reason is reason enough; the rest is for whoever mends it.
             let invalid: HashSet<&Path> = catalog.invalid().iter().map(|invalid| invalid.path.as_path()).collect();

@@ -18,6 +18,7 @@ mod skill_file;
 mod skill_json;
 mod terminal;
 mod text;
+mod trust;
 mod turn;
 
 use std::process::exit;
@@ -89,6 +90,7 @@ fn main() {
             error.exit_code()
         }
     };
+    context.close();
     // Without returning: taking a catalog of 100,000 skills apart costs more than the kernel needs to drop the lot.
     exit(code);
 }

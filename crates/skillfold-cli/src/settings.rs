@@ -5,13 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skillfold::{
-    Config, Diagnostic, DiscloseSection, Enablement, LoaderConfig, Root, Source, plugin_roots, plugins_below,
+    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, Source, plugin_roots,
+    plugins_below,
 };
 
 use crate::bundled;
 use crate::cli::Global;
 use crate::environment::{Environment, absolute};
 use crate::error::{CliError, Excerpt};
+use crate::trust::Trust;
 
 const FILE: &str = "skillfold.toml";
 /// No sane configuration is larger, and a device that never ends must not be read to its end.
@@ -24,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) enablement: Enablement,
     pub(crate) loader: LoaderConfig,
     pub(crate) disclose: DiscloseSection,
+    /// Servers whose skills join.
+    pub(crate) servers: Vec<McpServer>,
     /// The index cache, if it is to be used.
     pub(crate) cache: Option<PathBuf>,
     /// What was found on the way, to be told.
@@ -54,6 +58,7 @@ impl Settings {
             disable: HashSet::from_iter(config.skills.disable),
         };
         settings.disclose = config.disclose;
+        settings.servers = config.mcp;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -91,7 +96,7 @@ impl Settings {
         if let Some(file) = global.config.as_ref().or(environment.config.as_ref()) {
             let by = if global.config.is_some() { "--config" } else { "SKILLFOLD_CONFIG" };
             let file = absolute(file);
-            let Some(config) = read_config(&file)? else {
+            let Some((_, config)) = read_config(&file)? else {
                 return Err(CliError::usage("usage", format!("{by} {}: no such file", file.display()))
                     .help("name a skillfold.toml that is there"));
             };
@@ -105,15 +110,30 @@ impl Settings {
         }
         let mut all = Config::default();
         if let Some(dir) = &environment.config_home
-            && let Some(config) = read_config(&dir.join("skillfold").join(FILE))?
+            && let Some((_, config)) = read_config(&dir.join("skillfold").join(FILE))?
         {
             self.configured_places(&config, Source::User);
             all.merge(config);
         }
         if let Some(project) = environment.project()
-            && let Some(mut config) = read_config(&project.join(FILE))?
+            && let Some((text, mut config)) = read_config(&project.join(FILE))?
         {
-            for refused in config.distrust(project) {
+            let trust = Trust::open(environment)?;
+            let distrusted =
+                if trust.covers(project, &text) { Distrusted::default() } else { config.distrust(project) };
+            for server in &distrusted.servers {
+                let again = if trust.knew(project) { "; the file has changed since you trusted it" } else { "" };
+                self.notices.push(Notice {
+                    code: "untrusted_server",
+                    message: format!(
+                        "{} may not add the server {:?}{again}",
+                        project.join(FILE).display(),
+                        server.name
+                    ),
+                    help: "look at the file; `skillfold trust` lets it".to_owned(),
+                });
+            }
+            for refused in distrusted.dirs {
                 let refused = absolute(&refused);
                 self.notices.push(Notice {
                     code: "untrusted_path",
@@ -122,10 +142,7 @@ impl Settings {
                         project.join(FILE).display(),
                         refused.display()
                     ),
-                    help: format!(
-                        "if you trust it, pass --skills-dir {}, or add it to your own {FILE}",
-                        refused.display()
-                    ),
+                    help: format!("if you trust it, pass --skills-dir {}, or say `skillfold trust`", refused.display()),
                 });
             }
             self.configured_places(&config, Source::Project);
@@ -176,8 +193,13 @@ impl Settings {
     }
 }
 
+/// What the project's file wants and may not have unless the user trusts it, with the file's text.
+pub(crate) fn project_wants(project: &Path) -> Result<Option<(String, Distrusted)>, CliError> {
+    Ok(read_config(&project.join(FILE))?.map(|(text, mut config)| (text, config.distrust(project))))
+}
+
 /// Reads a configuration file; none if there is none.
-fn read_config(path: &Path) -> Result<Option<Config>, CliError> {
+fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
     let text = match read_text(path) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -192,11 +214,14 @@ fn read_config(path: &Path) -> Result<Option<Config>, CliError> {
         }
     };
     match Config::parse(&text) {
-        Ok(config) => Ok(Some(config.below(path.parent().unwrap_or(Path::new("/"))))),
+        Ok(config) => {
+            let config = config.below(path.parent().unwrap_or(Path::new("/")));
+            Ok(Some((text, config)))
+        }
         Err(error) => Err(CliError::failure("config", error.message.clone())
             .help(
                 "`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], \
-                   `policy`, `max_total_tokens` and the like below [disclose]",
+                   `policy`, `max_total_tokens` and the like below [disclose], `name` and `command` or `url` below [[mcp]]",
             )
             .excerpt(Excerpt {
                 path: path.display().to_string(),

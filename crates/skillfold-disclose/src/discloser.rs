@@ -371,10 +371,10 @@ fn because(hit: &Hit) -> String {
 fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Item<'c>> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
-    if let Some((description, _)) = skill.glimpse()
+    if let Some(glimpse) = skill.glimpse()
         && !skill.front_matter().contains("priority")
     {
-        let entry = Entry { id, description: description.into(), priority: 0, source, pinned };
+        let entry = Entry { id, description: glimpse.description.into(), priority: 0, source, pinned };
         return Some(Item { entry, is_whole: style == Style::Registry });
     }
     let manifest = skill.make_manifest();

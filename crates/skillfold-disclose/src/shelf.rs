@@ -216,7 +216,7 @@ pub(crate) struct Item<'a> {
 impl Item<'_> {
     fn prepare(&mut self) {
         if self.is_whole {
-            self.entry.description = Cow::Owned(brief(&self.entry.description));
+            self.entry.description = Cow::Owned(brief(&self.entry.description).into_owned());
             self.is_whole = false;
         } else if let Cow::Owned(folded) = fold(&self.entry.description) {
             self.entry.description = Cow::Owned(folded);

@@ -1,5 +1,7 @@
 //! `brief_description` for skills that have none: the description's first sentence.
 
+use std::borrow::Cow;
+
 /// Most characters of a brief description, the ellipsis included.
 pub const MAX_BRIEF: usize = 80;
 
@@ -15,14 +17,8 @@ const ABBREVIATIONS: [&str; 17] = [
 /// use skillfold_format::brief;
 /// assert_eq!(brief("Builds Node.js services, e.g. APIs. Not for browsers."), "Builds Node.js services, e.g. APIs");
 /// ```
-pub fn brief(description: &str) -> String {
-    if let Some(sentence) = plain_sentence(description) {
-        return sentence.to_owned();
-    }
-    if is_plainly_long(description) {
-        return cut(&description[..MAX_BRIEF + 2]);
-    }
-    slowly(description)
+pub fn brief(description: &str) -> Cow<'_, str> {
+    plainly(description).unwrap_or_else(|| Cow::Owned(slowly(description)))
 }
 
 fn slowly(description: &str) -> String {
@@ -30,35 +26,37 @@ fn slowly(description: &str) -> String {
     cut(first_sentence(&folded))
 }
 
-/// The common case, in a few vector instructions: a short first sentence of folded ASCII that ends with a full stop
-/// behind a plain word.
-fn plain_sentence(description: &str) -> Option<&str> {
-    let head = description.as_bytes();
-    let head = &head[..head.len().min(MAX_BRIEF + 2)];
-    let stop = memchr::memchr_iter(b'.', head).find(|stop| head.get(stop + 1) == Some(&b' '))?;
-    if !(1..=MAX_BRIEF).contains(&stop) {
-        return None;
+/// The common cases, in one walk over as many bytes as a brief may have: folded ASCII whose first sentence ends with a
+/// full stop behind a plain word, or goes on for longer than a brief may be.
+fn plainly(description: &str) -> Option<Cow<'_, str>> {
+    let bytes = description.as_bytes();
+    let head = &bytes[..bytes.len().min(MAX_BRIEF + 3)];
+    // A space at the start is folded away, as is one behind another.
+    let (mut before, mut word) = (b' ', 0);
+    for (at, &byte) in head.iter().enumerate() {
+        match byte {
+            b' ' if before == b'.' => return sentence(description, word, at - 1).map(Cow::Borrowed),
+            b' ' if matches!(before, b' ' | b'!' | b'?') => return None,
+            b' ' => word = at + 1,
+            b'!'..=b'~' => {}
+            _ => return None,
+        }
+        before = byte;
     }
-    let sentence = description.get(..stop)?;
-    let bytes = sentence.as_bytes();
-    // Without a way out in the middle, so that the compiler takes many bytes at a time.
-    let odd = bytes.iter().fold(false, |odd, byte| odd | !(b' '..=b'~').contains(byte))
-        || bytes[0] == b' '
-        || memchr::memchr_iter(b' ', bytes).any(|at| bytes.get(at + 1) == Some(&b' '));
-    let word = sentence.rsplit(' ').next().unwrap_or_default();
-    // Four letters or more that are only letters: neither an abbreviation nor initials, but for two.
-    let ends = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABBREVIATIONS.contains(&word);
-    let early = memchr::memchr2(b'!', b'?', bytes).is_some();
-    (ends && !early && !odd).then_some(sentence)
+    (head.len() == MAX_BRIEF + 3).then(|| {
+        let end = MAX_BRIEF - 1;
+        let whole = if head[end] == b' ' { Some(end) } else { memchr::memrchr(b' ', &head[..end]) };
+        Cow::Owned(with_ellipsis(&description[..whole.unwrap_or(end)]))
+    })
 }
 
-/// The other common case: folded ASCII whose first sentence goes on for longer than a brief may be.
-fn is_plainly_long(description: &str) -> bool {
-    let Some(head) = description.as_bytes().get(..MAX_BRIEF + 3) else { return false };
-    let odd = head.iter().fold(false, |odd, byte| odd | !(b' '..=b'~').contains(byte)) || head[0] == b' ';
-    // A space behind a stop ends the sentence, perhaps; behind another space it is folded away.
-    let is_end = |at: usize| matches!(head[at - 1], b'.' | b'!' | b'?' | b' ');
-    !odd && !memchr::memchr_iter(b' ', head).any(is_end)
+/// What ends with a full stop at `stop`, if it surely does: the word before, which starts at `word`, is neither an
+/// abbreviation nor initials.
+fn sentence(description: &str, word: usize, stop: usize) -> Option<&str> {
+    let word = description.get(word..stop)?;
+    // Four letters or more that are only letters, but for a few.
+    let ends = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABBREVIATIONS.contains(&word);
+    (ends && stop <= MAX_BRIEF).then(|| &description[..stop])
 }
 
 /// The beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog are
@@ -125,7 +123,14 @@ fn cut(sentence: &str) -> String {
     let whole = if sentence[end..].starts_with(' ') { Some(end) } else { head.rfind(' ') };
     // Text without spaces (CJK, one endless word) has no boundary but between characters.
     let head = whole.map_or(head, |at| &head[..at]);
-    format!("{}…", head.trim_end_matches([' ', ',', ';', ':', '-', '(']))
+    with_ellipsis(head)
+}
+
+fn with_ellipsis(head: &str) -> String {
+    let mut brief = String::with_capacity(head.len() + '…'.len_utf8());
+    brief.push_str(head.trim_end_matches([' ', ',', ';', ':', '-', '(']));
+    brief.push('…');
+    brief
 }
 
 #[cfg(test)]
@@ -182,8 +187,8 @@ mod tests {
 
     /// The shortcut says what the long way says, or nothing.
     fn agrees(description: &str) {
-        if let Some(sentence) = plain_sentence(description) {
-            assert_eq!(sentence, cut(first_sentence(&fold(description))), "{description:?}");
+        if let Some(brief) = plainly(description) {
+            assert_eq!(brief, slowly(description), "{description:?}");
         }
     }
 
@@ -196,8 +201,9 @@ mod tests {
 
     #[test]
     fn the_shortcut_is_taken() {
-        assert_eq!(plain_sentence("Reads PDF files. Use when asked."), Some("Reads PDF files"));
-        assert_eq!(plain_sentence("Stop! Reads files. Use."), None);
+        assert_eq!(plainly("Reads PDF files. Use when asked.").as_deref(), Some("Reads PDF files"));
+        assert_eq!(plainly("Stop! Reads files. Use."), None);
+        assert_eq!(plainly(&"word, ".repeat(20)).unwrap(), format!("{}word…", "word, ".repeat(12)));
     }
 
     #[test]

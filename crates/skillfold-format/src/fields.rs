@@ -30,8 +30,7 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
         return None;
     }
     let fields = Fields::of(root, None);
-    let shown =
-        [Field::AllowedTools, Field::Model, Field::DisableModelInvocation, Field::BriefDescription, Field::Types];
+    let shown = [Field::DisableModelInvocation, Field::BriefDescription, Field::Types];
     if shown.into_iter().any(|field| fields.get(field).is_some()) {
         return None;
     }
@@ -42,19 +41,23 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
         let range = if *plain { span } else { span.start + 1..span.end.checked_sub(1)? };
         (yaml.get(range.clone())? == text.as_bytes()).then_some(range)
     };
-    let version = fields.get(Field::Version).filter(|node| !node.is_null());
-    // An empty stretch would look like a version that is not there.
-    if version.and_then(Node::as_str).is_some_and(str::is_empty) {
-        return None;
-    }
-    let version = version.map(verbatim).map_or(Some(None), |version| version.map(Some))?;
+    let stretch = |field| {
+        let node = fields.get(field).filter(|node| !node.is_null());
+        // An empty stretch would look like a text that is not there.
+        if node.and_then(Node::as_str).is_some_and(str::is_empty) {
+            return None;
+        }
+        node.map(verbatim).map_or(Some(None), |range| range.map(Some))
+    };
+    let (version, model, allowed_tools) =
+        (stretch(Field::Version)?, stretch(Field::Model)?, stretch(Field::AllowedTools)?);
     let description = fields.get(Field::Description)?;
     let description = match verbatim(description) {
         Some(range) => Written::Verbatim(range),
         // Only what the parser unfolded: what stands there letter for letter in other ways is rare.
         None => Written::Otherwise(description.as_str().filter(|text| !text.is_empty())?.into()),
     };
-    Some(Listing { description, version })
+    Some(Listing { description, version, model, allowed_tools })
 }
 
 struct Reader<'g, 'd> {
@@ -343,7 +346,9 @@ impl Reader<'_, '_> {
 
     fn allowed_tools(&mut self, node: Option<&Node<'_>>) -> Words {
         match node {
-            Some(node) if node.as_str().is_some() && !node.is_null() => split_tools(node.as_str().unwrap_or_default()),
+            Some(node) if node.as_str().is_some() && !node.is_null() => {
+                words(split_tools(node.as_str().unwrap_or_default()))
+            }
             other => self.list(other, "allowed-tools", Split::No),
         }
     }
@@ -508,16 +513,22 @@ fn words<'t>(parts: impl IntoIterator<Item = &'t str>) -> Words {
 }
 
 /// Splits `Read, Grep Bash(git add:*)` at commas and blanks outside parentheses.
-fn split_tools(text: &str) -> Words {
+///
+/// ```
+/// use skillfold_format::split_tools;
+/// assert!(split_tools("Read, Grep Bash(git add:*)").eq(["Read", "Grep", "Bash(git add:*)"]));
+/// ```
+pub fn split_tools(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
-    words(text.split(|c: char| {
+    let parts = text.split(move |c: char| {
         match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
         depth == 0 && (c == ',' || c.is_whitespace())
-    }))
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
 fn relocate(node: &mut Node<'_>, span: crate::node::Span) {

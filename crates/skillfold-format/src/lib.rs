@@ -36,6 +36,7 @@ mod yaml;
 pub use brief::{MAX_BRIEF, brief};
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Place, Severity};
+pub use fields::split_tools;
 pub use lint::lint;
 pub use manifest::{Manifest, Script, Triggers};
 pub use name::{MAX_NAME, NameError, SkillName};

@@ -117,7 +117,7 @@ impl Manifest {
     pub fn brief(&self) -> Cow<'_, str> {
         match self.rare().and_then(|rare| rare.brief_description.as_deref()) {
             Some(written) => Cow::Borrowed(written),
-            None => Cow::Owned(brief(&self.description)),
+            None => brief(&self.description),
         }
     }
 

@@ -238,20 +238,24 @@ pub struct Glance {
     pub demanding: bool,
     /// A digest of what the front matter says.
     pub digest: u128,
-    /// What a listing shows of the skill, unless that takes more than a description and a version.
+    /// What a listing shows of the skill, unless that takes more than a few texts.
     pub listing: Option<Listing>,
     /// What was found on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a listing shows of a skill that has nothing but a description and a version, which stands in the YAML letter for
-/// letter.
+/// What a listing shows of a skill that says nothing about types, hiding and brief descriptions, and whose other texts
+/// stand in the YAML letter for letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The description.
     pub description: Written,
     /// Where in the YAML the version stands.
     pub version: Option<Range<usize>>,
+    /// Where the model does.
+    pub model: Option<Range<usize>>,
+    /// Where the tools do, as [`split_tools`](crate::split_tools) reads them.
+    pub allowed_tools: Option<Range<usize>>,
 }
 
 /// How a text stands in YAML.

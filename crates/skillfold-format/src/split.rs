@@ -4,6 +4,7 @@
 //! line is in.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -11,6 +12,9 @@ use crate::diagnostic::line_of;
 
 /// UTF-8's byte order mark.
 pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Looks for lines that may be fences. Made once: making it takes longer than looking through front matter.
+static FENCE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\n---"));
 
 /// The parts of a `SKILL.md`, as byte ranges of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +68,7 @@ fn close(bytes: &[u8], start: usize, first_line: u32, complete: bool) -> Scan {
     let short = |decided| if complete { decided } else { Scan::NeedMore };
     // The closing fence may be the very next line, so the newline before it is the opening fence's own.
     let mut from = start - 1;
-    while let Some(found) = memmem::find(&bytes[from..], b"\n---") {
+    while let Some(found) = FENCE.find(&bytes[from..]) {
         let fence = from + found + 1;
         let rest = &bytes[fence..];
         match memchr(b'\n', rest) {

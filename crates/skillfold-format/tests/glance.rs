@@ -6,7 +6,7 @@ use std::path::Path;
 
 use skillfold_bench::Options;
 use skillfold_format::split::{Scan, scan};
-use skillfold_format::{FileKind, Glance, Manifest, Parsed, Written, brief};
+use skillfold_format::{FileKind, Glance, Manifest, Parsed, Written, brief, split_tools};
 
 /// Lines that a listing depends on.
 const LINES: &[&str] = &[
@@ -97,8 +97,10 @@ fn check(file: &[u8]) -> bool {
     assert_eq!(description, manifest.description(), "{shown}");
     assert_eq!(listing.version.map(|version| &yaml[version]), manifest.version(), "{shown}");
     assert_ne!(manifest.version(), Some(""), "nobody could tell it from none: {shown}");
-    assert_eq!(manifest.allowed_tools().len(), 0, "{shown}");
-    assert_eq!(manifest.model(), None, "{shown}");
+    let tools = listing.allowed_tools.map_or("", |tools| &yaml[tools]);
+    assert!(manifest.allowed_tools().eq(split_tools(tools)), "{shown}");
+    assert_eq!(listing.model.map(|model| &yaml[model]), manifest.model(), "{shown}");
+    assert_ne!(manifest.model(), Some(""), "nobody could tell it from none: {shown}");
     assert!(manifest.types().all(|kind| kind == "prompt"), "{shown}");
     assert_eq!(manifest.brief(), brief(manifest.description()), "{shown}");
     assert!(!manifest.disable_model_invocation(), "{shown}");
@@ -124,7 +126,7 @@ fn an_empty_version_is_not_listed() {
         let Written::Verbatim(description) = listing.description else { panic!("{file}") };
         Some((description, listing.version))
     };
-    for line in ["version: \"\"", "version: ''", "metadata:\n  version: \"\""] {
+    for line in ["version: \"\"", "version: ''", "metadata:\n  version: \"\"", "model: ''", "allowed-tools: [Read]"] {
         assert_eq!(listing(line), None, "{line}");
     }
     for line in ["version:", "version: ~", "license: MIT"] {

@@ -1,6 +1,6 @@
 //! `skillfold.toml`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,9 @@ pub struct Config {
     /// What models are shown.
     #[serde(default)]
     pub disclose: DiscloseSection,
+    /// Servers whose skills join the catalog.
+    #[serde(default)]
+    pub mcp: Vec<McpServer>,
 }
 
 /// The part about which skills there are.
@@ -132,6 +135,68 @@ impl DiscloseSection {
     }
 }
 
+/// A server whose skills join the catalog: `[[mcp]]`. Either a command or a URL.
+///
+/// ```
+/// let config = skillfold::Config::parse("[[mcp]]\nname = \"acme\"\ncommand = [\"npx\", \"acme-skills\"]\n").unwrap();
+/// assert_eq!(config.mcp[0].command, ["npx", "acme-skills"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    /// What its skills' names start with.
+    pub name: String,
+    /// The program to start, and its arguments.
+    #[serde(default, deserialize_with = "words")]
+    pub command: Vec<String>,
+    /// Where it listens.
+    pub url: Option<String>,
+    /// Variables for the program, beside those that every program needs.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where the program runs.
+    pub cwd: Option<PathBuf>,
+    /// Headers to send to the URL.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The variable that holds the bearer token for the URL. The token itself never stands in a file.
+    pub token_env: Option<String>,
+    /// How long one request may take.
+    pub timeout_ms: Option<u64>,
+    /// Whether it is asked at all.
+    pub enabled: Option<bool>,
+}
+
+/// `"program"` or `["program", "argument"]`.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a program, or a list of a program and its arguments")]
+    enum Words {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Words::deserialize(deserializer)? {
+        Words::One(program) => vec![program],
+        Words::Many(words) => words,
+    })
+}
+
+/// What a project's file said and may not decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Distrusted {
+    /// Directories outside of the project.
+    pub dirs: Vec<PathBuf>,
+    /// Servers.
+    pub servers: Vec<McpServer>,
+}
+
+impl Distrusted {
+    /// Whether there was nothing of it.
+    pub fn is_empty(&self) -> bool {
+        self.dirs.is_empty() && self.servers.is_empty()
+    }
+}
+
 /// Why a `skillfold.toml` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -178,11 +243,16 @@ impl Config {
         for path in self.skills.dirs.iter_mut().chain(&mut self.skills.plugins) {
             *path = dir.join(&*path);
         }
+        for cwd in self.mcp.iter_mut().filter_map(|server| server.cwd.as_mut()) {
+            *cwd = dir.join(&*cwd);
+        }
         self
     }
 
-    /// Takes away what a project may not decide for its user: directories that are not its own. Returns them.
-    pub fn distrust(&mut self, project: &Path) -> Vec<PathBuf> {
+    /// Takes away what a project may not decide for its user: directories that are not its own, and servers. Returns
+    /// them.
+    pub fn distrust(&mut self, project: &Path) -> Distrusted {
+        let servers = std::mem::take(&mut self.mcp);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -196,7 +266,7 @@ impl Config {
                 inside
             });
         }
-        refused
+        Distrusted { dirs: refused, servers }
     }
 
     /// Adds what a file of higher standing says.
@@ -211,6 +281,8 @@ impl Config {
         self.skills.disable.extend(higher.skills.disable.iter().cloned());
         self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
         self.disclose.merge(higher.disclose);
+        self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
+        self.mcp.extend(higher.mcp);
     }
 }
 
@@ -228,6 +300,23 @@ mod tests {
     }
 
     #[test]
+    fn a_project_adds_no_servers() {
+        let text = "[[mcp]]\nname = \"a\"\nurl = \"http://a\"\n[[mcp]]\nname = \"b\"\ncommand = \"b\"\n";
+        let mut config = Config::parse(text).unwrap();
+        let distrusted = config.distrust(Path::new("/project"));
+        assert_eq!(distrusted.servers.len(), 2);
+        assert_eq!(distrusted.servers[1].command, ["b"]);
+        assert!(config.mcp.is_empty() && !distrusted.is_empty());
+    }
+
+    #[test]
+    fn the_later_word_on_a_server_counts() {
+        let mut user = Config::parse("[[mcp]]\nname = \"a\"\nurl = \"http://a\"\n").unwrap();
+        user.merge(Config::parse("[[mcp]]\nname = \"a\"\nenabled = false\n").unwrap());
+        assert_eq!((user.mcp.len(), user.mcp[0].enabled), (1, Some(false)));
+    }
+
+    #[test]
     fn errors_say_where() {
         let error = Config::parse("[skills]\ndirs = 5\n").unwrap_err();
         assert_eq!((error.line, error.column), (2, 8));
@@ -241,7 +330,7 @@ mod tests {
         std::os::unix::fs::symlink("/", project.join("link")).unwrap();
         let text = "[skills]\ndirs = [\"own\", \"/etc\", \"../other\", \"link\"]\n";
         let mut config = Config::parse(text).unwrap().below(&project);
-        assert_eq!(config.distrust(&project).len(), 3);
+        assert_eq!(config.distrust(&project).dirs.len(), 3);
         assert_eq!(config.skills.dirs, [project.join("own")]);
     }
 }

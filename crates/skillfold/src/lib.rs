@@ -33,6 +33,7 @@
 //! wants looked at, it says. No `async` is needed; with the feature `tokio` there are async twins where I/O happens.
 
 mod bundled;
+mod changes;
 mod config;
 mod disclosing;
 mod error;
@@ -42,9 +43,12 @@ mod remote;
 mod skills;
 mod snapshot;
 pub mod tools;
+#[cfg(feature = "watch")]
+pub mod watch;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
-pub use config::{Config, ConfigError, DiscloseSection, LoadConfig, SkillsConfig};
+pub use changes::Changes;
+pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, SkillsConfig};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{

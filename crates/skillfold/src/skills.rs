@@ -1,7 +1,7 @@
 //! [`Skillfold`]: a catalog, and what can be had of its skills.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
@@ -17,11 +17,11 @@ use skillfold_select::Mode;
 #[cfg(feature = "tokio")]
 use skillfold_select::Turn;
 
-use crate::Error;
 use crate::kept::Kept;
-use crate::remote::{Remote, Served, body_of, listed};
+use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::snapshot::Snapshot;
 use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use crate::{Changes, Error};
 
 /// Largest file that [`Skillfold::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -37,6 +37,9 @@ pub struct Skillfold {
     disclosure: DiscloseConfig,
     mode: Option<Mode>,
     kept: Option<Kept>,
+    refreshing: Mutex<()>,
+    #[cfg(feature = "watch")]
+    pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
 }
@@ -178,7 +181,19 @@ impl Builder {
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
         let (providers, remotes) = (self.providers, self.remotes);
-        Skillfold { discovery, snapshot, loader: Loader::new(self.loader), disclosure, mode, kept, providers, remotes }
+        Skillfold {
+            discovery,
+            snapshot,
+            loader: Loader::new(self.loader),
+            disclosure,
+            mode,
+            kept,
+            refreshing: Mutex::default(),
+            #[cfg(feature = "watch")]
+            roots: self.roots.into_iter().map(|root| root.path).collect(),
+            providers,
+            remotes,
+        }
     }
 
     /// Looks, without blocking an async runtime.
@@ -207,11 +222,17 @@ impl Skillfold {
     }
 
     /// Looks again, and lets later calls see what changed. Calls under way go on with what they have, and none waits:
-    /// what had been made of the old catalog is made of the new one before that is swapped in.
+    /// what had been made of the old catalog is made of the new one before that is swapped in. If nothing changed the old
+    /// one stays. [`Changes::between`] says what did.
     pub fn refresh(&self) -> Arc<Catalog> {
+        // Of two that refresh at once, the one that looked first must not have the last word.
+        let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = Arc::new(self.discovery.clone().remote(listed(&self.remotes)).run());
-        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         let old = self.snapshot.load();
+        if Changes::between(&old.catalog, &catalog).is_empty() {
+            return Arc::clone(&old.catalog);
+        }
+        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
         if old.is_indexed() {
             snapshot.prepare(self.usual_mode());
         }
@@ -224,7 +245,12 @@ impl Skillfold {
 
     /// Makes what the first message would have to wait for.
     pub fn prepare(&self) {
-        self.snapshot.load().prepare(self.usual_mode());
+        self.prepare_for(self.usual_mode());
+    }
+
+    /// The same for another mode.
+    pub fn prepare_for(&self, mode: Mode) {
+        self.snapshot.load().prepare(mode);
     }
 
     /// Reads the bodies of all skills and ranks by them, too, from now on: what an earlier start has read is taken from
@@ -268,6 +294,12 @@ impl Skillfold {
     pub fn load(&self, address: &str, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
         let catalog = self.catalog();
         self.load_skill(usable(&catalog, address)?, request)
+    }
+
+    /// Level 2 in the envelope in which a model gets it. A person may load what hides from models.
+    pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<String, Error> {
+        let catalog = self.catalog();
+        crate::tools::envelope(self, usable(&catalog, address)?, address, request)
     }
 
     /// The headings of a skill's body, with what each costs.
@@ -345,6 +377,13 @@ impl Skillfold {
             return Some(tool.call(self, arguments, context));
         }
         self.providers.iter().find_map(|provider| provider.call(name, arguments, context))
+    }
+
+    /// The server that serves a skill, and what it lists of it; nothing if the skill is on this machine.
+    pub fn remote_entry(&self, address: &str) -> Result<Option<(String, Arc<RemoteEntry>)>, Error> {
+        let catalog = self.catalog();
+        let served = self.served(known(&catalog, address)?)?;
+        Ok(served.map(|served| (served.remote.label().to_owned(), served.entry)))
     }
 
     /// How well the cache of loaded bodies serves.

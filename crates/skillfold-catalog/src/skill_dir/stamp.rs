@@ -51,6 +51,39 @@ impl Stamp {
     }
 }
 
+/// The stamp of a skill file, in as little memory as it fits: catalogs hold a hundred thousand.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SmallStamp {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: u32,
+    /// Skill files are far below 4 GiB: larger ones are refused.
+    pub(crate) size: u32,
+    pub(crate) inode: u64,
+}
+
+#[cfg(unix)]
+impl SmallStamp {
+    /// The stamp that a `stat` of a skill file carries.
+    pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            seconds: stat.st_mtime,
+            nanoseconds: u32::try_from(stat.st_mtime_nsec).unwrap_or(u32::MAX),
+            size: u32::try_from(stat.st_size).unwrap_or(u32::MAX),
+            inode: stat.st_ino,
+        }
+    }
+
+    /// The same as people see it.
+    pub(crate) fn wide(self) -> Stamp {
+        Stamp {
+            modified_ns: nanoseconds(self.seconds.into(), self.nanoseconds.into()),
+            size: self.size.into(),
+            inode: self.inode,
+        }
+    }
+}
+
 #[cfg(unix)]
 fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
     seconds * 1_000_000_000 + nanoseconds

@@ -48,6 +48,8 @@ enum Format {
     Processed,
     /// The body with its arguments, alone
     Body,
+    /// As the tool `load_skill` gives it to a model
+    Envelope,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -87,9 +89,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         section: args.section.as_deref(),
         form: match args.format {
             Format::Processed => Form::Processed,
-            Format::Body => Form::Body,
+            Format::Body | Format::Envelope => Form::Body,
         },
     };
+    if matches!(args.format, Format::Envelope) {
+        return envelope(args, &request, context);
+    }
     let loaded = skills.load(&args.name, &request)?;
     if context.json() {
         let (name, content) = (&*loaded.name, &*loaded.content);
@@ -99,6 +104,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else {
         // Every byte as it would reach a model.
         context.terminal.print_bytes(loaded.content.as_bytes())?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn envelope(args: &Args, request: &LoadRequest<'_>, context: &Context) -> Result<Outcome, CliError> {
+    let mut content = context.skills()?.load_envelope(&args.name, request)?;
+    if context.json() {
+        let tokens = Tokens::bytes4(content.len());
+        context.print_json(&LoadJson { name: &args.name, content: &content, tokens, cached: false })?;
+        return Ok(Outcome::Done);
+    }
+    content.push('\n');
+    if context.terminal.stdout_is_terminal() {
+        print_text(context, &content)?;
+    } else {
+        context.terminal.print_bytes(content.as_bytes())?;
     }
     Ok(Outcome::Done)
 }

@@ -132,7 +132,7 @@ pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
         .with_mime_type(mime::of(own).unwrap_or("text/markdown"))
         .with_size(skill.stamp().size);
     match skill.glimpse() {
-        Some((description, _)) => resource.with_description(description),
+        Some(glimpse) => resource.with_description(glimpse.description),
         None => resource.with_description(skill.make_manifest().description()),
     }
 }

@@ -5,6 +5,8 @@ mod load;
 mod read;
 mod search;
 
+pub(crate) use load::envelope;
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,0 +1,121 @@
+//! `skillfold status`: skills by source, servers, and what was approved.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use skillfold_mcp::host::Host;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillfold status              skills by source, MCP servers, approvals
+  skillfold revoke acme:refunds take an approval back
+
+With --json it prints {skills: {total, enabled, by_source}, servers: [{name, identity, skills, fetched,
+stale, failure}], approvals: [{server, name, uri, digest, files, when, current}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let catalog = context.skills()?.catalog();
+    let mut by_source: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut total, mut enabled) = (0, 0);
+    for skill in catalog.skills() {
+        *by_source.entry(skill.source().as_str()).or_default() += 1;
+        total += 1;
+        enabled += usize::from(skill.enabled());
+    }
+    let host = context.host()?;
+    let servers = host.map(Host::status).unwrap_or_default();
+    let approvals = super::approve::approvals(context)?;
+    if context.json() {
+        let servers: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                json!({"name": server.label, "identity": server.identity, "skills": server.skills,
+                    "fetched": server.fetched.and_then(seconds), "stale": server.stale, "failure": server.failure})
+            })
+            .collect();
+        let approvals: Vec<_> = approvals
+            .iter()
+            .map(|(approval, current)| {
+                json!({"server": approval.label, "name": approval.name, "uri": approval.uri, "digest": approval.digest,
+                    "files": approval.files, "when": approval.when, "current": current})
+            })
+            .collect();
+        context.print_json(&json!({
+            "skills": {"total": total, "enabled": enabled, "by_source": by_source},
+            "servers": servers,
+            "approvals": approvals,
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    let sources: Vec<String> =
+        by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
+    let _ = writeln!(
+        out,
+        "{}  {}, {} enabled ({})",
+        paint(style::NAME, "Skills"),
+        text::thousands(total),
+        text::thousands(enabled),
+        sources.join(", ")
+    );
+    let _ = writeln!(out, "{}  {}", paint(style::NAME, "MCP servers"), if servers.is_empty() { "none" } else { "" });
+    for server in &servers {
+        let state = match (&server.failure, server.fetched) {
+            (Some(why), _) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
+            (None, Some(_)) if server.stale => "listed a while ago".to_owned(),
+            (None, Some(_)) => paint(style::GOOD, "fresh"),
+            (None, None) => "never asked".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "  {}  {}, {state}",
+            paint(style::SOURCE, &server.label),
+            text::count(server.skills, "skill")
+        );
+        let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.identity)));
+    }
+    let _ = writeln!(out, "{}  {}", paint(style::NAME, "Approved"), if approvals.is_empty() { "nothing" } else { "" });
+    for (approval, current) in &approvals {
+        let state = if *current {
+            paint(style::GOOD, "counts")
+        } else {
+            paint(style::WARNING, "does not count: the content, the server or the configuration has changed")
+        };
+        let _ = writeln!(out, "  {}:{}  {state}", approval.label, text::one_line(&approval.name));
+        let _ = writeln!(
+            out,
+            "    {}",
+            paint(
+                style::DIM,
+                format!(
+                    "{}  {}  {}",
+                    text::one_line(&approval.uri),
+                    text::count(approval.files, "file"),
+                    approval.digest
+                )
+            )
+        );
+    }
+    context.terminal.print(&out)?;
+    if let Some(host) = host {
+        for problem in host.diagnostics() {
+            context.terminal.warn("mcp_server", &problem, "tell whoever runs the server");
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn seconds(time: SystemTime) -> Option<u64> {
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
+}

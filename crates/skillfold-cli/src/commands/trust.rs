@@ -1,0 +1,90 @@
+//! `skillfold trust`: let a project's `skillfold.toml` add servers and directories outside of it.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::Outcome;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::settings;
+use crate::terminal::{paint, style};
+use crate::trust::Trust;
+
+const AFTER: &str = "\
+Examples:
+  skillfold trust             what this project wants, and let it
+  skillfold trust --list      the projects that are trusted
+  skillfold trust --revoke    take it back for this project
+
+A project comes with a checkout, so its skillfold.toml may not add servers, or directories outside of
+the project, until you say so. You say it for the file as it is: after an edit it is asked again.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Take it back
+    #[arg(long, conflicts_with = "list")]
+    revoke: bool,
+    /// List the projects that are trusted
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let environment = context.environment()?;
+    let mut trust = Trust::open(environment)?;
+    if args.list {
+        let projects: Vec<_> = trust.projects().collect();
+        if context.json() {
+            let projects: Vec<_> =
+                projects.iter().map(|(path, digest)| json!({"project": path, "digest": digest})).collect();
+            context.print_json(&json!({"projects": projects}))?;
+        } else {
+            let mut out = String::new();
+            for (path, _) in projects {
+                let _ = writeln!(out, "{}", context.short_path(path));
+            }
+            context.terminal.print(&out)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let Some(project) = environment.project() else {
+        return Err(
+            CliError::failure("no_project", "the current directory is gone").help("go to the project's directory")
+        );
+    };
+    if args.revoke {
+        let known = trust.remove(project)?;
+        if context.json() {
+            context.print_json(&json!({"project": project, "trusted": false, "was_trusted": known}))?;
+        } else {
+            let said = if known { "is not trusted any more" } else { "was not trusted" };
+            context.terminal.say(&format!("{} {said}", context.short_path(project)));
+        }
+        return Ok(Outcome::Done);
+    }
+    let Some((text, wants)) = settings::project_wants(project)? else {
+        return Err(CliError::failure("no_config", format!("{} has no skillfold.toml", project.display()))
+            .help("there is nothing to trust"));
+    };
+    trust.add(project, &text)?;
+    let servers: Vec<&str> = wants.servers.iter().map(|server| server.name.as_str()).collect();
+    if context.json() {
+        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs}))?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = format!("{} is trusted as it is now. It adds:\n", context.short_path(project));
+    for server in &wants.servers {
+        let what = server.url.clone().unwrap_or_else(|| server.command.join(" "));
+        let _ = writeln!(out, "  server {}  {}", paint(style::NAME, &server.name), crate::text::one_line(&what));
+    }
+    for dir in &wants.dirs {
+        let _ = writeln!(out, "  directory {}", context.short_path(dir));
+    }
+    if wants.is_empty() {
+        out.push_str("  nothing that needs trust\n");
+    }
+    context.terminal.print(&out)?;
+    Ok(Outcome::Done)
+}

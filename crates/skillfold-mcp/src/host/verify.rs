@@ -1,0 +1,202 @@
+//! Whether what a server sent is what it had listed.
+
+use serde_json::{Map, Number, Value};
+use sha2::{Digest, Sha256};
+use skillfold::format::{FileKind, Node, Parsed, Value as Yaml};
+use skillfold::{RemoteEntry, RemoteFile};
+
+/// The SHA-256 of some bytes in lower-case hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// The hexadecimal digits of a file's digest.
+pub(crate) fn hex(file: &RemoteFile) -> &str {
+    file.digest.strip_prefix("sha256:").unwrap_or(&file.digest)
+}
+
+/// Checks one file: its size and digest, and of the skill's own `SKILL.md` the front matter. A `SKILL.md` further down
+/// is a file like any other.
+pub(crate) fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Result<(), String> {
+    let size = bytes.len() as u64;
+    if size != file.size {
+        return Err(format!("{} has {size} bytes, {} were listed", file.uri, file.size));
+    }
+    let digest = sha256(bytes);
+    if digest != hex(file) {
+        return Err(format!("{} has the digest sha256:{digest}, {} was listed", file.uri, file.digest));
+    }
+    if file.uri == entry.uri {
+        front_matter(&entry.front_matter, bytes).map_err(|problem| format!("{}: {problem}", file.uri))?;
+    }
+    Ok(())
+}
+
+/// Compares the front matter of a `SKILL.md` with what was listed, field by field.
+pub(crate) fn front_matter(listed: &Map<String, Value>, bytes: &[u8]) -> Result<(), String> {
+    let parsed = Parsed::thorough(bytes, FileKind::Markdown);
+    let Some(raw) = &parsed.raw else { return Err("its front matter cannot be read".to_owned()) };
+    let Yaml::Map(written) = &raw.value else { return Err("its front matter is no mapping".to_owned()) };
+    compare(listed, written)
+}
+
+fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Result<(), String> {
+    let mut seen = 0;
+    for (at, (key, value)) in written.iter().enumerate() {
+        let Some(name) = key.as_str() else { return Err("a key of its front matter is no text".to_owned()) };
+        if written[..at].iter().any(|(earlier, _)| earlier.as_str() == Some(name)) {
+            return Err(format!("its front matter says `{name}` twice"));
+        }
+        match listed.get(name) {
+            None => return Err(format!("its front matter has `{name}`, the listing has not")),
+            Some(listed) if !same(listed, value) => {
+                return Err(format!("`{name}` is not what the listing says"));
+            }
+            Some(_) => seen += 1,
+        }
+    }
+    if seen < listed.len() {
+        let missing = listed.keys().find(|key| written.iter().all(|(name, _)| name.as_str() != Some(key)));
+        return Err(format!("the listing has `{}`, its front matter has not", missing.map_or("", |key| key)));
+    }
+    Ok(())
+}
+
+/// Whether a value of JSON and one of YAML say the same.
+fn same(listed: &Value, written: &Node<'_>) -> bool {
+    match (listed, &written.value) {
+        (Value::Object(listed), Yaml::Map(written)) => compare(listed, written).is_ok(),
+        (Value::Array(listed), Yaml::Seq(written)) => {
+            listed.len() == written.len() && listed.iter().zip(written).all(|(listed, written)| same(listed, written))
+        }
+        (Value::String(listed), Yaml::Scalar { text, plain }) => {
+            // A number that JSON would write otherwise (`1.10`) may be listed as its author wrote it. It is the same
+            // text, so nobody is told anything else. What is null or a boolean is no text.
+            listed == text && (!plain || matches!(scalar(text), Scalar::Text | Scalar::Number(_)))
+        }
+        (listed, Yaml::Scalar { text, plain: true }) => match (listed, scalar(text)) {
+            (Value::Null, Scalar::Null) => true,
+            (Value::Bool(listed), Scalar::Bool(written)) => *listed == written,
+            (Value::Number(listed), Scalar::Number(written)) => equal(listed, &written),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Numbers are equal by value: 1 and 1.0 are one number.
+#[allow(clippy::float_cmp, reason = "both were read from text; near is not the same")]
+fn equal(a: &Number, b: &Number) -> bool {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a == b),
+    }
+}
+
+/// What a plain scalar is under YAML 1.2's core schema.
+#[derive(Debug, PartialEq)]
+enum Scalar {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text,
+}
+
+fn scalar(text: &str) -> Scalar {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "true" | "True" | "TRUE" => Scalar::Bool(true),
+        "false" | "False" | "FALSE" => Scalar::Bool(false),
+        _ => number(text).map_or(Scalar::Text, Scalar::Number),
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    if let Some(digits) = text.strip_prefix("0x") {
+        return digits_only(digits).then(|| u64::from_str_radix(digits, 16).ok().map(Number::from))?;
+    }
+    if let Some(digits) = text.strip_prefix("0o") {
+        return digits_only(digits).then(|| u64::from_str_radix(digits, 8).ok().map(Number::from))?;
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'))
+        || !text.bytes().any(|b| b.is_ascii_digit())
+    {
+        return None;
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(Number::from(whole));
+    }
+    if let Ok(whole) = text.parse::<u64>() {
+        return Some(Number::from(whole));
+    }
+    text.parse::<f64>().ok().and_then(Number::from_f64)
+}
+
+/// No sign: `from_str_radix` would take one, YAML does not.
+fn digits_only(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check_front_matter(yaml: &str, listed: Value) -> Result<(), String> {
+        let Value::Object(listed) = listed else { panic!() };
+        front_matter(&listed, format!("---\n{yaml}---\n# Body\n").as_bytes())
+    }
+
+    #[test]
+    fn the_same_front_matter_passes() {
+        let yaml = "name: a\ndescription: >-\n  Folded\n  text\nversion: 1.10\ncount: 1.0\nhex: 0x1F\nmode: 0o17\nbig: 1e3\n\
+            on: true\nnothing:\nquoted: \"5\"\nlist: [a, 2, null]\nmetadata:\n  deep: {x: y}\ndate: 2026-01-02\n";
+        let mut listed = json!({
+            "name": "a", "description": "Folded text", "version": 1.1, "count": 1, "hex": 31, "mode": 15, "big": 1000,
+            "on": true, "nothing": null, "quoted": "5", "list": ["a", 2, null], "metadata": { "deep": { "x": "y" } },
+            "date": "2026-01-02",
+        });
+        assert_eq!(check_front_matter(yaml, listed.clone()), Ok(()));
+        listed["version"] = json!("1.10");
+        assert_eq!(check_front_matter(yaml, listed), Ok(()), "as its author wrote it");
+    }
+
+    #[test]
+    fn every_difference_is_one() {
+        for (yaml, listed) in [
+            ("name: a\n", json!({ "name": "b" })),
+            ("name: a\nextra: b\n", json!({ "name": "a" })),
+            ("name: a\n", json!({ "name": "a", "extra": "b" })),
+            ("name: a\n", json!({ "name": "a", "extra": null })),
+            ("name: a\nname: b\n", json!({ "name": "a" })),
+            ("n: 1\n", json!({ "n": true })),
+            ("n: 1\n", json!({ "n": 2 })),
+            ("n: \"1\"\n", json!({ "n": 1 })),
+            ("n: 1.10\n", json!({ "n": "1.1" })),
+            ("n: true\n", json!({ "n": "true" })),
+            ("n: null\n", json!({ "n": "null" })),
+            ("n: \"\"\n", json!({ "n": null })),
+            ("n: yes\n", json!({ "n": true })),
+            ("n: [a, b]\n", json!({ "n": ["b", "a"] })),
+            ("n: [a]\n", json!({ "n": "a" })),
+            ("n: {a: b}\n", json!({ "n": { "a": "c" } })),
+            ("n: {a: b}\n", json!({ "n": { "a": "b", "c": "d" } })),
+        ] {
+            assert!(check_front_matter(yaml, listed.clone()).is_err(), "{yaml} {listed}");
+        }
+        assert!(front_matter(&Map::new(), b"no front matter").is_err());
+        assert!(front_matter(&Map::new(), b"---\nname: a\n").is_err());
+        assert!(front_matter(&Map::new(), b"---\n- a\n---\n").is_err());
+        assert!(front_matter(&Map::new(), b"---\na: \xff\n---\n").is_err());
+    }
+
+    #[test]
+    fn digests_are_those_of_everybody() {
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,157 @@
+//! Servers that are programs. This very program is one, if it is asked to be.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use skillfold_mcp::host::{Host, HostDirs, Outcome, ServerSpec, ServerTransport};
+
+use crate::fake::{Mode, Skill, World};
+
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Runs this program as a server. `FAKE_STDIO` says how it behaves, `FAKE_NOTES` where it writes down what it does.
+fn spec(label: &str, behaviour: &str, notes: &Path) -> ServerSpec {
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let args = ["--exact", "stdio::a_server", "--ignored", "--nocapture"].map(str::to_owned).to_vec();
+    let env = [("FAKE_STDIO", behaviour), ("FAKE_NOTES", notes.to_str().unwrap())];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+    ServerSpec::new(label, ServerTransport::Command { program, args, env, cwd: None }).unwrap().with_timeout(DEADLINE)
+}
+
+#[test]
+#[ignore = "no test: the server that others start"]
+fn a_server() {
+    let Ok(behaviour) = std::env::var("FAKE_STDIO") else { return };
+    let notes = std::env::var("FAKE_NOTES").unwrap();
+    let note = |line: String| {
+        let mut file = std::fs::File::options().create(true).append(true).open(&notes).unwrap();
+        writeln!(file, "{line}").unwrap();
+    };
+    note(format!("pid {}", std::process::id()));
+    let helper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    note(format!("pid {}", helper.id()));
+    let mut world = World::new(Mode::Good, vec![Skill::new("pdf")]);
+    let mut out = std::io::stdout();
+    writeln!(out, "Welcome to the fake server!").unwrap();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let request: Value = serde_json::from_str(&line).unwrap();
+        let method = request["method"].as_str().unwrap_or_default().to_owned();
+        note(method.clone());
+        if request.get("id").is_none() || behaviour == "silent" {
+            continue;
+        }
+        if behaviour == "huge" && method == "skills/list" {
+            let lots = vec![b' '; 1 << 20];
+            while out.write_all(&lots).is_ok() {}
+            break;
+        }
+        let answer = world.respond(&request);
+        writeln!(out, "{answer}").unwrap();
+        out.flush().unwrap();
+        if behaviour == "dies" && method == "skills/list" {
+            // Helpers and all of them would live on, if nobody saw to it.
+            std::process::exit(1);
+        }
+    }
+    if behaviour == "stays" || behaviour == "silent" {
+        // Its standard input is closed, and it does not care.
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+    std::process::exit(0);
+}
+
+fn lines(notes: &Path) -> Vec<String> {
+    std::fs::read_to_string(notes).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Waits until none of the noted processes is alive. A zombie whose parent is not this program counts as dead.
+fn all_end(notes: &Path) {
+    for line in lines(notes) {
+        let Some(pid) = line.strip_prefix("pid ") else { continue };
+        let alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().map(str::to_owned);
+            let fields: Vec<String> = fields.collect();
+            match fields.as_slice() {
+                [state, parent, ..] => state != "Z" || *parent == std::process::id().to_string(),
+                _ => false,
+            }
+        };
+        while alive() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_program_is_spoken_to_and_ends_with_its_host() {
+    for behaviour in ["good", "stays"] {
+        let tmp = tempfile::tempdir().unwrap();
+        let notes = tmp.path().join("notes");
+        let host = Host::new([spec("program", behaviour, &notes)], HostDirs::default());
+        assert!(!notes.exists(), "it is not started before it is needed");
+        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)), "{behaviour}");
+        let remote = host.remotes().remove(0);
+        let entry = Arc::clone(&remote.entries()[0]);
+        host.approve_once("program", &entry).unwrap();
+        assert_eq!(remote.read(&entry, "assets/logo.bin").unwrap(), [0, 159, 146, 150]);
+        let pids = lines(&notes).iter().filter(|line| line.starts_with("pid ")).count();
+        assert_eq!(pids, 2, "one program and its helper");
+        drop((host, remote));
+        all_end(&notes);
+    }
+}
+
+#[test]
+fn a_program_that_dies_is_started_once_more() {
+    let tmp = tempfile::tempdir().unwrap();
+    let notes = tmp.path().join("notes");
+    let host = Host::new([spec("dies", "dies", &notes)], HostDirs::default());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    let remote = host.remotes().remove(0);
+    let entry = Arc::clone(&remote.entries()[0]);
+    host.approve_once("dies", &entry).unwrap();
+    assert!(remote.read(&entry, "SKILL.md").is_ok());
+    let greetings = lines(&notes).iter().filter(|line| *line == "server/discover").count();
+    assert_eq!(greetings, 2);
+    drop((host, remote));
+    all_end(&notes);
+}
+
+#[test]
+fn a_program_that_does_not_answer_is_ended() {
+    let tmp = tempfile::tempdir().unwrap();
+    let notes = tmp.path().join("notes");
+    let silent = spec("silent", "silent", &notes).with_timeout(Duration::from_millis(1500));
+    let host = Host::new([silent], HostDirs::default());
+    assert!(host.refresh(DEADLINE)[0].outcome.is_err());
+    // The host still lives; the program does not.
+    all_end(&notes);
+    drop(host);
+}
+
+#[test]
+fn a_program_that_sends_too_much_is_ended() {
+    let tmp = tempfile::tempdir().unwrap();
+    let notes = tmp.path().join("notes");
+    let host = Host::new([spec("huge-program", "huge", &notes)], HostDirs::default());
+    assert!(host.refresh(DEADLINE)[0].outcome.is_err());
+    all_end(&notes);
+    drop(host);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error() {
+    let transport = ServerTransport::Command {
+        program: "/nowhere/at-all".to_owned(),
+        args: Vec::new(),
+        env: std::collections::BTreeMap::new(),
+        cwd: None,
+    };
+    let host = Host::new([ServerSpec::new("nowhere", transport).unwrap()], HostDirs::default());
+    let message = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
+    assert!(message.starts_with("/nowhere/at-all cannot be started: "), "{message}");
+}
