@@ -4,6 +4,7 @@
 //! - `bench`: `skillfold bench`, in release.
 //! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
 //! - `coverage`: how much of selection and disclosure the tests reach.
+//! - `mcp-load`: the MCP server under load, beside `fastmcp`.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -14,7 +15,9 @@
 mod coverage;
 mod deny;
 mod fresh;
+mod mcp;
 mod process;
+mod python;
 mod reference;
 mod smoke;
 mod test;
@@ -25,13 +28,15 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what needs PyPI is skipped
+  test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what cannot be
+                              installed is skipped
   bench [ARGS...]             skillfold bench, in release, with these arguments
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
+  mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
   deny                        licences and advisories of the dependencies
 
-steps of `test`, in order: fmt, clippy, tests, doctests, docs, reference, smoke";
+steps of `test`, in order: fmt, clippy, tests, doctests, docs, reference, mcp, smoke";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench(rest),
         ["fresh"] => fresh::main(),
         ["coverage"] => coverage::main(),
+        ["mcp-load", rest @ ..] => mcp::load(rest),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

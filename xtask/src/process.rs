@@ -41,6 +41,11 @@ pub(crate) fn skillfold() -> PathBuf {
     target().join("debug").join(format!("skillfold{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// The release build of one of our programs.
+pub(crate) fn release(name: &str) -> PathBuf {
+    target().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
 /// Builds [`skillfold()`].
 pub(crate) fn build_skillfold() -> Result<(), Failure> {
     run(cargo().args(["build", "--quiet", "--package", "skillfold-cli", "--bin", "skillfold"]))

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{Failure, cargo, run, succeeds};
-use crate::{reference, smoke};
+use crate::{mcp, reference, smoke};
 use std::time::Instant;
 
 /// How a step can end without failing.
@@ -19,13 +19,14 @@ struct Step {
     run: fn() -> Result<Outcome, Failure>,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "fmt", what: "formatting", run: fmt },
     Step { name: "clippy", what: "lints, warnings as errors", run: clippy },
     Step { name: "tests", what: "unit and integration tests", run: tests },
     Step { name: "doctests", what: "examples in the documentation", run: doctests },
     Step { name: "docs", what: "documentation, warnings as errors", run: docs },
     Step { name: "reference", what: "agreement with skills-ref", run: reference::step },
+    Step { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
     Step { name: "smoke", what: "the README's main command", run: smoke::step },
 ];
 

