@@ -381,11 +381,29 @@ impl Skill {
         self.source() == other.source() && self.plugin() == other.plugin() && self.server() == other.server()
     }
 
+    fn copies(&self) -> &[Place] {
+        self.extra.as_ref().map_or(&[], |extra| extra.copies.as_slice())
+    }
+
     /// Every place where the same skill stands, this one first.
     pub fn places(&self) -> Vec<Place> {
         let mut places = vec![self.place()];
         places.extend(self.extra.iter().flat_map(|extra| extra.copies.iter().cloned()));
         places
+    }
+
+    /// Whether both stand in the same places and count as coming from the same sources. Allocates nothing: it is asked
+    /// of whole catalogs.
+    pub fn is_placed_like(&self, other: &Skill) -> bool {
+        let same = |a: &Root, b: &Root| {
+            a.source == b.source && a.plugin == b.plugin && a.path.as_os_str() == b.path.as_os_str()
+        };
+        let (mine, theirs) = (self.copies(), other.copies());
+        self.bytes(self.rel) == other.bytes(other.rel)
+            && self.file == other.file
+            && same(&self.shelf.root, &other.shelf.root)
+            && mine.len() == theirs.len()
+            && mine.iter().zip(theirs).all(|(a, b)| a.path == b.path && same(&a.root, &b.root))
     }
 
     pub(crate) fn place(&self) -> Place {

@@ -7,6 +7,8 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Effects, Style};
 use serde::Serialize;
 use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
 use crate::cli::Color;
 use crate::error::CliError;
@@ -68,12 +70,14 @@ impl Terminal {
             2 => Level::DEBUG,
             _ => Level::TRACE,
         };
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(level)
+        let shown = tracing_subscriber::fmt::layer()
             .with_writer(io::stderr)
             .with_ansi(self.stderr_color != anstream::ColorChoice::Never)
-            .without_time()
-            .finish();
+            .without_time();
+        // What other crates have to say is for those who look for it.
+        let others = if verbose > 2 { LevelFilter::DEBUG } else { LevelFilter::OFF };
+        let ours = Targets::new().with_target("skillfold", level).with_default(others);
+        let subscriber = tracing_subscriber::registry().with(shown.with_filter(ours));
         // It fails if there is one already, and this is the only place that sets one.
         let _ = tracing::subscriber::set_global_default(subscriber);
     }

@@ -105,7 +105,7 @@ fn is_same(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
             && (old.enabled(), old.available()) == (new.enabled(), new.available())
             // The body of a `SKILL.yaml` stands in another file, which the stamp says nothing about.
             && old.body_tokens() == new.body_tokens()
-            && places(old).eq(places(new))
+            && old.is_placed_like(new)
     };
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new))
 }

@@ -407,7 +407,7 @@ fn a_report_may_end_the_watching() {
 #[test]
 fn many_at_once() {
     let watched = Watched::start(WatchOptions::default(), &[]);
-    let names: BTreeSet<String> = (0..300).map(|n| format!("skill-{n}")).collect();
+    let names: BTreeSet<String> = (0..1_100).map(|n| format!("skill-{n}")).collect();
     for name in &names {
         write(&watched.root(), name, "One of many.", "");
     }
@@ -415,10 +415,16 @@ fn many_at_once() {
     while found() != names {
         watched.wait("all of them", |_| true);
     }
-    fs::remove_dir_all(watched.root()).unwrap();
+    for name in &names {
+        fs::remove_dir_all(watched.root().join(name)).unwrap();
+    }
     while !found().is_empty() {
         watched.wait("none of them", |_| true);
     }
+    write(&watched.root(), "one", "Still watched.", "");
+    watched.added("one");
+    fs::remove_dir_all(watched.root()).unwrap();
+    watched.removed("one");
     write(&watched.root(), "again", "The root is back.", "");
     watched.added("again");
 }

@@ -11,7 +11,7 @@ use super::files::{self, Failure};
 use super::logging::{Level, Line};
 use super::resources::{resource, skill_file};
 use super::view::View;
-use super::{Shared, SkillServer, mime, uris};
+use super::{Shared, SkillServer, is_modern, mime, uris};
 
 /// How many skills a page of `skills/list` looks at for each that it may hold: pages end, even if nothing conforms.
 const LOOKS: usize = 8;
@@ -38,6 +38,9 @@ const KNOWN: [&str; 15] = [
     "tools/list",
 ];
 
+/// Those of them that 2026-07-28 has removed.
+const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
 impl SkillServer {
     pub(super) async fn extended(
         &self,
@@ -49,7 +52,7 @@ impl SkillServer {
             "skills/list" => self.list_skills(&params, &context).await,
             "skills/get" => self.get_skill(&params, &context).await,
             "resources/directory/read" => self.read_directory(&params, &context).await,
-            method if KNOWN.contains(&method) => {
+            method if KNOWN.contains(&method) && !(is_modern(&context) && REMOVED.contains(&method)) => {
                 Err(ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None))
             }
             method => {

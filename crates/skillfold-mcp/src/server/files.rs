@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use rmcp::ErrorData;
+use serde_json::json;
 use skillfold::{Child, FileError, Skill, SkillDir};
 
 use super::uris::{self, BadUri};
@@ -24,9 +25,11 @@ pub(super) enum Failure {
 
 impl Failure {
     /// The protocol's error: rmcp turns "not found" into what the client's version of the protocol says.
-    pub(super) fn into_error(self) -> ErrorData {
+    pub(super) fn into_error(self, uri: &str) -> ErrorData {
         match self {
-            Failure::NotFound(message) | Failure::Refused(message) => ErrorData::resource_not_found(message, None),
+            Failure::NotFound(message) | Failure::Refused(message) => {
+                ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
+            }
             Failure::Unreadable(message) => ErrorData::internal_error(message, None),
         }
     }

@@ -119,6 +119,7 @@ impl HttpServer {
             connect(&graceful, &door, stream);
         }
         drop(self.listener);
+        door.close_sessions().await;
         if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
             tracing::info!(target: "skillfold::mcp", "some connections did not end in time");
         }
@@ -262,6 +263,15 @@ impl Door {
         // Every byte is looked at, wherever they differ.
         let difference = expected.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
         scheme.eq_ignore_ascii_case("bearer") && difference == 0
+    }
+
+    /// Ends every session: each would wait for its client otherwise until it counts as idle.
+    async fn close_sessions(&self) {
+        let sessions: Vec<_> = self.sessions.sessions.write().await.drain().collect();
+        for (_, session) in sessions {
+            // One that has ended by itself is as good.
+            let _ = session.close().await;
+        }
     }
 
     async fn is_full(&self) -> bool {

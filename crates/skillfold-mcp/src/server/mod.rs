@@ -36,6 +36,7 @@ mod uris;
 mod view;
 
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -48,10 +49,11 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, SubscriptionFilter, ToolsCapability,
 };
 #[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
-use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
+use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use skillfold::Skillfold;
+use tokio::sync::Semaphore;
 
 use self::entries::Entries;
 use self::logging::{Level, Line};
@@ -64,6 +66,9 @@ pub use self::stdio::{serve_standard_io, serve_stdio};
 
 /// The identifier of the extension "Skills over MCP".
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// How many tools run at once, over all clients; the others wait for their turn.
+const MAX_CALLS: usize = 64;
 
 /// How the server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +96,10 @@ struct Shared {
     view: ArcSwap<View>,
     entries: Entries,
     audience: Arc<Audience>,
+    /// Who may read files at this moment: more threads than that would only get in each other's way.
+    readers: Semaphore,
+    /// Who may run a tool. Tools may take their time, so there are more of them.
+    callers: Semaphore,
 }
 
 impl Shared {
@@ -126,7 +135,16 @@ impl SkillServer {
         let view = ArcSwap::from_pointee(View::new(skillfold.catalog()));
         let audience = Arc::new(Audience::default());
         let session = Session::new(Arc::clone(&audience), true);
-        let shared = Arc::new(Shared { skillfold, options, view, entries: Entries::default(), audience });
+        let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
+        let shared = Arc::new(Shared {
+            skillfold,
+            options,
+            view,
+            entries: Entries::default(),
+            audience,
+            readers: Semaphore::new(2 * cores),
+            callers: Semaphore::new(MAX_CALLS),
+        });
         SkillServer { shared, session }
     }
 
@@ -157,8 +175,18 @@ impl SkillServer {
         self.shared.audience.len()
     }
 
-    /// Does work that may block on a thread that may. A panic there is this call's error and nobody else's.
+    /// Reads files on a thread that may block.
     async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        // Nobody closes it; if somebody did, nothing would have to wait any more.
+        let _turn = self.shared.readers.acquire().await.ok();
+        self.unbounded(work).await
+    }
+
+    /// Does work that may block on a thread that may. A panic there is this call's error and nobody else's.
+    async fn unbounded<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
@@ -343,8 +371,11 @@ impl ServerHandler for SkillServer {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_modern(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.session.outbox().set_level(Level::of(request.level));
         Ok(())
     }

@@ -59,7 +59,11 @@ impl SkillServer {
         uri: String,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let read = self.blocking(move |_, view| files::read(view, &uri).map(|served| contents(uri, served))).await?;
+        let read = self.blocking(move |_, view| match files::read(view, &uri) {
+            Ok(served) => Ok(contents(uri, served)),
+            Err(failure) => Err((failure, uri)),
+        });
+        let read = read.await?;
         match read {
             Ok(contents) => {
                 let mut result = ReadResourceResult::new(vec![contents]);
@@ -68,9 +72,9 @@ impl SkillServer {
                 }
                 Ok(result)
             }
-            Err(failure) => {
+            Err((failure, uri)) => {
                 self.log_refusal(&failure, context).await;
-                Err(failure.into_error())
+                Err(failure.into_error(&uri))
             }
         }
     }

@@ -62,13 +62,18 @@ impl SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
+        let _turn = tokio::select! {
+            turn = self.shared.callers.acquire() => turn.ok(),
+            // Nobody waits for the answer.
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+        };
         let (sender, mut reports) = mpsc::channel(PROGRESS);
         let token = context.meta.get_progress_token();
         let wants_progress = token.is_some();
         let loaded = self.session.loaded();
         let cancellation = context.ct.clone();
         let name = request.name.clone();
-        let work = self.blocking(move |shared, _| {
+        let work = self.unbounded(move |shared, _| {
             let report = |done: f64, of: Option<f64>, message: &str| {
                 if wants_progress {
                     // Full, or nobody listens any more: the tool goes on either way.

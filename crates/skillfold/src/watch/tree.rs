@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use skillfold_catalog::{ListLimits, MAX_DEPTH, SKIPPED, SkillFile};
@@ -18,6 +19,13 @@ const LINKS: usize = 8;
 
 /// So many parts of the way to a root are watched for coming and going, the lowest: `.claude/skills`.
 const DOORS: usize = 2;
+
+/// To forget a directory, `notify` goes through all that it watches. From so many steps on, a new watcher is faster.
+const COSTLY: usize = 1 << 20;
+
+/// How often and after which pause a survey is tried again.
+const TRIES: usize = 10;
+const PAUSE: Duration = Duration::from_millis(100);
 
 type Told = Box<dyn FnMut(notify::Result<notify::Event>) + Send>;
 
@@ -77,11 +85,20 @@ impl Tree {
     pub(super) fn survey(&mut self) -> Result<(), String> {
         // With a new watcher. In the old one a watch may by now be on a directory of another name.
         self.watcher = watcher((self.teller)())?;
-        self.dirs.clear();
-        self.doors.clear();
-        self.sills.clear();
-        self.names.clear();
-        self.go_through()
+        let mut tries = 0;
+        loop {
+            self.dirs.clear();
+            self.doors.clear();
+            self.sills.clear();
+            self.names.clear();
+            let done = self.go_through();
+            if done.is_ok() || tries >= TRIES {
+                return done;
+            }
+            // The old one goes on a thread of its own, and until it has, both count against the system's limit.
+            tries += 1;
+            std::thread::sleep(PAUSE);
+        }
     }
 
     fn go_through(&mut self) -> Result<(), String> {
@@ -142,6 +159,10 @@ impl Tree {
 
     /// Watches what is new at paths where something came, went or was renamed.
     pub(super) fn look_at(&mut self, paths: &BTreeSet<PathBuf>) -> Result<(), String> {
+        let known = paths.iter().filter(|path| self.dirs.contains_key(*path)).count();
+        if known.saturating_mul(self.dirs.len()) > COSTLY {
+            return self.survey();
+        }
         self.round += 1;
         // First all that may be gone: a watch on a directory's old name must not end with that on its new one.
         for path in paths.iter().filter(|path| !path.file_name().is_some_and(is_skill_file)) {

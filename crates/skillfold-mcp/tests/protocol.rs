@@ -1,0 +1,622 @@
+//! Everything that a client can ask, over a pair of pipes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::format_push_string, clippy::needless_pass_by_value, reason = "it reads better")]
+
+mod common;
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::{Client, pages, server, skills, write};
+use serde_json::{Map, Value, json};
+use skillfold::Skillfold;
+use skillfold::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillfold_mcp::server::{Changed, ServerOptions, SkillServer};
+use tokio::sync::Notify;
+
+fn names(values: &[Value], field: &str) -> Vec<String> {
+    values.iter().map(|value| value[field].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn says_who_it_is() {
+    let tmp = skills();
+    let mut client = Client::connect(&server(tmp.path()));
+    let result = client.request("initialize", common::initialize_params()).await;
+    assert_eq!(result["protocolVersion"], "2025-11-25");
+    assert_eq!(result["serverInfo"]["name"], "skillfold");
+    let capabilities = &result["capabilities"];
+    assert_eq!(capabilities["tools"], json!({ "listChanged": true }));
+    assert_eq!(capabilities["resources"], json!({ "subscribe": true, "listChanged": true }));
+    assert_eq!(capabilities["prompts"], json!({ "listChanged": true }));
+    assert!(capabilities["completions"].is_object() && capabilities["logging"].is_object());
+    assert_eq!(capabilities["extensions"]["io.modelcontextprotocol/skills"], json!({ "directoryRead": true }));
+    let instructions = result["instructions"].as_str().unwrap();
+    assert!(instructions.contains("<id>refunds</id>") && !instructions.contains("hidden"), "{instructions}");
+
+    let mut client = Client::modern(&server(tmp.path()));
+    let result = client.request("server/discover", json!({})).await;
+    assert!(result["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
+    assert!(result["instructions"].as_str().unwrap().contains("<id>refunds</id>"));
+}
+
+#[tokio::test]
+async fn a_catalog_too_large_to_list_is_announced_by_its_number() {
+    let tmp = tempfile::tempdir().unwrap();
+    for at in 0..2_000 {
+        let name = format!("a-skill-with-quite-a-long-name-{at:04}");
+        write(tmp.path(), &format!("{name}/SKILL.md"), format!("---\nname: {name}\ndescription: Does {at}.\n---\n"));
+    }
+    let mut client = Client::connect(&server(tmp.path()));
+    let result = client.request("initialize", common::initialize_params()).await;
+    let instructions = result["instructions"].as_str().unwrap();
+    assert!(instructions.starts_with("[2000 skills available]"), "{instructions}");
+    assert!(instructions.contains("search_skills") && instructions.contains("load_skill"));
+    assert!(instructions.len() < 500);
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_called() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let tools = client.request("tools/list", json!({})).await;
+    let listed = names(tools["tools"].as_array().unwrap(), "name");
+    for name in ["load_skill", "search_skills", "read_skill_file"] {
+        assert!(listed.contains(&name.to_owned()), "{listed:?}");
+    }
+    assert_eq!(tools["tools"][0]["inputSchema"]["additionalProperties"], false);
+    assert_eq!(tools["tools"][0]["annotations"]["readOnlyHint"], true);
+
+    let call = json!({ "name": "load_skill", "arguments": { "skill_id": "pdf", "arguments": "x.pdf" } });
+    let result = client.request("tools/call", call).await;
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("<skill_context id=\"pdf\">") && text.contains("Read x.pdf."), "{text}");
+    assert_ne!(result["isError"], true);
+
+    let result =
+        client.request("tools/call", json!({ "name": "load_skill", "arguments": { "skill_id": "pfd" } })).await;
+    assert_eq!(result["isError"], true);
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("code=\"not_found\""));
+
+    assert_eq!(client.refused("tools/call", json!({ "name": "nothing" })).await["code"], -32602);
+    let wrong = json!({ "name": "load_skill", "arguments": "pdf" });
+    assert_eq!(client.refused("tools/call", wrong).await["code"], -32602);
+    assert_eq!(client.refused("tools/list", json!({ "cursor": "x" })).await["code"], -32602);
+    assert_eq!(client.refused("no/such/method", json!({})).await["code"], -32601);
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let (resources, _) = pages(&mut client, "resources/list", "resources").await;
+    let uris = names(&resources, "uri");
+    assert_eq!(
+        uris,
+        [
+            "skill://mended/SKILL.md",
+            "skill://old/SKILL.yaml",
+            "skill://old/prompt.md",
+            "skill://pdf/SKILL.md",
+            "skill://pdf/logo.png",
+            "skill://pdf/reference.md",
+            "skill://pdf/templates/a%20b.md",
+            "skill://pdf/templates/regional/eu.md",
+            "skill://quiet/SKILL.md",
+            "skill://acme/billing/refunds/SKILL.md",
+        ]
+    );
+    let pdf = &resources[3];
+    assert_eq!((&pdf["name"], &pdf["description"]), (&json!("pdf"), &json!("Reads PDF files.")));
+    assert_eq!(pdf["mimeType"], "text/markdown");
+
+    for uri in &uris {
+        let read = client.request("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(read["contents"][0]["uri"], *uri);
+    }
+    let read = client.request("resources/read", json!({ "uri": "skill://pdf/templates/a%20b.md" })).await;
+    assert_eq!(read["contents"][0]["text"], "A\n");
+    let read = client.request("resources/read", json!({ "uri": "skill://pdf/logo.png" })).await;
+    let png = json!({ "uri": "skill://pdf/logo.png", "mimeType": "image/png", "blob": "iVBOR/8A" });
+    assert_eq!(read["contents"][0], png);
+
+    for uri in [
+        "skill://pdf/missing.md",
+        "skill://pdf",
+        "skill://nobody/SKILL.md",
+        "skill://hidden/SKILL.md",
+        "https://x/",
+        "skill://pdf/.git/config",
+        "skill://x/pdf/SKILL.md",
+    ] {
+        let error = client.refused("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(error["code"], -32002, "{uri}");
+        assert_eq!(error["data"]["uri"], uri);
+    }
+    let mut modern = Client::modern(&server(tmp.path()));
+    let error = modern.refused("resources/read", json!({ "uri": "skill://nobody/SKILL.md" })).await;
+    assert_eq!(error["code"], -32602);
+    let read = modern.request("resources/read", json!({ "uri": "skill://pdf/reference.md" })).await;
+    assert_eq!((&read["resultType"], &read["cacheScope"]), (&json!("complete"), &json!("private")));
+
+    let templates = client.request("resources/templates/list", json!({})).await;
+    assert_eq!(templates["resourceTemplates"][1]["uriTemplate"], "skill://{+skill}/{+file}");
+}
+
+#[tokio::test]
+async fn prompts_are_listed_and_got() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let (prompts, _) = pages(&mut client, "prompts/list", "prompts").await;
+    assert_eq!(names(&prompts, "name"), ["hidden", "mended", "old", "pdf", "refunds"]);
+    let argument = &prompts[3]["arguments"][0];
+    assert_eq!(*argument, json!({ "name": "arguments", "description": "[add|append|remove] FILE", "required": false }));
+    let got = client.request("prompts/get", json!({ "name": "pdf", "arguments": { "arguments": "x.pdf" } })).await;
+    let message = &got["messages"][0];
+    assert_eq!(message["role"], "user");
+    let text = message["content"]["text"].as_str().unwrap();
+    assert!(text.starts_with("Base directory for this skill: ") && text.ends_with("Read x.pdf.\n"), "{text}");
+    client.request("prompts/get", json!({ "name": "hidden" })).await;
+    assert_eq!(client.refused("prompts/get", json!({ "name": "quiet" })).await["code"], -32602);
+    assert_eq!(client.refused("prompts/get", json!({ "name": "nobody" })).await["code"], -32602);
+    let wrong = json!({ "name": "pdf", "arguments": { "arguments": 7 } });
+    assert_eq!(client.refused("prompts/get", wrong).await["code"], -32602);
+}
+
+#[tokio::test]
+async fn what_is_typed_is_completed() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let mut complete = async |reference: Value, name: &str, value: &str, context: Value| {
+        let params = json!({ "ref": reference, "argument": { "name": name, "value": value }, "context": { "arguments": context } });
+        client.request("completion/complete", params).await["completion"].clone()
+    };
+    let prompt = json!({ "type": "ref/prompt", "name": "pdf" });
+    let completion = complete(prompt.clone(), "arguments", "a", json!({})).await;
+    assert_eq!(completion, json!({ "values": ["add", "append"], "total": 2, "hasMore": false }));
+    assert_eq!(complete(prompt, "other", "", json!({})).await["values"], json!([]));
+    let template = json!({ "type": "ref/resource", "uri": "skill://{+skill}/{+file}" });
+    let at = complete(template.clone(), "skill", "acme/b", json!({})).await;
+    assert_eq!(at["values"], json!(["acme/billing/refunds"]));
+    assert_eq!(complete(template.clone(), "skill", "ref", json!({})).await["values"], at["values"]);
+    let files = complete(template.clone(), "file", "templates/", json!({ "skill": "pdf" })).await;
+    assert_eq!(files["values"], json!(["templates/a b.md", "templates/regional/eu.md"]));
+    assert_eq!(complete(template, "file", "", json!({ "skill": "hidden" })).await["values"], json!([]));
+    let unknown =
+        json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": { "name": "arguments", "value": "" } });
+    assert_eq!(client.refused("completion/complete", unknown).await["code"], -32602);
+}
+
+#[tokio::test]
+async fn long_lists_come_in_pages() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut expected = Vec::new();
+    for at in 0..1_200 {
+        let name = format!("skill-{at:04}");
+        write(tmp.path(), &format!("{name}/SKILL.md"), format!("---\nname: {name}\ndescription: Does {at}.\n---\n"));
+        write(tmp.path(), &format!("{name}/more.md"), "more");
+        expected.push(name);
+    }
+    let skillfold = Arc::new(Skillfold::builder().skills_dir(tmp.path()).build());
+    let mut options = ServerOptions::default();
+    options.page_size = 700;
+    let mut client = Client::legacy(&SkillServer::new(skillfold, options)).await;
+    let (resources, count) = pages(&mut client, "resources/list", "resources").await;
+    let uris: Vec<_> =
+        expected.iter().flat_map(|name| ["SKILL.md", "more.md"].map(|file| format!("skill://{name}/{file}"))).collect();
+    assert_eq!((names(&resources, "uri"), count), (uris, 4));
+    let (prompts, count) = pages(&mut client, "prompts/list", "prompts").await;
+    assert_eq!((names(&prompts, "name"), count), (expected.clone(), 2));
+    let (listed, count) = pages(&mut client, "skills/list", "skills").await;
+    let uris: Vec<_> = expected.iter().map(|name| format!("skill://{name}/SKILL.md")).collect();
+    assert_eq!((names(&listed, "uri"), count), (uris, 24));
+    let cursor = client.request("skills/list", json!({})).await["nextCursor"].clone();
+    for (method, cursor) in
+        [("resources/list", json!("?")), ("prompts/list", cursor.clone()), ("skills/list", json!("x"))]
+    {
+        assert_eq!(client.refused(method, json!({ "cursor": cursor })).await["code"], -32602, "{method}");
+    }
+    let template = json!({ "type": "ref/resource", "uri": "skill://{+skill}/SKILL.md" });
+    let params = json!({ "ref": template, "argument": { "name": "skill", "value": "skill-0" } });
+    let completion = client.request("completion/complete", params).await["completion"].clone();
+    assert_eq!(completion["values"].as_array().unwrap().len(), 100);
+    assert_eq!((&completion["total"], &completion["hasMore"]), (&json!(1000), &json!(true)));
+}
+
+#[tokio::test]
+async fn the_extension_tells_front_matter_and_digests() {
+    let tmp = skills();
+    for mut client in [Client::legacy(&server(tmp.path())).await, Client::modern(&server(tmp.path()))] {
+        let result = client.request("skills/list", json!({})).await;
+        assert_eq!(result["resultType"], "complete");
+        assert_eq!(result["cacheScope"], "private");
+        assert!(result["ttlMs"].is_u64());
+        let listed = result["skills"].as_array().unwrap();
+        let uris = names(listed, "uri");
+        assert_eq!(uris, ["skill://pdf/SKILL.md", "skill://quiet/SKILL.md", "skill://acme/billing/refunds/SKILL.md"]);
+        let pdf = &listed[0];
+        let front = json!({ "name": "pdf", "description": "Reads PDF files.", "version": 1.1, "argument-hint": "[add|append|remove] FILE" });
+        assert_eq!(pdf["frontmatter"], front);
+        let files = names(pdf["resources"].as_array().unwrap(), "uri");
+        assert_eq!(files[0], "skill://pdf/SKILL.md");
+        assert_eq!(files.len(), 5, "{files:?}");
+        let told =
+            pdf["resources"].as_array().unwrap().iter().find(|file| file["uri"] == "skill://pdf/reference.md").unwrap();
+        let digest = "sha256:cb0730c7d12a2cc1ef8c9942bbc96ef996ecd3afaa6235b49d81c5e800572a81";
+        assert_eq!((&told["size"], &told["digest"]), (&json!(12), &json!(digest)));
+
+        let got = client.request("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
+        assert_eq!(got["skill"], *pdf);
+        assert_eq!(got["resultType"], "complete");
+        for (uri, reason) in [
+            ("skill://nobody/SKILL.md", "no skill"),
+            ("skill://pdf", "no skill"),
+            ("skill://pdf/reference.md", "no skill"),
+            ("skill://hidden/SKILL.md", "no skill"),
+            ("skill://mended/SKILL.md", "repaired"),
+            ("skill://old/SKILL.yaml", "SKILL.yaml"),
+        ] {
+            let error = client.refused("skills/get", json!({ "uri": uri })).await;
+            assert_eq!(error["code"], -32602, "{uri}");
+            assert!(error["message"].as_str().unwrap().contains(reason), "{uri}: {error}");
+        }
+        assert_eq!(client.refused("skills/get", json!({})).await["code"], -32602);
+        assert_eq!(client.refused("skills/get", json!({ "uri": 7 })).await["code"], -32602);
+    }
+}
+
+#[tokio::test]
+async fn an_entry_follows_its_files() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let uri = json!({ "uri": "skill://pdf/SKILL.md" });
+    let before = client.request("skills/get", uri.clone()).await;
+    assert_eq!(before, client.request("skills/get", uri.clone()).await);
+    write(tmp.path(), "pdf/reference.md", "# Another\n");
+    write(tmp.path(), "pdf/new.md", "new\n");
+    let after = client.request("skills/get", uri.clone()).await;
+    let resources = |entry: &Value| entry["skill"]["resources"].as_array().unwrap().clone();
+    let digest =
+        |entry: &Value| resources(entry).into_iter().find(|file| file["uri"] == "skill://pdf/reference.md").unwrap();
+    assert_ne!(digest(&before), digest(&after));
+    assert_eq!(resources(&after).len(), resources(&before).len() + 1);
+    // Front matter is that of the file, not that of the catalog.
+    write(tmp.path(), "pdf/SKILL.md", "---\nname: pdf\ndescription: Newer.\n---\n");
+    let after = client.request("skills/get", uri).await;
+    assert_eq!(after["skill"]["frontmatter"]["description"], "Newer.");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
+        let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
+        assert!(error["message"].as_str().unwrap().contains("link out"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn directories_are_read_level_by_level() {
+    let tmp = skills();
+    for at in 0..7 {
+        write(tmp.path(), &format!("pdf/many/{at}.txt"), "x");
+    }
+    let skillfold = Arc::new(Skillfold::builder().skills_dir(tmp.path()).build());
+    let mut options = ServerOptions::default();
+    options.page_size = 3;
+    let server = SkillServer::new(skillfold, options);
+    let mut client = Client::modern(&server);
+    let root = client.request("resources/directory/read", json!({ "uri": "skill://pdf" })).await;
+    assert_eq!(root["resultType"], "complete");
+    let listed = root["resources"].as_array().unwrap();
+    assert_eq!(names(listed, "uri"), ["skill://pdf/SKILL.md", "skill://pdf/empty", "skill://pdf/logo.png"]);
+    assert_eq!(names(listed, "name"), ["pdf", "empty", "logo.png"]);
+    assert_eq!(names(listed, "mimeType"), ["text/markdown", "inode/directory", "image/png"]);
+    let next =
+        client.request("resources/directory/read", json!({ "uri": "skill://pdf", "cursor": root["nextCursor"] })).await;
+    assert_eq!(names(next["resources"].as_array().unwrap(), "name"), ["many", "reference.md", "templates"]);
+    assert!(next.get("nextCursor").is_none());
+    let empty = client.request("resources/directory/read", json!({ "uri": "skill://pdf/empty" })).await;
+    assert_eq!(empty["resources"], json!([]));
+    let below = client.request("resources/directory/read", json!({ "uri": "skill://pdf/templates/" })).await;
+    let uris = names(below["resources"].as_array().unwrap(), "uri");
+    assert_eq!(uris, ["skill://pdf/templates/a%20b.md", "skill://pdf/templates/regional"]);
+    for uri in ["skill://pdf/SKILL.md", "skill://pdf/nothing", "skill://nobody", "skill://pdf/.git", "skill://hidden"] {
+        let error = client.refused("resources/directory/read", json!({ "uri": uri })).await;
+        assert_eq!(error["code"], -32602, "{uri}");
+    }
+    let wrong = json!({ "uri": "skill://pdf", "cursor": "x" });
+    assert_eq!(client.refused("resources/directory/read", wrong).await["code"], -32602);
+}
+
+fn methods(news: &[Value]) -> Vec<&str> {
+    news.iter().map(|message| message["method"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn changes_reach_sessions_of_the_older_protocol() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    let mut client = Client::legacy(&server).await;
+    let mut other = Client::legacy(&server).await;
+    client.request("resources/subscribe", json!({ "uri": "skill://pdf/reference.md" })).await;
+    client.request("resources/subscribe", json!({ "uri": "skill://acme/billing/refunds/SKILL.md" })).await;
+    client.request("resources/subscribe", json!({ "uri": "skill://quiet/SKILL.md" })).await;
+    client.request("resources/unsubscribe", json!({ "uri": "skill://acme/billing/refunds/SKILL.md" })).await;
+    client.request("logging/setLevel", json!({ "level": "info" })).await;
+    write(tmp.path(), "pdf/reference.md", "# Changed\n");
+    server.skillfold().refresh();
+    server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned(), "refunds".to_owned()] });
+    let news = [client.news().await, client.news().await, client.news().await, client.news().await];
+    assert_eq!(
+        methods(&news),
+        [
+            "notifications/message",
+            "notifications/resources/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/updated"
+        ]
+    );
+    assert_eq!(news[0]["params"]["level"], "info");
+    assert_eq!(news[3]["params"]["uri"], "skill://pdf/reference.md");
+    let news = [other.news().await, other.news().await];
+    assert_eq!(methods(&news), ["notifications/resources/list_changed", "notifications/prompts/list_changed"]);
+
+    assert_eq!(server.listeners(), 2);
+    assert!(client.close().await.is_empty());
+    assert!(other.close().await.is_empty());
+    assert_eq!(server.listeners(), 0, "who is gone is forgotten");
+}
+
+#[tokio::test]
+async fn changes_reach_streams_of_the_newer_protocol() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    let mut client = Client::modern(&server);
+    let filter = json!({ "notifications": {
+        "promptsListChanged": true,
+        "resourceSubscriptions": ["skill://pdf/SKILL.md", "skill://quiet/SKILL.md"],
+    } });
+    let id = client.send("subscriptions/listen", filter).await;
+    let acknowledged = client.news().await;
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    // An answered request says nothing about the stream; it is there once somebody listens.
+    while server.listeners() == 0 {
+        tokio::task::yield_now().await;
+    }
+    server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned()] });
+    let news = [client.news().await, client.news().await];
+    assert_eq!(methods(&news), ["notifications/prompts/list_changed", "notifications/resources/updated"]);
+    assert_eq!(news[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    assert_eq!(news[1]["params"]["uri"], "skill://pdf/SKILL.md");
+    for method in ["ping", "logging/setLevel", "resources/subscribe"] {
+        let params = json!({ "uri": "skill://pdf/SKILL.md", "level": "info" });
+        assert_eq!(client.refused(method, params).await["code"], -32601, "{method}");
+    }
+    client.close().await;
+    while server.listeners() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn refusals_and_omissions_are_logged_to_the_client() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    let mut client = Client::legacy(&server).await;
+    client.refused("resources/read", json!({ "uri": "skill://pdf/%2e%2e/x" })).await;
+    let news = client.news().await;
+    assert_eq!(news["params"]["level"], "warning");
+    assert_eq!(news["params"]["logger"], "skillfold.security");
+    client.request("skills/list", json!({})).await;
+    let news = client.news().await;
+    let message = news["params"]["data"]["message"].as_str().unwrap();
+    assert!(message.contains("mended") && message.contains("old"), "{message}");
+    // Told once; and not at all to who wants errors only.
+    client.request("skills/list", json!({})).await;
+    client.request("logging/setLevel", json!({ "level": "error" })).await;
+    client.refused("resources/read", json!({ "uri": "skill://pdf/%2e%2e/x" })).await;
+    assert!(client.close().await.is_empty());
+
+    // The newer protocol says with each request what it wants to hear.
+    let mut client = Client::modern(&server);
+    client.refused("resources/read", json!({ "uri": "skill://pdf/%2e%2e/x" })).await;
+    let params = json!({ "uri": "skill://pdf/%2e%2e/y", "_meta": { "io.modelcontextprotocol/logLevel": "debug" } });
+    client.refused("resources/read", params).await;
+    let news = client.news().await;
+    assert!(news["params"]["data"]["message"].as_str().unwrap().contains("../y"), "{news}");
+    assert!(client.close().await.is_empty());
+}
+
+/// Tools that panic, wait, report and appear.
+#[derive(Debug, Default)]
+struct Odd {
+    has_begun: Notify,
+    was_cancelled: AtomicBool,
+    seen: Mutex<Vec<Vec<String>>>,
+}
+
+impl ToolProvider for Odd {
+    fn definitions(&self, loaded: &[String]) -> Vec<ToolDefinition> {
+        let tool = |name: &str| ToolDefinition {
+            name: name.to_owned().into(),
+            title: "Odd".into(),
+            description: "Odd.".into(),
+            input_schema: json!({ "type": "object" }),
+            read_only: false,
+        };
+        let mut tools = vec![tool("panic"), tool("wait"), tool("report")];
+        tools.extend(loaded.iter().map(|name| tool(&format!("{name}__tool"))));
+        tools
+    }
+
+    fn call(&self, name: &str, _: &Map<String, Value>, context: &ToolContext<'_>) -> Option<ToolOutput> {
+        self.seen.lock().unwrap().push(context.loaded.to_vec());
+        match name {
+            "panic" => panic!("a tool is broken"),
+            "wait" => {
+                self.has_begun.notify_one();
+                while !(context.cancelled)() {
+                    std::thread::yield_now();
+                }
+                self.was_cancelled.store(true, Ordering::Release);
+                self.has_begun.notify_one();
+            }
+            "report" => {
+                (context.progress)(1.0, Some(2.0), "half");
+                (context.progress)(2.0, Some(2.0), "");
+            }
+            _ => return None,
+        }
+        let effect = Some(Effect::Loaded { name: "pdf".to_owned(), content: "".into() });
+        Some(ToolOutput { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), is_error: false, effect })
+    }
+}
+
+fn odd_server(odd: &Arc<Odd>) -> SkillServer {
+    let odd: Arc<dyn ToolProvider> = Arc::<Odd>::clone(odd);
+    SkillServer::new(Arc::new(Skillfold::builder().tools(odd).build()), ServerOptions::default())
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_an_error_and_nothing_else() {
+    let odd = Arc::default();
+    let mut client = Client::legacy(&odd_server(&odd)).await;
+    assert_eq!(client.refused("tools/call", json!({ "name": "panic" })).await["code"], -32603);
+    client.request("ping", json!({})).await;
+}
+
+#[tokio::test]
+async fn tools_report_progress_and_appear_once_their_skill_is_loaded() {
+    let odd = Arc::default();
+    let mut client = Client::legacy(&odd_server(&odd)).await;
+    let before = client.request("tools/list", json!({})).await;
+    let params = json!({ "name": "report", "_meta": { "progressToken": "t" } });
+    let result = client.request("tools/call", params).await;
+    assert_eq!(result["structuredContent"], json!({ "a": 1 }));
+    let news = [client.news().await, client.news().await, client.news().await];
+    assert_eq!(
+        methods(&news),
+        ["notifications/progress", "notifications/progress", "notifications/tools/list_changed"]
+    );
+    let half = json!({ "progressToken": "t", "progress": 1.0, "total": 2.0, "message": "half" });
+    assert_eq!(news[0]["params"], half);
+    let after = client.request("tools/list", json!({})).await;
+    let count = |tools: &Value| tools["tools"].as_array().unwrap().len();
+    assert_eq!(count(&after), count(&before) + 1);
+    // Another session has loaded nothing, and without a token nobody hears of progress.
+    let mut other = Client::legacy(&odd_server(&odd)).await;
+    other.request("tools/call", json!({ "name": "report" })).await;
+    assert_eq!(methods(&[other.news().await]), ["notifications/tools/list_changed"]);
+    client.request("tools/call", json!({ "name": "report" })).await;
+    let seen = odd.seen.lock().unwrap().clone();
+    assert_eq!(seen, [vec![], vec![], vec!["pdf".to_owned()]]);
+    assert!(client.close().await.is_empty(), "loading it again changes nothing");
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled() {
+    let odd: Arc<Odd> = Arc::default();
+    let mut client = Client::legacy(&odd_server(&odd)).await;
+    let id = client.send("tools/call", json!({ "name": "wait" })).await;
+    odd.has_begun.notified().await;
+    let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+    client.raw(format!("{message}\n").as_bytes()).await;
+    odd.has_begun.notified().await;
+    assert!(odd.was_cancelled.load(Ordering::Acquire));
+    client.request("ping", json!({})).await;
+}
+
+#[tokio::test]
+async fn whoever_is_gone_cancels_what_runs() {
+    let odd: Arc<Odd> = Arc::default();
+    let mut client = Client::legacy(&odd_server(&odd)).await;
+    client.send("tools/call", json!({ "name": "wait" })).await;
+    odd.has_begun.notified().await;
+    drop(client);
+    odd.has_begun.notified().await;
+    assert!(odd.was_cancelled.load(Ordering::Acquire));
+}
+
+#[tokio::test]
+async fn closing_the_pipe_ends_the_server() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    assert!(Client::connect(&server).close().await.is_empty(), "even before a word was said");
+    assert!(Client::legacy(&server).await.close().await.is_empty());
+    // What was asked before is answered.
+    let mut client = Client::legacy(&server).await;
+    let id = client.send("tools/list", json!({})).await;
+    let rest = client.close().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0]["id"], id);
+    // A last line without an end is a line.
+    let mut client = Client::legacy(&server).await;
+    client.raw(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).await;
+    assert_eq!(client.close().await[0]["id"], "last");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_as_json_rpc_says() {
+    let tmp = skills();
+    let mut client = Client::connect(&server(tmp.path()));
+    for (text, code) in [
+        ("garbage", -32700),
+        ("{\"jsonrpc\": \"2.0\", ", -32700),
+        ("\u{0}\u{1}", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        ("{}", -32600),
+    ] {
+        client.raw(format!("{text}\n").as_bytes()).await;
+        let answer = client.next().await.unwrap();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &Value::Null), "{text}");
+    }
+    client.raw(b"\xff\xfe\n").await;
+    assert_eq!(client.next().await.unwrap()["error"]["code"], -32700);
+    // A blank line, an unknown notification and a stray answer are nothing.
+    client.raw(b"\n  \r\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n").await;
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n").await;
+    client.request("initialize", common::initialize_params()).await;
+    client.request("ping", json!({})).await;
+    assert!(client.close().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_line_without_bounds_is_refused_and_passed_over() {
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\",\"params\":{\"x\":\"").await;
+    let chunk = vec![b'x'; 1 << 20];
+    for _ in 0..50 {
+        client.raw(&chunk).await;
+    }
+    client.raw(b"\"}}\n").await;
+    let answer = client.next().await.unwrap();
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
+    client.request("ping", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_skill_inside_a_skill_is_found_either_way() {
+    let tmp = tempfile::tempdir().unwrap();
+    write(tmp.path(), "outer/SKILL.md", "---\nname: outer\ndescription: Out.\n---\n");
+    write(tmp.path(), "outer/inner/SKILL.md", "---\nname: inner\ndescription: In.\n---\n");
+    // Not called like its directory, beside a directory called like it.
+    write(tmp.path(), "outer/other/SKILL.md", "---\nname: odd\ndescription: Odd.\n---\n");
+    write(tmp.path(), "outer/odd/file.md", "plain");
+    let skillfold = Arc::new(Skillfold::builder().skills_dir(tmp.path()).nested(true).build());
+    let mut client = Client::legacy(&SkillServer::new(skillfold, ServerOptions::default())).await;
+    let (listed, _) = pages(&mut client, "skills/list", "skills").await;
+    assert_eq!(
+        names(&listed, "uri"),
+        ["skill://outer/inner/SKILL.md", "skill://outer/odd/SKILL.md", "skill://outer/SKILL.md"]
+    );
+    for skill in &listed {
+        for file in skill["resources"].as_array().unwrap() {
+            let read = client.request("resources/read", json!({ "uri": file["uri"] })).await;
+            let text = read["contents"][0]["text"].as_str().unwrap();
+            assert_eq!(text.len().to_string(), file["size"].to_string());
+        }
+    }
+    fs::remove_dir_all(tmp.path().join("outer")).unwrap();
+    assert_eq!(client.refused("resources/read", json!({ "uri": "skill://outer/SKILL.md" })).await["code"], -32002);
+}
