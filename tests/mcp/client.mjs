@@ -28,7 +28,7 @@ const NEWS_SECONDS = 30;
 const TEA = 'skill://kitchen/brew-tea';
 const BINARY_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const INVALID_PARAMS = -32602;
-const TOKEN = 'a token for this test';
+const TOKEN = 'a-token-for-this-test';
 
 let where = '';
 let passed = 0;
