@@ -303,9 +303,11 @@ async function onTree(work) {
 
 async function main() {
   where = 'stdio';
-  await onTree((root) =>
-    everything(new StdioClientTransport({ command: binary, args: serving(root), env: { ...process.env } }), root),
-  );
+  await onTree((root) => {
+    // What it logs is looked at by client.py.
+    const options = { command: binary, args: serving(root), env: { ...process.env }, stderr: 'ignore' };
+    return everything(new StdioClientTransport(options), root);
+  });
 
   where = 'http';
   await onTree(async (root) => {
