@@ -78,16 +78,25 @@ class Questions:
     """The requests of a mix, for skills chosen by a fixed seed."""
 
     def __init__(self, tree: Path) -> None:
-        self.names = sorted(entry.name for entry in os.scandir(tree) if entry.is_dir())
-        self.tree = tree
+        self.count = 0
+        # Some hide from models, and some from people: those are not asked for.
+        self.names, self.prompts = [], []
+        for path in sorted(tree.glob("*/SKILL.md")):
+            front = path.read_text(encoding="utf-8").partition("\n---")[0]
+            self.count += 1
+            if "disable-model-invocation: true" not in front:
+                self.names.append(path.parent.name)
+                if "user-invocable: false" not in front:
+                    self.prompts.append(path.parent.name)
 
     def session(self, mix: dict, seed: int):
         chance = random.Random(seed)
         kinds = [kind for kind, count in mix.items() for _ in range(count)]
         chance.shuffle(kinds)
-        return [self.ask(kind, chance.choice(self.names)) for kind in kinds]
+        return [self.ask(kind, chance) for kind in kinds]
 
-    def ask(self, kind: str, name: str) -> Asked:
+    def ask(self, kind: str, chance: random.Random) -> Asked:
+        name = chance.choice(self.prompts if kind == "prompts/get" else self.names)
         uri = f"skill://{name}/SKILL.md"
         tool = lambda arguments: {"name": kind, "arguments": arguments}
         text = lambda result: result["content"][0]["text"]
@@ -319,7 +328,7 @@ async def alone(server: Server, questions: Questions, kind: str) -> float:
     client = Session(server)
     await client.open()
     chance = random.Random(kind)
-    ask = lambda: client.ask(questions.ask(kind, chance.choice(questions.names)))
+    ask = lambda: client.ask(questions.ask(kind, chance))
     await ask()
     before, done = server.cpu(), 0
     while done < 1000 and server.cpu() - before < ALONE_SECONDS:
@@ -344,7 +353,7 @@ def tell_errors(errors: Counter) -> None:
 
 
 async def ours(server: Server, questions: Questions, sessions: int, passes: int) -> bool:
-    print(f"\n{server.label}: {sessions:,} sessions at once, 50 requests each, on {len(questions.names):,} skills")
+    print(f"\n{server.label}: {sessions:,} sessions at once, 50 requests each, on {questions.count:,} skills")
     print(f"mix: {', '.join(f'{count} {kind}' for kind, count in MIX.items())}")
     print(f"before: {mega(server.memory())}, {server.cpu():.2f} s of processor time for the start\n")
     header = ["pass", "requests", "errors", "CPU a request", "CPU a handshake", "memory, open", "memory, closed", "took"]
@@ -428,7 +437,7 @@ async def main() -> int:
         finally:
             other.stop()
 
-    print(f"\nthe same work, on {len(questions.names):,} skills: SKILL.md by resources/read, in sessions that are open at")
+    print(f"\nthe same work, on {questions.count:,} skills: SKILL.md by resources/read, in sessions that are open at")
     print("once; then reads, and pages of resources/list (500 resources), on one session\n")
     header = ["server", "sessions", "reads", "errors", "CPU a read", "a handshake", "a read alone", "a page", "memory"]
     print("| " + " | ".join(header) + " |\n|" + " --- |" * len(header))
