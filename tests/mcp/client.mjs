@@ -28,7 +28,7 @@ const NEWS_SECONDS = 30;
 const TEA = 'skill://kitchen/brew-tea';
 const BINARY_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const INVALID_PARAMS = -32602;
-const TOKEN = 'a token for this test';
+const TOKEN = 'a-token-for-this-test';
 
 let where = '';
 let passed = 0;
@@ -303,9 +303,11 @@ async function onTree(work) {
 
 async function main() {
   where = 'stdio';
-  await onTree((root) =>
-    everything(new StdioClientTransport({ command: binary, args: serving(root), env: { ...process.env } }), root),
-  );
+  await onTree((root) => {
+    // What it logs is looked at by client.py.
+    const options = { command: binary, args: serving(root), env: { ...process.env }, stderr: 'ignore' };
+    return everything(new StdioClientTransport(options), root);
+  });
 
   where = 'http';
   await onTree(async (root) => {

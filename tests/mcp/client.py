@@ -23,6 +23,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated
@@ -125,16 +126,44 @@ async def refused(call) -> MCPError | None:
     return None
 
 
+class ServerLog:
+    """What the server wrote to its stderr: a file, so that nobody has to read along."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = path.open("w", encoding="utf-8")
+
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8", errors="replace")
+
+    async def security_lines(self, at_least: int) -> int:
+        """How many refusals it tells of, once there are that many."""
+        async with asyncio.timeout(NEWS_SECONDS):
+            while (count := self.text().count("skillfold::security")) < at_least:
+                await asyncio.sleep(0.02)
+        return count
+
+
 class Run:
     """All checks on one connection."""
 
-    def __init__(self, client: Client, root: Path, report: Report, news: News, logs: News, modern: bool) -> None:
+    def __init__(
+        self, client: Client, root: Path, report: Report, news: News, logs: News, stderr: ServerLog, modern: bool
+    ) -> None:
+        self.stderr = stderr
+        self.attacked = 0
         self.client = client
         self.root = root
         self.check = report.check
         self.news = news
         self.logs = logs
         self.modern = modern
+
+    async def is_logged_once(self) -> None:
+        """Each attack leaves one line in the server's own log, no more and no less."""
+        self.attacked += 1
+        count = await self.stderr.security_lines(self.attacked)
+        self.check("and the server's log has one line more", count == self.attacked, self.stderr.text())
 
     async def everything(self) -> None:
         self.greeting()
@@ -221,6 +250,7 @@ class Run:
             said = text_of(result)
             safe = result.is_error and "outside of every skill" not in said and "root:" not in said
             self.check(f"read_skill_file refuses {path!r}", safe, said)
+            await self.is_logged_once()
 
     async def resources(self) -> None:
         listed: list[types.Resource] = []
@@ -271,6 +301,7 @@ class Run:
             await self.logs.wait_for(lambda _: len(self.logs.heard) > before)
             told = self.logs.heard[-1]
             self.check("and the client's log says why", told.level == "warning" and told.logger == "skillfold.security", told)
+            await self.is_logged_once()
 
     async def prompts(self) -> None:
         prompts = {prompt.name: prompt for prompt in (await self.client.list_prompts()).prompts}
@@ -331,9 +362,12 @@ class Run:
         kinds = {entry["uri"].removeprefix(f"{TEA}/"): entry.get("mimeType") for entry in entries}
         is_listed = kinds.get("references") == "inode/directory" and "SKILL.md" in kinds
         self.check("resources/directory/read lists a directory", is_listed, kinds)
-        for uri in [f"{TEA}/SKILL.md", f"{TEA}/../..", f"{TEA}/%2e%2e/%2e%2e", "file:///etc"]:
+        error = await refused(self.ask("resources/directory/read", uri=f"{TEA}/SKILL.md"))
+        self.check("and not a file", error and error.code == INVALID_PARAMS, error)
+        for uri in [f"{TEA}/../..", f"{TEA}/%2e%2e/%2e%2e", f"{TEA}/%252e%252e", f"{TEA}/a%00b", "file:///etc"]:
             error = await refused(self.ask("resources/directory/read", uri=uri))
             self.check(f"and refuses {uri}", error and error.code == INVALID_PARAMS, error)
+            await self.is_logged_once()
 
     async def changes(self) -> None:
         watched = f"{TEA}/SKILL.md"
@@ -377,24 +411,20 @@ def arguments_for(root: Path) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def http_server(binary: str, root: Path, report: Report):
+async def http_server(binary: str, root: Path, report: Report, stderr: ServerLog):
     """`skillfold mcp --http`, where it listens, and that it ends cleanly."""
     command = [binary, *arguments_for(root), "--http", "127.0.0.1:0"]
-    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(*command, stderr=stderr.file)
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            said, found = b"", None
-            while not found and (line := await process.stderr.readline()):
-                said += line
-                found = re.search(rb"listening on (http://\S+)", line)
-        if not found:
-            raise Failed(f"the server did not say where it listens; it said {said.decode(errors='replace')!r}")
-        drain = asyncio.create_task(process.stderr.read())
-        yield found[1].decode()
+            while not (found := re.search(r"listening on (http://\S+)\n", stderr.text())):
+                if process.returncode is not None:
+                    raise Failed(f"the server ended at once ({process.returncode}) and said {stderr.text()!r}")
+                await asyncio.sleep(0.02)
+        yield found[1]
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(ANSWER_SECONDS):
             code = await process.wait()
-        await drain
         report.check("SIGTERM ends the server cleanly", code == 0, code)
     finally:
         if process.returncode is None:
@@ -415,15 +445,18 @@ async def run(binary: str, transport: str, modern: bool) -> int:
         logs.add(params)
 
     with tempfile.TemporaryDirectory(prefix="skillfold-mcp-") as directory:
-        root = Path(directory)
+        root = Path(directory) / "skills"
         write_tree(root)
+        stderr = ServerLog(Path(directory) / "stderr.txt")
         async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(stderr.file)
             await stack.enter_async_context(asyncio.timeout(RUN_SECONDS))
             if transport == "http":
-                url = await stack.enter_async_context(http_server(binary, root, report))
+                url = await stack.enter_async_context(http_server(binary, root, report, stderr))
                 server: Any = streamable_http_client(url)
             else:
-                server = StdioServerParameters(command=binary, args=arguments_for(root), env=dict(os.environ))
+                command = StdioServerParameters(command=binary, args=arguments_for(root), env=dict(os.environ))
+                server = stdio_client(command, errlog=stderr.file)
             client = Client(
                 server,
                 mode="auto" if modern else "legacy",
@@ -433,7 +466,7 @@ async def run(binary: str, transport: str, modern: bool) -> int:
                 log_level="warning" if modern else None,
             )
             async with client:
-                await Run(client, root, report, news, logs, modern).everything()
+                await Run(client, root, report, news, logs, stderr, modern).everything()
     return report.count
 
 
