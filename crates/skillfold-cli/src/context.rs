@@ -112,13 +112,18 @@ impl Context {
                 }
             }
         }
-        let environment = self.environment()?;
         let dirs = HostDirs {
             cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
-            approvals: environment.data_home.as_ref().map(|data| data.join("skillfold/approvals.json")),
+            approvals: self.approvals_file()?,
         };
         let host = (!specs.is_empty()).then(|| Host::new(specs, dirs));
         Ok(self.host.get_or_init(|| host).as_ref())
+    }
+
+    /// Where approvals are remembered.
+    pub(crate) fn approvals_file(&self) -> Result<Option<PathBuf>, CliError> {
+        let data = &self.environment()?.data_home;
+        Ok(data.as_ref().map(|data| data.join("skillfold/approvals.json")))
     }
 
     /// The skills. Looks for them, the first time, and asks servers that have not been asked for long.

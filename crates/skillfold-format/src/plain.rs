@@ -31,28 +31,22 @@ pub(crate) fn parse(text: &str) -> Option<Node<'_>> {
 /// Whether the text is free of characters that YAML treats in a special way anywhere: tabs, control characters, lone
 /// carriage returns, exotic line breaks, byte order marks.
 fn is_tame(bytes: &[u8]) -> bool {
-    // Nearly all front matter is printable ASCII, and a loop over bytes without early exits runs on vectors.
+    // Loops over bytes without early exits run on vectors, and nearly all front matter ends with the first.
     let is_odd = |byte: u8| u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') & u8::from(byte != b'\n');
     if bytes.iter().fold(0, |odd, byte| odd | is_odd(*byte)) == 0 {
         return true;
     }
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let next = |n: usize| bytes.get(at + n).copied();
-        match byte {
-            b'\n' | b' '..=b'~' => {}
-            b'\r' if next(1) == Some(b'\n') => {}
-            0xC2 if matches!(next(1), Some(0x80..=0x9F)) => return false,
-            0xE2 if next(1) == Some(0x80) && matches!(next(2), Some(0xA8 | 0xA9)) => return false,
-            0xEF if matches!((next(1), next(2)), (Some(0xBB), Some(0xBF)) | (Some(0xBF), Some(0xBE | 0xBF))) => {
-                return false;
-            }
-            ..0x80 => return false,
-            _ => {}
-        }
-        at += 1;
-    }
-    true
+    let is_control =
+        |byte: u8| (u8::from(byte < b' ') & u8::from(byte != b'\n') & u8::from(byte != b'\r')) | u8::from(byte == 0x7F);
+    let next = |at: usize, n: usize| bytes.get(at + n).copied();
+    let is_special = |at: usize| match bytes[at] {
+        0xC2 => matches!(next(at, 1), Some(0x80..=0x9F)),
+        0xE2 => next(at, 1) == Some(0x80) && matches!(next(at, 2), Some(0xA8 | 0xA9)),
+        _ => matches!((next(at, 1), next(at, 2)), (Some(0xBB), Some(0xBF)) | (Some(0xBF), Some(0xBE | 0xBF))),
+    };
+    bytes.iter().fold(0, |odd, byte| odd | is_control(*byte)) == 0
+        && memchr::memchr_iter(b'\r', bytes).all(|at| next(at, 1) == Some(b'\n'))
+        && !memchr::memchr3_iter(0xC2, 0xE2, 0xEF, bytes).any(is_special)
 }
 
 /// One line with something on it.
@@ -436,6 +430,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn tame_text() {
+        for text in ["", "a: b\n", "a: b\r\nc: d\r\n", "é — 表 🎉 \u{a0}", "\u{2027}\u{202a}\u{feef}\u{fffd}"] {
+            assert!(is_tame(text.as_bytes()), "{text:?}");
+        }
+        for odd in
+            ["\t", "\0", "\u{1f}", "\u{7f}", "\r", "\u{80}", "\u{9f}", "\u{2028}", "\u{2029}", "\u{feff}", "\u{fffe}"]
+        {
+            for text in [odd.to_owned(), format!("é: {odd} b\n"), format!("a: b{odd}")] {
+                assert!(!is_tame(text.as_bytes()), "{text:?}");
+            }
+        }
+    }
 
     /// Either the fast path gives up, or it agrees with the full parser, scalars' places included.
     fn agree(text: &str) -> bool {

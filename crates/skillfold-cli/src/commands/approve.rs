@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use skillfold::RemoteEntry;
-use skillfold_mcp::host::{Approval, ApprovalError, Host};
+use skillfold_mcp::host::{Approval, ApprovalError, Approvals, Host};
 
 use crate::commands::read::print_text;
 use crate::context::Context;
@@ -60,16 +60,14 @@ pub(crate) struct RevokeArgs {
 
 /// What was approved, and whether it still counts.
 pub(crate) fn approvals(context: &Context) -> Result<Vec<(Approval, bool)>, CliError> {
-    let Some(host) = context.host()? else { return Ok(Vec::new()) };
-    let remotes = host.remotes();
+    let remotes = context.host()?.map(Host::remotes).unwrap_or_default();
     let counts = |approval: &Approval| {
         remotes
             .iter()
             .filter(|remote| remote.label() == approval.label)
             .any(|remote| remote.entries().iter().any(|entry| entry.uri == approval.uri && remote.is_approved(entry)))
     };
-    Ok(host
-        .approvals()
+    Ok(recorded(context)?
         .list()
         .into_iter()
         .map(|approval| {
@@ -115,15 +113,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, CliError> {
-    let host = host(context)?;
+    let approvals = recorded(context)?;
     let wanted = |approval: &Approval| match (&args.name, &args.server) {
         (Some(name), _) => *name == format!("{}:{}", approval.label, approval.name) || *name == approval.uri,
         (None, Some(server)) => approval.label == *server,
         (None, None) => args.all,
     };
     let mut revoked = Vec::new();
-    for approval in host.approvals().list().into_iter().filter(wanted) {
-        host.approvals().revoke(&approval.label, &approval.uri).map_err(|error| refused(&error))?;
+    for approval in approvals.list().into_iter().filter(wanted) {
+        approvals.revoke(&approval.label, &approval.uri).map_err(|error| refused(&error))?;
         revoked.push(format!("{}:{}", approval.label, approval.name));
     }
     if context.json() {
@@ -134,6 +132,11 @@ pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, Cl
         context.terminal.say(&format!("not approved any more: {}", text::one_line(&revoked.join(", "))));
     }
     Ok(Outcome::Done)
+}
+
+/// What was approved, whether its server is still configured or not.
+fn recorded(context: &Context) -> Result<Approvals, CliError> {
+    Ok(Approvals::new(context.approvals_file()?))
 }
 
 fn host(context: &Context) -> Result<&Host, CliError> {

@@ -28,8 +28,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     for tool in &tools {
         let _ = writeln!(out, "{}  {}", paint(style::NAME, &tool.name), tool.description);
         let required = tool.input_schema["required"].as_array();
-        for (name, property) in tool.input_schema["properties"].as_object().into_iter().flatten() {
-            let needed = required.is_some_and(|required| required.iter().any(|other| other == name));
+        let is_needed = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+        let mut properties: Vec<_> = tool.input_schema["properties"].as_object().into_iter().flatten().collect();
+        properties.sort_by_key(|(name, _)| !is_needed(name));
+        for (name, property) in properties {
+            let needed = is_needed(name);
             let shown = if needed { name.clone() } else { format!("[{name}]") };
             let description = property["description"].as_str().unwrap_or_default();
             let _ = writeln!(out, "  {shown:<13} {}", paint(style::DIM, description));

@@ -87,7 +87,7 @@ fn a_project_names_only_its_own_directories() {
     inside  project       3  Does it
     --- stderr
     warning[untrusted_path]: [TMP]/work/skillfold.toml may not add [TMP]/elsewhere: it is outside of the project
-      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or add it to your own skillfold.toml
+      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or say `skillfold trust`
     1 skill
     ");
     // The user may.
@@ -108,7 +108,7 @@ fn a_broken_file_is_shown() {
     3 | disabled = ["b"]
       | ^^^^^^^^
       |
-      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose]
+      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `name` and `command` or `url` below [[mcp]]
     "#);
     assert_snapshot!(sandbox.run(&["list", "--json"]), @r#"
     exit 1

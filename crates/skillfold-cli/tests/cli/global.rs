@@ -23,6 +23,12 @@ fn help() {
       load         Print the instructions of a skill, with arguments
       files        List the files of a skill
       read         Print a file of a skill
+      tools        Show the tools that models can call
+      mcp          Serve the skills to MCP clients, or look at an MCP server
+      status       Show skills by source, MCP servers, and what was approved
+      approve      Approve a skill of a remote server, exactly as it is
+      revoke       Take approvals back
+      trust        Let a project's skillfold.toml add servers and directories
       validate     Check skills against the open standard
       lint         Review the style of skills, and repair broken YAML
       new          Start a new skill

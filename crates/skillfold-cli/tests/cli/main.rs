@@ -12,6 +12,7 @@ mod lint;
 mod list;
 mod load;
 mod man;
+mod mcp;
 mod new;
 mod prompt;
 mod read;
@@ -19,6 +20,7 @@ mod sandbox;
 mod search;
 mod show;
 mod terminal;
+mod tools;
 mod validate;
 mod why;
 
