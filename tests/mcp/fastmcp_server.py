@@ -31,7 +31,9 @@ def main() -> None:
     listener.listen(4096)
     print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     app = server.http_app(path="/mcp", json_response=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run(sockets=[listener])
+    # A connection that waits for its turn is not closed: opening a thousand sessions takes it longer than the usual 5 s.
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_keep_alive=600)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 main()

@@ -28,9 +28,6 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PROTOCOL = "2025-11-25"
 
-# Ends a wait for something that never comes.
-GUARD_SECONDS = 600
-
 # What a client asks for in one session of 50 requests: mostly skills, sometimes lists.
 MIX = {
     "load_skill": 12,
@@ -460,5 +457,11 @@ async def main() -> int:
     return 0 if is_good else 1
 
 
+def end(*_: object) -> None:
+    """Ends as on Ctrl-C, so that what was started is stopped."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, end)
     sys.exit(asyncio.run(main()))
