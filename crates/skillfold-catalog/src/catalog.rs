@@ -135,9 +135,8 @@ impl Catalog {
             Some((place, nth)) => (place, nth.parse::<usize>().ok()?.checked_sub(1)?),
             None => (address, 0),
         };
-        if nth == 0
-            && let Some(skill) = self.named(address).next()
-        {
+        // Of servers, the names themselves have a colon.
+        if let Some(skill) = self.named(place).nth(nth) {
             return Some(skill);
         }
         if let Some((name, source)) = place.rsplit_once('@') {
@@ -147,7 +146,7 @@ impl Catalog {
         if let Some((plugin, name)) = place.split_once(':') {
             return self.named(name).filter(|skill| skill.plugin() == Some(plugin)).nth(nth);
         }
-        self.named(place).nth(nth)
+        None
     }
 
     /// All skills of a name, highest first.

@@ -155,8 +155,7 @@ impl Discovery {
             diagnostics.retain(|found| found.path.as_ref().is_none_or(|path| !dropped.contains(path)));
         }
         if !self.remote.is_empty() {
-            let rank = u32::try_from(roots.len()).unwrap_or(u32::MAX);
-            skills.append(&mut crate::remote::skills(&self.remote, rank, &mut diagnostics));
+            skills.append(&mut crate::remote::skills(&self.remote, roots, &mut diagnostics));
         }
         sort_skills(&mut skills);
         let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };

@@ -25,9 +25,27 @@ pub struct RemoteSkill {
 
 /// Makes skills of what servers list, called `server:name`: nothing that a server says can take the name of another's
 /// skill, and whoever reads the name sees where it comes from.
-pub(crate) fn skills(listed: &[RemoteSkill], first_rank: u32, diagnostics: &mut Vec<Diagnostic>) -> Vec<Box<Skill>> {
+pub(crate) fn skills(
+    listed: &[RemoteSkill],
+    roots: &[Arc<Root>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Box<Skill>> {
+    let first_rank = narrow(roots.len());
+    let is_plugin = |server: &str| roots.iter().any(|root| root.plugin.as_deref() == Some(server));
     let mut shelves: HashMap<(&str, &str), Vec<(&RemoteSkill, &str)>> = HashMap::new();
+    let mut refused: Vec<&str> = Vec::new();
     for skill in listed {
+        // `name:skill` must mean one thing.
+        if is_plugin(&skill.server) {
+            if !refused.contains(&&*skill.server) {
+                refused.push(&skill.server);
+                let message =
+                    format!("the server `{0}` is called like the plugin `{0}`: its skills are left out", skill.server);
+                let help = "give the server another name in skillfold.toml";
+                diagnostics.push(Diagnostic::new(Code::Remote, message).with_help(help));
+            }
+            continue;
+        }
         match skill.uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.strip_suffix("/SKILL.md")?))) {
             Some((scheme, rel)) => shelves.entry((&skill.server, scheme)).or_default().push((skill, rel)),
             None => diagnostics.push(unusable(skill, "its URI does not end in `/SKILL.md`")),

@@ -169,6 +169,30 @@ impl SkillDir {
         String::from_utf8(bytes).map_err(|error| FileError::not_text(&self.skill, path, &error))
     }
 
+    /// What a path means by its letters below the directory of a skill that stands on no disk here: `./a//b/../c` is
+    /// `a/c`, and the directory itself is empty. Refuses what [`SkillDir::open_file`] refuses by its letters, in the same
+    /// way.
+    ///
+    /// ```
+    /// use skillfold_catalog::SkillDir;
+    ///
+    /// assert_eq!(SkillDir::meaning("pdf", "./a//b/../c.md")?, "a/c.md");
+    /// assert_eq!(SkillDir::meaning("pdf", "../x").unwrap_err().code(), "security");
+    /// # Ok::<(), skillfold_catalog::FileError>(())
+    /// ```
+    pub fn meaning(skill: &str, path: &str) -> Result<String, FileError> {
+        lexical::check(path).map_err(|reason| FileError::security(skill, path, reason))?;
+        let mut names: Vec<&str> = Vec::new();
+        for segment in path.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => drop(names.pop()),
+                name => names.push(name),
+            }
+        }
+        Ok(names.join("/"))
+    }
+
     /// Lists every file below the directory, sorted by path, within `limits`.
     ///
     /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no

@@ -131,6 +131,7 @@ impl Context {
         if self.skills.get().is_none()
             && let Some(host) = self.host()?
         {
+            close_on_signal(host.clone());
             let progress = Progress::unknown("asking MCP servers");
             let asked: Vec<String> =
                 host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
@@ -284,4 +285,29 @@ impl Context {
             environment.and_then(|environment| environment.home.as_deref()),
         )
     }
+}
+
+/// Ends the programs that serve skills before a signal ends us: they are in process groups of their own, which no Ctrl-C
+/// reaches.
+fn close_on_signal(host: Host) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+        let code = runtime.block_on(async {
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds else {
+                return std::future::pending().await;
+            };
+            // As a shell counts them.
+            tokio::select! {
+                _ = interrupt.recv() => 130,
+                _ = terminate.recv() => 143,
+                _ = hangup.recv() => 129,
+            }
+        });
+        host.close();
+        std::process::exit(code);
+    };
+    // Without a thread, signals do what they always do.
+    let _ = std::thread::Builder::new().name("skillfold-signals".to_owned()).spawn(wait);
 }

@@ -118,7 +118,12 @@ impl Settings {
         if let Some(project) = environment.project()
             && let Some((text, mut config)) = read_config(&project.join(FILE))?
         {
-            let trust = Trust::open(environment)?;
+            // A file that cannot be read trusts nobody, and the work goes on.
+            let trust = Trust::open(environment).unwrap_or_else(|error| {
+                let help = error.hint().unwrap_or_default().to_owned();
+                self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
+                Trust::default()
+            });
             let distrusted =
                 if trust.covers(project, &text) { Distrusted::default() } else { config.distrust(project) };
             for server in &distrusted.servers {

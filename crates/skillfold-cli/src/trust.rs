@@ -23,7 +23,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Reads what was said before. A file that cannot be read trusts nobody, and says so.
+    /// Reads what was said before. A file that cannot be read is an error, not an empty one: it must not be overwritten.
     pub(crate) fn open(environment: &Environment) -> Result<Trust, CliError> {
         let Some(data) = &environment.data_home else {
             return Ok(Trust::default());

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use skillfold_catalog::{ListedFile, Listing, RemoteSkill, Skill};
+use skillfold_catalog::{FileError, ListedFile, Listing, RemoteSkill, Skill, SkillDir};
 use skillfold_format::split::{Scan, scan};
 
 use crate::Error;
@@ -125,8 +125,24 @@ impl RemoteError {
 }
 
 /// Fields of front matter that would let a server decide what runs here, or widen what a model may do.
-const WIDENING: [&str; 8] =
-    ["allowed-tools", "allowed_tools", "hooks", "permissions", "requires", "scripts", "toolsets", "default_enabled"];
+const WIDENING: [&str; 13] = [
+    "allowed-tools",
+    "allowed_tools",
+    "default-enabled",
+    "default_enabled",
+    "hooks",
+    "permissions",
+    "priority",
+    "requires",
+    "scripts",
+    "scripts-ignore",
+    "scripts_ignore",
+    "toolsets",
+    "model",
+];
+
+/// Longest brief description that is taken from a server, in characters.
+const MAX_BRIEF: usize = 200;
 
 /// What the servers list, as the catalog takes it.
 pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
@@ -134,18 +150,43 @@ pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
     for remote in remotes {
         let server: Arc<str> = remote.label().into();
         for entry in remote.entries().iter() {
-            let mut front = entry.front_matter.clone();
-            front.retain(|key, _| !WIDENING.contains(&key.as_str()));
-            // Extensions of ours may stand in `metadata`, too.
-            if let Some(Value::Object(metadata)) = front.get_mut("metadata") {
-                metadata.retain(|key, _| !WIDENING.contains(&key.as_str()));
-            }
+            let front = shown_front_matter(entry, remote.label(), remote.is_approved(entry));
             let size = entry.file("SKILL.md").map_or(0, |file| file.size);
             let front_matter = Value::Object(front).to_string();
             skills.push(RemoteSkill { server: Arc::clone(&server), uri: entry.uri.clone(), front_matter, size });
         }
     }
     skills
+}
+
+/// What the catalog knows of a server's skill: what would widen rights or push others aside is left out, and whoever
+/// reads a description sees where it comes from.
+fn shown_front_matter(entry: &RemoteEntry, label: &str, approved: bool) -> Map<String, Value> {
+    let keeps = |key: &str| {
+        // Triggers decide what a model is shown instead of other skills: for that, a person must have looked at it.
+        !WIDENING.contains(&key) && (approved || key != "triggers")
+    };
+    let mark = |fields: &mut Map<String, Value>| {
+        fields.retain(|key, _| keeps(key));
+        for key in ["brief_description", "brief-description", "description"] {
+            match fields.get_mut(key) {
+                Some(Value::String(text)) if key == "description" || text.chars().count() <= MAX_BRIEF => {
+                    *text = format!("MCP server {label}: {text}");
+                }
+                Some(_) => drop(fields.remove(key)),
+                None => {}
+            }
+        }
+    };
+    let mut front = entry.front_matter.clone();
+    // Extensions of ours may stand in `metadata`, too; it may be JSON in a string, which is then not looked into.
+    match front.get_mut("metadata") {
+        Some(Value::Object(metadata)) => mark(metadata),
+        Some(_) => drop(front.remove("metadata")),
+        None => {}
+    }
+    mark(&mut front);
+    front
 }
 
 /// A skill, its entry, and the server that lists it.
@@ -172,7 +213,17 @@ impl<'r> Served<'r> {
 
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Remote { name: self.name.clone(), source };
-        self.remote.read(&self.entry, path).map_err(failed)
+        let meant = SkillDir::meaning(&self.name, path)?;
+        let below = |file: &RemoteFile| {
+            let known = self.entry.path_of(file);
+            known.is_some_and(|known| {
+                meant.is_empty() || known.strip_prefix(&*meant).is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        if self.entry.file(&meant).is_none() && self.entry.files.iter().flatten().any(below) {
+            return Err(FileError::NotAFile { skill: self.name.as_str().into(), path: path.into() }.into());
+        }
+        self.remote.read(&self.entry, &meant).map_err(failed)
     }
 
     /// The whole `SKILL.md`.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use skillfold::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillfold::{
-    Enablement, LoadRequest, Remote, RemoteEntry, RemoteError, RemoteFile, Session, Skillfold, Source, Turn,
+    Enablement, LoadRequest, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillfold, Source, Turn,
 };
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
@@ -288,12 +288,12 @@ impl Remote for Acme {
             size: size as u64,
         };
         let front = json!({"name": "refunds", "description": "Pays money back.", "allowed-tools": "Bash",
-            "triggers": ["refund"]});
+            "triggers": ["refund"], "priority": 9999, "metadata": {"priority": 9999, "brief_description": "x".repeat(5000)}});
         let Value::Object(front_matter) = front else { unreachable!() };
         let entry = RemoteEntry {
             uri: "skill://billing/refunds/SKILL.md".to_owned(),
             front_matter,
-            files: Some(vec![file("SKILL.md", REFUNDS.len()), file("mail%20text.md", 5)]),
+            files: Some(vec![file("SKILL.md", REFUNDS.len()), file("mail%20text.md", 5), file("refs/a.md", 2)]),
         };
         [Arc::new(entry)].into()
     }
@@ -318,7 +318,7 @@ impl Remote for Acme {
 #[test]
 fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), "refunds", "", "Ours.\n");
+    write(dir.path(), "refunds", "metadata:\n  triggers: [zebra]\n", "Ours.\n");
     let acme = Arc::new(Acme::default());
     let remote: Arc<dyn Remote> = Arc::clone(&acme) as Arc<dyn Remote>;
     let skills = Skillfold::builder().skills_dir(dir.path()).remote(remote).build();
@@ -330,8 +330,9 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert_eq!(catalog.get("refunds").unwrap().source(), Source::Inline, "and takes no name");
     assert_eq!(catalog.get("acme:refunds@mcp").map(skillfold::Skill::name), Some("acme:refunds"));
     assert!(skills.prompt().text.contains("<id>acme:refunds</id>"));
-    let shown = skills.disclose(&Turn::new("I want a refund"));
-    assert!(shown.turn.contains("The MCP server \"acme\" serves this skill."), "{}", shown.turn);
+    assert!(skills.prompt().text.contains("<description>MCP server acme: Pays money back.</description>"));
+    let before = skills.disclose(&Turn::new("I want a refund")).turn;
+    assert!(!before.contains("acme"), "what nobody has looked at pushes nothing aside: {before}");
     assert_eq!(skills.files("acme:refunds").unwrap().files[1].path, "mail text.md");
     skills.index_bodies();
 
@@ -341,6 +342,10 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert!(acme.asked.lock().unwrap().is_empty(), "nothing is fetched ahead of need");
 
     *acme.approved.lock().unwrap() = true;
+    skills.refresh();
+    let shown = skills.disclose(&Turn::new("I want a refund"));
+    assert!(shown.turn.contains("The MCP server \"acme\" serves this skill."), "{}", shown.turn);
+    assert!(acme.asked.lock().unwrap().is_empty(), "and disclosing fetches nothing");
     let loaded = call(&skills, "load_skill", json!({"skill_id": "acme:refunds", "arguments": "Ann"}));
     assert!(loaded.text.contains("<instructions>\nPay Ann.\n  </instructions>"), "{}", loaded.text);
     assert!(loaded.text.contains("<origin>mcp:acme</origin>\n    <skill_root>skill://billing/refunds</skill_root>"));
@@ -349,6 +354,62 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert!(processed.content.starts_with("Base directory for this skill: skill://billing/refunds (served by the MCP"));
     let file = call(&skills, "read_skill_file", json!({"skill_id": "acme:refunds", "path": "mail text.md"}));
     assert!(file.text.contains(">\nDear\n</skill_file>"), "{}", file.text);
+    let read = |path: &str| call(&skills, "read_skill_file", json!({"skill_id": "acme:refunds", "path": path})).text;
+    assert!(read("./x/../mail text.md").contains(">\nDear\n</skill_file>"));
+    assert!(read("../x").contains("<error code=\"security\">"), "{}", read("../x"));
+    assert!(read("refs").contains("<error code=\"not_a_file\">") && read("refs/").contains("refs/a.md"));
+    assert!(read(".").contains("mail text.md"));
+    assert_eq!(skill.manifest().priority(), 0, "a server does not say how much its skills matter");
     let refused = call(&skills, "read_skill_file", json!({"skill_id": "acme:refunds", "path": "other.md"}));
     assert!(refused.text.contains("<error code=\"not_found\">"), "{}", refused.text);
+}
+
+/// A server that lists what it is told to.
+#[derive(Debug)]
+struct Lists(&'static str, Vec<&'static str>);
+
+impl Remote for Lists {
+    fn label(&self) -> &str {
+        self.0
+    }
+
+    fn entries(&self) -> Arc<[Arc<RemoteEntry>]> {
+        let entry = |uri: &&str| {
+            let front = json!({"name": "dup", "description": format!("At {uri}.")});
+            let front_matter = front.as_object().unwrap().clone();
+            Arc::new(RemoteEntry { uri: (*uri).to_owned(), front_matter, files: None })
+        };
+        self.1.iter().map(entry).collect()
+    }
+
+    fn is_approved(&self, _: &RemoteEntry) -> bool {
+        false
+    }
+
+    fn read(&self, _: &RemoteEntry, _: &str) -> Result<Vec<u8>, RemoteError> {
+        Err(RemoteError::NotApproved("never".to_owned()))
+    }
+}
+
+#[test]
+fn names_of_servers_never_meet() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "dup", "", "Plugin's.\n");
+    let mut plugin = Root::new(dir.path(), Source::Plugin);
+    plugin.plugin = Some("office".into());
+    let uris = vec!["skill://x/dup/SKILL.md", "skill://y/dup/SKILL.md"];
+    let skills = Skillfold::builder()
+        .root(plugin)
+        .remote(Arc::new(Lists("a", uris.clone())))
+        .remote(Arc::new(Lists("b", uris.clone())))
+        .remote(Arc::new(Lists("office", uris)))
+        .build();
+    let catalog = skills.catalog();
+    let path = |address: &str| catalog.get(address).map(|skill| skill.path().display().to_string());
+    assert_eq!(path("a:dup").as_deref(), Some("skill://x/dup/SKILL.md"));
+    assert_eq!(path("a:dup#2").as_deref(), Some("skill://y/dup/SKILL.md"));
+    assert_eq!(catalog.get("b:dup").and_then(skillfold::Skill::server), Some("b"));
+    assert_eq!(catalog.get("office:dup").unwrap().source(), Source::Plugin, "a server takes no plugin's name");
+    let said: Vec<String> = catalog.diagnostics().iter().map(|found| found.message.to_string()).collect();
+    assert!(said.iter().any(|message| message.contains("called like the plugin `office`")), "{said:?}");
 }

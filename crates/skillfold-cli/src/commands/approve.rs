@@ -33,7 +33,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// The skill: SERVER:NAME
+    /// The skill: SERVER:NAME, or SERVER:URI of one that the server does not list
     name: String,
     /// Do not ask
     #[arg(long, short, conflicts_with = "show")]
@@ -79,28 +79,31 @@ pub(crate) fn approvals(context: &Context) -> Result<Vec<(Approval, bool)>, CliE
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
-    let Some((label, entry)) = skills.remote_entry(&args.name)? else {
-        return Err(CliError::failure("local", format!("{:?} is a skill on this machine", args.name))
-            .help("only skills of remote servers need an approval"));
+    let (label, entry) = match args.name.split_once(':') {
+        // A server need not list all that it has.
+        Some((label, uri)) if uri.contains("://") => {
+            let entry = host(context)?.get(label, uri).map_err(|error| {
+                CliError::failure(error.code(), error.to_string())
+                    .help("name a server of skillfold.toml and the URI of a SKILL.md")
+            })?;
+            (label.to_owned(), entry)
+        }
+        _ => skills.remote_entry(&args.name)?.ok_or_else(|| {
+            CliError::failure("local", format!("{:?} is a skill on this machine", args.name))
+                .help("only skills of remote servers need an approval")
+        })?,
     };
     let host = host(context)?;
     if args.show {
         host.approve_once(&label, &entry).map_err(|error| refused(&error))?;
-        let shown = skills.read(&args.name, "SKILL.md")?;
+        skills.refresh();
+        let shown = skills.read(&format!("{label}:{}", entry.name()), "SKILL.md")?;
         print_text(context, &shown)?;
         return Ok(Outcome::Done);
     }
     if !args.yes {
         context.terminal.say(&described(&label, &entry));
-        if !std::io::stdin().is_terminal() {
-            return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
-        }
-        context.terminal.say("Approve exactly this content? [y/N]");
-        let mut answer = String::new();
-        let _ = std::io::stdin().lock().read_line(&mut answer);
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Err(CliError::failure("declined", "nothing was approved"));
-        }
+        ask(context, "Approve exactly this content?")?;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     host.approve(&label, &entry, now).map_err(|error| refused(&error))?;
@@ -110,6 +113,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say(&format!("{} is approved as it is now", args.name));
     }
     Ok(Outcome::Done)
+}
+
+/// Asks a person on a terminal; fails if there is none, or if the answer is not yes.
+pub(crate) fn ask(context: &Context, question: &str) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
+    }
+    context.terminal.say(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(CliError::failure("declined", "nothing has changed"))
 }
 
 pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, CliError> {

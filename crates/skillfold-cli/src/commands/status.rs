@@ -110,7 +110,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.print(&out)?;
     if let Some(host) = host {
         for problem in host.diagnostics() {
-            context.terminal.warn("mcp_server", &problem, "tell whoever runs the server");
+            context.terminal.warn("mcp_server", &problem, "`skillfold mcp inspect NAME` says more about a server");
         }
     }
     Ok(Outcome::Done)

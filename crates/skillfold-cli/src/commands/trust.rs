@@ -3,17 +3,19 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use skillfold::Distrusted;
 
-use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings;
 use crate::terminal::{paint, style};
 use crate::trust::Trust;
+use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
-  skillfold trust             what this project wants, and let it
+  skillfold trust             what this project wants, and asks
+  skillfold trust --yes       for scripts
   skillfold trust --list      the projects that are trusted
   skillfold trust --revoke    take it back for this project
 
@@ -26,6 +28,9 @@ pub(crate) struct Args {
     /// Take it back
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
+    /// Do not ask
+    #[arg(long, short, conflicts_with_all = ["list", "revoke"])]
+    yes: bool,
     /// List the projects that are trusted
     #[arg(long)]
     list: bool,
@@ -68,16 +73,39 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return Err(CliError::failure("no_config", format!("{} has no skillfold.toml", project.display()))
             .help("there is nothing to trust"));
     };
+    context.terminal.say(&described(&wants, context));
+    if !args.yes {
+        super::approve::ask(context, "Let this project's skillfold.toml have it, exactly as it is?")?;
+    }
     trust.add(project, &text)?;
     let servers: Vec<&str> = wants.servers.iter().map(|server| server.name.as_str()).collect();
     if context.json() {
         context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs}))?;
         return Ok(Outcome::Done);
     }
-    let mut out = format!("{} is trusted as it is now. It adds:\n", context.short_path(project));
+    context.terminal.say(&format!("{} is trusted as it is now", context.short_path(project)));
+    Ok(Outcome::Done)
+}
+
+/// Everything that the file wants: what is started, with which variables, and what is sent where.
+fn described(wants: &Distrusted, context: &Context) -> String {
+    let mut out = "It adds:\n".to_owned();
     for server in &wants.servers {
-        let what = server.url.clone().unwrap_or_else(|| server.command.join(" "));
-        let _ = writeln!(out, "  server {}  {}", paint(style::NAME, &server.name), crate::text::one_line(&what));
+        let what = server.url.clone().unwrap_or_else(|| format!("starts {}", server.command.join(" ")));
+        let _ =
+            writeln!(out, "  server {}  {}", paint(style::NAME, text::one_line(&server.name)), text::one_line(&what));
+        if let Some(cwd) = &server.cwd {
+            let _ = writeln!(out, "    in {}", context.short_path(cwd));
+        }
+        for (name, value) in &server.env {
+            let _ = writeln!(out, "    with {}", text::one_line(&format!("{name}={value}")));
+        }
+        for (name, value) in &server.headers {
+            let _ = writeln!(out, "    sends {}", text::one_line(&format!("{name}: {value}")));
+        }
+        if let Some(name) = &server.token_env {
+            let _ = writeln!(out, "    sends your variable {} to it", text::one_line(name));
+        }
     }
     for dir in &wants.dirs {
         let _ = writeln!(out, "  directory {}", context.short_path(dir));
@@ -85,6 +113,5 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if wants.is_empty() {
         out.push_str("  nothing that needs trust\n");
     }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    out
 }

@@ -24,7 +24,7 @@ fn what_to_paste() {
       }
     }
     --- stderr
-    Put it into .mcp.json in the project (Claude Code); or claude_desktop_config.json of Claude Desktop, or `claude mcp add-json skillfold '{…}'` with the inner object. Merge it with what is there.
+    Put it into .mcp.json in the project (Claude Code). Merge it with what is there.
     "#);
     for client in ["claude", "codex", "cursor", "vscode", "gemini", "zed"] {
         let json = sandbox.run(&["mcp", "--print-config", client, "--json"]).json();
@@ -269,7 +269,17 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     0 skills
     skillfold list without filters shows all
     "#);
-    let trusted = sandbox.run(&["trust", "--json"]).json();
+    let asked = sandbox.run(&["trust"]).to_string().replace(env!("CARGO_BIN_EXE_skillfold"), "[BIN]");
+    assert_snapshot!(asked, @r"
+    exit 2
+    --- stderr
+    It adds:
+      server acme  starts [BIN] --isolated --no-cache --skills-dir [TMP]/served mcp
+
+    error[usage]: nobody can be asked: stdin is no terminal
+      help: say --yes
+    ");
+    let trusted = sandbox.run(&["trust", "--yes", "--json"]).json();
     assert_eq!(trusted["servers"], json!(["acme"]));
     assert_eq!(sandbox.run(&["list", "--source", "mcp", "--json"]).json()[0]["name"], "acme:refunds");
     sandbox.write("work/skillfold.toml", format!("{config}# another\n"));
@@ -277,4 +287,8 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     assert!(run.stderr.contains("has changed since you trusted it"), "{run}");
     assert_eq!(sandbox.run(&["trust", "--revoke", "--json"]).json()["was_trusted"], true);
     assert_eq!(sandbox.run(&["trust", "--list", "--json"]).json()["projects"], json!([]));
+    sandbox.write("home/.local/share/skillfold/trust.json", "{");
+    let run = sandbox.run(&["list"]);
+    assert!(run.code == Some(0) && run.stderr.contains("warning[trust]"), "{run}");
+    assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(1), "and it is not overwritten");
 }

@@ -85,7 +85,7 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
 fn structured(hit: &Hit, brief: &str) -> Value {
     json!({
         "name": hit.name,
-        "brief": brief,
+        "brief": Shown(brief).to_string(),
         "score": hit.score,
         "confidence": hit.confidence,
         "reasons": hit.reasons,

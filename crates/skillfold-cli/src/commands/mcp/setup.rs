@@ -27,7 +27,8 @@ pub(crate) enum Reach {
     /// It starts it.
     Program { program: String, args: Vec<String> },
     /// It runs already.
-    Url { url: String, token: bool },
+    /// With the variable that holds the token, if it wants one.
+    Url { url: String, token: Option<String> },
 }
 
 /// What to paste, and where.
@@ -46,7 +47,9 @@ pub(crate) struct Snippet {
 const TOKEN: &str = "YOUR_TOKEN";
 
 pub(crate) fn snippet(client: Client, reach: &Reach) -> Snippet {
+    let is_program = matches!(reach, Reach::Program { .. });
     let (file, also) = match client {
+        Client::Claude if !is_program => (".mcp.json in the project (Claude Code)", None),
         Client::Claude => (
             ".mcp.json in the project (Claude Code)",
             Some(
@@ -83,7 +86,7 @@ pub(crate) fn snippet(client: Client, reach: &Reach) -> Snippet {
             if matches!(client, Client::Claude | Client::Vscode) {
                 server["type"] = json!("http");
             }
-            if *token {
+            if token.is_some() {
                 server["headers"] = json!({"Authorization": format!("Bearer {TOKEN}")});
             }
             server
@@ -104,7 +107,8 @@ fn toml(reach: &Reach) -> String {
             format!("[mcp_servers.skillfold]\ncommand = {}\nargs = [{}]\n", quoted(program), args.join(", "))
         }
         Reach::Url { url, token } => {
-            let token = if *token { "bearer_token_env_var = \"SKILLFOLD_MCP_TOKEN\"\n" } else { "" };
+            let token =
+                token.as_ref().map(|name| format!("bearer_token_env_var = {}\n", quoted(name))).unwrap_or_default();
             format!("[mcp_servers.skillfold]\nurl = {}\n{token}", quoted(url))
         }
     }
@@ -136,7 +140,7 @@ mod tests {
 
     #[test]
     fn each_client_calls_things_differently() {
-        let reach = Reach::Url { url: "http://127.0.0.1:8808/mcp".to_owned(), token: true };
+        let reach = Reach::Url { url: "http://127.0.0.1:8808/mcp".to_owned(), token: Some("T".to_owned()) };
         for (client, snippet) in all(&reach) {
             assert!(snippet.text.contains("http://127.0.0.1:8808/mcp"));
             let expected = match client {
@@ -144,7 +148,7 @@ mod tests {
                 Client::Vscode => "\"servers\"",
                 Client::Zed => "\"context_servers\"",
                 Client::Gemini => "\"httpUrl\"",
-                Client::Codex => "bearer_token_env_var",
+                Client::Codex => "bearer_token_env_var = \"T\"",
             };
             assert!(snippet.text.contains(expected), "{client:?}: {}", snippet.text);
         }
