@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -18,6 +19,9 @@ use crate::report;
 use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::text;
+
+/// Whether a signal is about to end the process.
+static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 /// So few skills have their bodies read before an answer that ranks by them.
 const FEW: usize = 1_000;
@@ -188,6 +192,10 @@ impl Context {
 
     /// Ends what runs for this command: programs that serve skills.
     pub(crate) fn close(&self) {
+        // Whoever a signal has called is doing it, and ends the process when it is done.
+        while SIGNALLED.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
         if let Some(Some(host)) = self.host.get() {
             host.close();
         }
@@ -305,6 +313,7 @@ fn close_on_signal(host: Host) {
                 _ = hangup.recv() => 129,
             }
         });
+        SIGNALLED.store(true, Ordering::SeqCst);
         host.close();
         std::process::exit(code);
     };
