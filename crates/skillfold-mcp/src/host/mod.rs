@@ -24,7 +24,7 @@ use skillfold::{Remote, RemoteEntry, RemoteError};
 
 pub use approvals::{Approval, ApprovalError, Approvals};
 pub use inspect::{Report, SkillReport};
-pub use spec::{DEFAULT_TIMEOUT, McpSection, ServerSpec, ServerTransport, SpecError};
+pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
 
 use approvals::Standing;
 use cache::ServerCache;
@@ -274,6 +274,8 @@ impl Host {
     /// Looks at a server without configuring, approving or keeping anything: what it lists, and with `verify` whether
     /// its files are what it lists. All of it takes at most as long as `deadline`.
     pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<Report, RemoteError> {
+        spec::check_transport(&spec.transport)
+            .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", listing::shown(&spec.label))))?;
         let engine = Engine::new();
         let approvals = Arc::new(Approvals::new(None));
         let server = Arc::new(Server::new(spec, None, approvals, engine.surroundings()));

@@ -5,7 +5,7 @@
 //! the results that this module asks for over as they came.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -355,22 +355,27 @@ impl Transport<RoleClient> for Pipes {
     }
 }
 
+/// What is started, and in what.
+#[derive(Debug)]
+pub(crate) struct Start<'s> {
+    pub(crate) program: &'s str,
+    pub(crate) args: &'s [String],
+    /// All of its environment. Of two values for one variable the later counts.
+    pub(crate) env: Vec<(&'s str, &'s str)>,
+    pub(crate) cwd: &'s Path,
+}
+
 /// Starts a program. It and all it starts end when the guard is dropped or `stop` is cancelled; `running` is dropped
 /// once they have.
 pub(crate) fn spawn(
     label: &str,
-    (program, args): (&str, &[String]),
-    env: &BTreeMap<String, String>,
-    cwd: Option<&Path>,
+    start: &Start<'_>,
     stop: &CancellationToken,
     running: mpsc::Sender<()>,
 ) -> io::Result<(Pipes, DropGuard)> {
-    let mut command = Command::new(program);
-    command.args(args).envs(env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.kill_on_drop(true);
-    if let Some(cwd) = cwd {
-        command.current_dir(cwd);
-    }
+    let mut command = Command::new(start.program);
+    command.args(start.args).current_dir(start.cwd).env_clear().envs(start.env.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A group of its own: what it starts ends with it, and a Ctrl-C at the terminal is not for it.
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessGroup::leader());
