@@ -26,7 +26,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -387,14 +387,35 @@ pub(crate) fn spawn(
     if let Some(errors) = errors {
         tokio::spawn(log(label.to_owned(), errors));
     }
+    let guard = child.id().map(guard).transpose().unwrap_or_else(|error| {
+        tracing::debug!(target: "skillfold::mcp", server = label, "no guard can be started: {error}");
+        None
+    });
     let stop = stop.child_token();
-    tokio::spawn(watch(child, stop.clone(), running));
+    tokio::spawn(watch(child, guard, stop.clone(), running));
     let pipes = Pipes { output: BufReader::new(output), line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) };
     Ok((pipes, stop.drop_guard()))
 }
 
+/// Ends the program's group as soon as this process is no more, even if that was killed and could see to nothing: the
+/// guard waits for the end of its standard input, whose other end is held here alone. It ends when it is dropped.
+///
+/// The kernel's own way (`PR_SET_PDEATHSIG`) has to be asked for between fork and exec, which takes unsafe code, and
+/// ends neither what the program has started nor waits for more than a thread's end.
+fn guard(group: u32) -> io::Result<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r _; kill -9 -\"$1\"", "skillfold-guard", &group.to_string()]);
+    command.env_clear().current_dir("/").process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
 /// Waits for a program's end, and sees to it.
-async fn watch(mut child: Box<dyn ChildWrapper>, stop: CancellationToken, running: mpsc::Sender<()>) {
+async fn watch(
+    mut child: Box<dyn ChildWrapper>,
+    guard: Option<Child>,
+    stop: CancellationToken,
+    running: mpsc::Sender<()>,
+) {
     let ended = tokio::select! {
         _ = child.wait() => true,
         () = stop.cancelled() => false,
@@ -406,6 +427,9 @@ async fn watch(mut child: Box<dyn ChildWrapper>, stop: CancellationToken, runnin
     // Whatever is left of its group, too. That there is nothing left is no error.
     let _ = child.start_kill();
     let _ = child.wait().await;
+    if let Some(mut guard) = guard {
+        let _ = guard.kill().await;
+    }
     drop(running);
 }
 

@@ -133,6 +133,33 @@ fn a_program_gets_neither_this_environment_nor_this_directory() {
 }
 
 #[test]
+#[ignore = "no test: the host that another kills"]
+fn a_host() {
+    let Ok(notes) = std::env::var("HOST_NOTES") else { return };
+    let host = Host::new([spec("program", "stays", Path::new(&notes))], HostDirs::default());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    std::fs::write(format!("{notes}.ready"), "").unwrap();
+    std::thread::sleep(Duration::from_secs(1000));
+}
+
+#[test]
+fn a_program_ends_even_if_its_host_is_killed() {
+    let tmp = tempfile::tempdir().unwrap();
+    let notes = tmp.path().join("notes");
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "stdio::a_host", "--ignored"]).env("HOST_NOTES", &notes);
+    let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    while !tmp.path().join("notes.ready").exists() {
+        assert!(host.try_wait().unwrap().is_none(), "the host has failed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // With SIGKILL, after which it can do nothing more.
+    host.kill().unwrap();
+    host.wait().unwrap();
+    all_end(&notes);
+}
+
+#[test]
 fn a_program_that_dies_is_started_once_more() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
