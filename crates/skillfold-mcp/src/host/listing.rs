@@ -62,7 +62,7 @@ impl Gathering {
     pub(crate) fn take(&mut self, value: &Value) {
         let uri = value.get("uri").and_then(Value::as_str).unwrap_or("an entry without a URI");
         match entry::read(value) {
-            Err(problem) => self.say(&format!("{}: left out: {problem}", shown(uri))),
+            Err(problem) => self.say(&format!("{}: left out: {}", shown(uri), shown(&problem))),
             Ok(entry) if !self.uris.insert(entry.uri.clone()) => {
                 self.say(&format!("{}: listed twice; the first is kept", shown(uri)));
             }
@@ -88,10 +88,22 @@ impl Gathering {
     }
 }
 
-/// A text of the server's for people: at most one short line.
+/// Most characters of a text that is shown.
+const MAX_SHOWN: usize = 200;
+
+/// A text of the server's for people: at most one short line, which looks like what it is.
 pub(crate) fn shown(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(200).collect();
-    if plain.chars().count() < text.chars().count() { plain + "…" } else { plain }
+    let mut plain: String = text.chars().take(MAX_SHOWN).map(|c| if is_odd(c) { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+/// Characters that steer a terminal, break a line or turn its direction.
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 impl Listing {
@@ -200,4 +212,37 @@ struct KeptFailure {
     identity: String,
     when_ms: u64,
     message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_one_short_line() {
+        assert_eq!(shown("a b"), "a b");
+        assert_eq!(shown("a\nb\u{202e}c\u{2028}\u{1b}"), "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}");
+        assert_eq!(shown(&"é".repeat(200)), "é".repeat(200));
+        assert_eq!(shown(&"é".repeat(201)), "é".repeat(200) + "…");
+    }
+
+    #[test]
+    fn diagnostics_are_short_whatever_the_server_sends() {
+        let mut gathering = Gathering::default();
+        let long = "x\n".repeat(50_000);
+        let digest = "a".repeat(100_000);
+        let front = json!({ "name": "a", "description": "b" });
+        let file = json!({ "uri": "skill://a/SKILL.md", "digest": digest, "size": 1 });
+        gathering.take(&json!({ "uri": long, "frontmatter": front }));
+        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": { "name": long, "description": "b" } }));
+        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": front, "resources": [file] }));
+        let uri = format!("skill://{}/SKILL.md", "b".repeat(2000));
+        gathering.take(&json!({ "uri": uri, "frontmatter": front }));
+        let listing = gathering.finish(None, SystemTime::now());
+        assert_eq!(listing.diagnostics.len(), 4);
+        let short = |line: &String| line.chars().count() < 450 && !line.contains('\n');
+        assert!(listing.diagnostics.iter().all(short), "{:?}", listing.diagnostics);
+    }
 }

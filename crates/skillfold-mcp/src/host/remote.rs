@@ -219,7 +219,7 @@ impl Server {
     }
 
     fn keep(&self, listing: &Listing) -> Outcome {
-        self.observe(listing);
+        self.observe(&listing.entries);
         let count = listing.entries.len();
         // In memory first: what is known otherwise comes from the file that is about to be written.
         let before = self.known().replace(Known { listing: listing.clone(), failure: None });
@@ -245,8 +245,10 @@ impl Server {
     }
 
     /// Approvals of what has changed end here.
-    fn observe(&self, listing: &Listing) {
-        if let Err(error) = self.approvals.observe(&self.spec.label, &self.identity, &listing.entries) {
+    fn observe(&self, entries: &[Arc<RemoteEntry>]) {
+        let observe = || self.approvals.observe(&self.spec.label, &self.identity, entries);
+        // Somebody else may have the file: others who are on this thread do not wait for that.
+        if let Err(error) = tokio::task::block_in_place(observe) {
             // They do not count all the same: what is approved is compared with what is listed each time.
             tracing::warn!(target: "skillfold::mcp", server = self.spec.label, "{error}");
         }
@@ -263,13 +265,14 @@ impl Server {
         let answer =
             self.ask("skills/get", json!({ "uri": uri })).await.map_err(|trouble| self.unreachable(&trouble))?;
         let read = answer.get("skill").ok_or_else(|| "it has no `skill`".to_owned()).and_then(entry::read);
-        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {problem}", shown(uri))))?;
+        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {}", shown(uri), shown(&problem))))?;
         if entry.uri != uri {
             return Err(RemoteError::Unverified(format!("the server was asked for {}", shown(uri))));
         }
         let entry = Arc::new(entry);
+        // Only this one was shown: of the others, another process may know something newer.
+        self.observe(std::slice::from_ref(&entry));
         let listing = self.listing().with(Arc::clone(&entry));
-        self.observe(&listing);
         if let Some(cache) = &self.cache {
             self.saved("the listing", listing.save(cache, &self.identity));
         }
@@ -384,18 +387,19 @@ pub(crate) enum Problem {
 
 /// The bytes in an answer to `resources/read`.
 fn content(answer: &Value, uri: &str) -> Result<Vec<u8>, String> {
+    let said = || shown(uri);
     let contents = answer.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [content] = contents else {
-        return Err(format!("{uri}: {} contents were sent instead of one", contents.len()));
+        return Err(format!("{}: {} contents were sent instead of one", said(), contents.len()));
     };
     if content.get("uri").and_then(Value::as_str) != Some(uri) {
-        return Err(format!("{uri}: something else was sent"));
+        return Err(format!("{}: something else was sent", said()));
     }
     match (content.get("text"), content.get("blob")) {
         (Some(Value::String(text)), None) => Ok(text.clone().into_bytes()),
         (None, Some(Value::String(blob))) => {
-            STANDARD.decode(blob).map_err(|error| format!("{uri}: no base64 was sent: {error}"))
+            STANDARD.decode(blob).map_err(|error| format!("{}: no base64 was sent: {error}", said()))
         }
-        _ => Err(format!("{uri}: neither a text nor a blob was sent")),
+        _ => Err(format!("{}: neither a text nor a blob was sent", said())),
     }
 }
