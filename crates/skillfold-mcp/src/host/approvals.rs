@@ -1,9 +1,8 @@
 //! What people have approved, by content.
 
 use std::collections::HashSet;
-use std::fs::{File, Metadata, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use skillfold::RemoteEntry;
 
+use super::cache::Stamp;
 use super::{cache, verify};
 
 /// The version of the file's format.
@@ -126,9 +126,6 @@ impl Once {
         self.uri == entry.uri && self.label == label && self.server == server
     }
 }
-
-/// Tells one state of the file from another. It is replaced as a whole each time, so the inode changes.
-type Stamp = (u64, u64, i64, i64);
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -257,7 +254,7 @@ impl Approvals {
     fn read(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let Some(path) = &self.path else { return state };
-        let now = std::fs::metadata(path).ok().as_ref().map(stamp);
+        let now = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
         if now.is_none() && state.stamp.is_none() || now.is_some() && now == state.stamp {
             return state;
         }
@@ -307,7 +304,7 @@ impl Approvals {
             .map_err(|error| fail(error.into()))?;
         skillfold::replace_file(path, [text.as_slice()]).map_err(fail)?;
         let mut state = self.lock();
-        state.stamp = std::fs::metadata(path).ok().as_ref().map(stamp);
+        state.stamp = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
         state.kept = kept;
         state.trouble = None;
         drop(guard);
@@ -323,10 +320,6 @@ pub(crate) fn content_digest(entry: &RemoteEntry) -> Option<String> {
     // As JSON, so that no two sets give the same text.
     let text = serde_json::to_vec(&files).ok()?;
     Some(verify::digest(&text))
-}
-
-fn stamp(metadata: &Metadata) -> Stamp {
-    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 fn load(path: &Path) -> Result<Vec<Approval>, ApprovalError> {

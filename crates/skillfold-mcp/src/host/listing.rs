@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillfold::RemoteEntry;
 
-use super::cache::{self, ServerCache};
+use super::cache::{self, ServerCache, Stamp};
 use super::entry;
 
+/// Where it is kept.
+const FILE: &str = "listing.json";
 /// The version of the files' format.
 const VERSION: u32 = 1;
 /// For how long a listing counts as fresh if the server does not say.
@@ -128,9 +130,19 @@ impl Listing {
         Listing { entries: entries.into(), ..self.clone() }
     }
 
+    /// Whether it was fetched after another one, or at the same time. To the millisecond, as the file has it.
+    pub(crate) fn is_as_new_as(&self, other: &Listing) -> bool {
+        self.fetched.map(millis) >= other.fetched.map(millis)
+    }
+
+    /// What tells one state of the file from another. None if there is none.
+    pub(crate) fn stamp(cache: &ServerCache) -> Option<Stamp> {
+        std::fs::metadata(cache.path(FILE)).ok().as_ref().map(cache::stamp)
+    }
+
     /// Reads what was kept, if it is there, sound and this server's.
     pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<Listing> {
-        let bytes = std::fs::read(cache.path("listing.json")).ok()?;
+        let bytes = std::fs::read(cache.path(FILE)).ok()?;
         let kept: Kept = serde_json::from_slice(&bytes).ok()?;
         if kept.version != VERSION || kept.identity != identity {
             return None;
@@ -156,7 +168,7 @@ impl Listing {
             skills: self.entries.iter().map(|entry| entry::write(entry)).collect(),
             diagnostics: self.diagnostics.clone(),
         };
-        cache::write(&cache.path("listing.json"), &serde_json::to_vec(&kept)?)
+        cache::write(&cache.path(FILE), &serde_json::to_vec(&kept)?)
     }
 }
 

@@ -254,6 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_a_file_is_short() {
+        let uri = format!("skill://{}/SKILL.md", "a".repeat(2000));
+        let text = format!("---\n\"{}\\n\": x\n---\n", "k".repeat(5000)).into_bytes();
+        let file = |size, digest| RemoteFile { uri: uri.clone(), digest, size };
+        let entry = RemoteEntry { uri: uri.clone(), front_matter: Map::new(), files: None };
+        let size = text.len() as u64;
+        for file in [file(1, digest(&text)), file(size, digest(b"")), file(size, digest(&text))] {
+            let problem = check(&entry, &file, &text).unwrap_err();
+            assert!(problem.chars().count() < 450 && !problem.contains('\n'), "{problem}");
+        }
+    }
+
+    #[test]
     fn digests_are_those_of_everybody() {
         assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }

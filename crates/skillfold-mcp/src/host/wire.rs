@@ -438,7 +438,7 @@ async fn log(label: String, mut errors: ChildStderr) {
     let mut buffer = vec![0; 4096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
         for line in String::from_utf8_lossy(&buffer[..read]).lines() {
-            tracing::debug!(target: "skillfold::mcp", server = label, "{line}");
+            tracing::debug!(target: "skillfold::mcp", server = label, "{}", shown(line));
         }
     }
 }
