@@ -160,6 +160,7 @@ impl ServerSpec {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<ServerSpec, SpecError> {
         let fail = |message: String| SpecError { label: config.name.clone(), message };
+        check_label(&config.name).map_err(fail)?;
         let enabled = config.enabled.unwrap_or(true);
         let (transport, timeout) = match transport(config, &variable).and_then(|transport| {
             check_transport(&transport)?;
@@ -170,9 +171,7 @@ impl ServerSpec {
             // Nobody starts it: what is missing does not matter.
             Err(_) => (ServerTransport::nothing(), DEFAULT_TIMEOUT),
         };
-        let spec = ServerSpec { label: config.name.clone(), transport, timeout, enabled };
-        spec.check().map_err(fail)?;
-        Ok(spec)
+        Ok(ServerSpec { label: config.name.clone(), transport, timeout, enabled })
     }
 
     /// The same with another time limit for one request.
