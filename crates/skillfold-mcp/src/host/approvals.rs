@@ -1,19 +1,25 @@
 //! What people have approved, by content.
 
 use std::collections::HashSet;
-use std::fs::{File, Metadata};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use skillfold::RemoteEntry;
 
+use super::cache::Stamp;
 use super::{cache, verify};
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
+
+/// How long somebody else may keep the file locked. Writing it takes milliseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// How often the lock is tried meanwhile.
+const LOCK_STEP: Duration = Duration::from_millis(5);
 
 /// One skill that a person has approved, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,9 +126,6 @@ impl Once {
         self.uri == entry.uri && self.label == label && self.server == server
     }
 }
-
-/// Tells one state of the file from another. It is replaced as a whole each time, so the inode changes.
-type Stamp = (u64, u64, i64, i64);
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -251,7 +254,7 @@ impl Approvals {
     fn read(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let Some(path) = &self.path else { return state };
-        let now = std::fs::metadata(path).ok().as_ref().map(stamp);
+        let now = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
         if now.is_none() && state.stamp.is_none() || now.is_some() && now == state.stamp {
             return state;
         }
@@ -301,7 +304,7 @@ impl Approvals {
             .map_err(|error| fail(error.into()))?;
         skillfold::replace_file(path, [text.as_slice()]).map_err(fail)?;
         let mut state = self.lock();
-        state.stamp = std::fs::metadata(path).ok().as_ref().map(stamp);
+        state.stamp = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
         state.kept = kept;
         state.trouble = None;
         drop(guard);
@@ -316,11 +319,7 @@ pub(crate) fn content_digest(entry: &RemoteEntry) -> Option<String> {
     files.sort_unstable();
     // As JSON, so that no two sets give the same text.
     let text = serde_json::to_vec(&files).ok()?;
-    Some(format!("sha256:{}", verify::sha256(&text)))
-}
-
-fn stamp(metadata: &Metadata) -> Stamp {
-    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+    Some(verify::digest(&text))
 }
 
 fn load(path: &Path) -> Result<Vec<Approval>, ApprovalError> {
@@ -347,13 +346,24 @@ fn is_newer(path: &Path) -> bool {
     version.is_some_and(|file| file.version > VERSION)
 }
 
-/// Takes the lock beside the file. It is let go when the file is closed, even if the process dies.
+/// Takes the lock beside the file, unless somebody keeps it for too long. It is let go when the file is closed, even if
+/// the process dies.
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let file = File::options().create(true).truncate(false).write(true).open(name)?;
-    file.lock()?;
-    Ok(file)
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= LOCK_WAIT => {
+                let message = "another process has kept it locked for too long; is one stopped or hanging?";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+        }
+    }
 }
 
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
@@ -378,7 +388,7 @@ mod tests {
 
     fn entry(name: &str, content: &str) -> RemoteEntry {
         let uri = format!("skill://{name}/SKILL.md");
-        let digest = format!("sha256:{}", verify::sha256(content.as_bytes()));
+        let digest = verify::digest(content.as_bytes());
         let front_matter = Map::from_iter([("name".to_owned(), json!(name))]);
         RemoteEntry { uri: uri.clone(), front_matter, files: Some(vec![RemoteFile { uri, digest, size: 1 }]) }
     }
@@ -447,6 +457,21 @@ mod tests {
         assert!(approvals.trouble().unwrap().contains("newer"));
         assert!(approvals.approve("a", "u", &pdf, 0).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+    }
+
+    #[test]
+    fn a_lock_that_is_kept_is_an_error_and_no_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("approvals.json");
+        let approvals = Approvals::new(Some(path.clone()));
+        let held = lock_file(&path).unwrap();
+        let started = Instant::now();
+        let error = approvals.approve("a", "u", &entry("pdf", "one"), 0).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+        assert!(started.elapsed() >= LOCK_WAIT);
+        assert_eq!(approvals.standing("a", "u", &entry("pdf", "one")), Standing::Never, "reading needs no lock");
+        drop(held);
+        approvals.approve("a", "u", &entry("pdf", "one"), 0).unwrap();
     }
 
     #[test]

@@ -4,15 +4,22 @@
 //! directory, and no discovery looks at it.
 
 use std::collections::HashSet;
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skillfold::{RemoteEntry, RemoteFile};
 
 use super::verify;
+
+/// Tells one state of a file from another. It is replaced as a whole each time, so the inode changes.
+pub(crate) type Stamp = (u64, u64, i64, i64);
+
+pub(crate) fn stamp(metadata: &Metadata) -> Stamp {
+    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
 
 /// What one server has on disk: `<cache>/mcp/<label>`.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! One connection to one server.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Weak, mpsc};
 use std::time::Duration;
 
@@ -90,11 +91,18 @@ impl Connection {
         };
         let stop = around.stop.child_token();
         let (service, program) = match &spec.transport {
-            ServerTransport::Command { program, args, env, cwd } => {
-                let line = (program.as_str(), args.as_slice());
+            ServerTransport::Command { program, args, env, inherited, cwd } => {
+                let inherited = inherited.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let chosen = env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let start = wire::Start {
+                    program,
+                    args,
+                    env: inherited.chain(chosen).collect(),
+                    cwd: cwd.as_deref().unwrap_or(Path::new("/")),
+                };
                 let running = around.running.upgrade().ok_or_else(|| Trouble::Gone("the host has ended".to_owned()))?;
                 let running = mpsc::Sender::clone(&running);
-                let spawned = wire::spawn(&spec.label, line, env, cwd.as_deref(), &around.stop, running);
+                let spawned = wire::spawn(&spec.label, &start, &around.stop, running);
                 let (pipes, guard) = spawned.map_err(|error| {
                     Trouble::Gone(format!("{program} cannot be started: {}", skillfold::os_message(&error)))
                 })?;

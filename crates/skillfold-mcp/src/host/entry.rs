@@ -14,6 +14,8 @@ pub(crate) const MAX_BYTES: u64 = 16 << 20;
 const MAX_URI: usize = 2048;
 /// Most bytes of front matter, as JSON. A whole skill file has at most a mebibyte.
 const MAX_FRONT_MATTER: usize = 256 << 10;
+/// Most characters of a description: what the format allows.
+const MAX_DESCRIPTION: usize = 1024;
 /// The end of every skill's URI.
 const SKILL_FILE: &str = "/SKILL.md";
 
@@ -22,6 +24,10 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     let entry = value.as_object().ok_or("the entry is no object")?;
     let uri = text(entry, "uri")?;
     let front_matter = entry.get("frontmatter").and_then(Value::as_object).ok_or("`frontmatter` is no object")?;
+    // Before anything of it is looked at, let alone repeated.
+    if serde_json::to_vec(front_matter).map_or(usize::MAX, |bytes| bytes.len()) > MAX_FRONT_MATTER {
+        return Err(format!("the front matter has more than {MAX_FRONT_MATTER} bytes"));
+    }
     let name = text(front_matter, "name").map_err(|problem| format!("front matter: {problem}"))?;
     check_name(name)?;
     check_root(uri, name)?;
@@ -30,8 +36,9 @@ pub(crate) fn read(value: &Value) -> Result<RemoteEntry, String> {
     if description.trim().is_empty() || description.contains('\0') {
         return Err("front matter: `description` is empty or no text".to_owned());
     }
-    if serde_json::to_vec(front_matter).map_or(usize::MAX, |bytes| bytes.len()) > MAX_FRONT_MATTER {
-        return Err(format!("the front matter has more than {MAX_FRONT_MATTER} bytes"));
+    // Every model is shown all of it: this is where a listing could crowd out everything else.
+    if description.chars().count() > MAX_DESCRIPTION {
+        return Err(format!("front matter: `description` has more than {MAX_DESCRIPTION} characters"));
     }
     let files = match entry.get("resources") {
         Some(Value::String(word)) if word == "dynamic" => None,
@@ -185,6 +192,27 @@ mod tests {
         read(&value)
     }
 
+    fn named(name: &str) -> Result<RemoteEntry, String> {
+        let uri = format!("skill://acme/{name}/SKILL.md");
+        with(|value| {
+            value["frontmatter"]["name"] = json!(name);
+            value["uri"] = json!(uri);
+            value["resources"] = json!([{ "uri": uri, "digest": digest(), "size": 1 }]);
+        })
+    }
+
+    #[test]
+    fn what_is_as_long_as_it_may_be_is_taken() {
+        assert!(with(|v| v["frontmatter"]["description"] = json!("é".repeat(1024))).is_ok());
+        assert!(named(&"a".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn the_size_is_looked_at_first() {
+        let problem = with(|v| v["frontmatter"]["name"] = json!("A".repeat(MAX_FRONT_MATTER))).unwrap_err();
+        assert_eq!(problem, format!("the front matter has more than {MAX_FRONT_MATTER} bytes"));
+    }
+
     #[test]
     fn a_good_entry_is_read_and_written_back() {
         let entry = read(&good()).unwrap();
@@ -217,6 +245,9 @@ mod tests {
             ("no description", with(|v| v["frontmatter"] = json!({ "name": "refunds" }))),
             ("description", with(|v| v["frontmatter"]["description"] = json!(["x"]))),
             ("empty", with(|v| v["frontmatter"]["description"] = json!(" "))),
+            ("a long description", with(|v| v["frontmatter"]["description"] = json!("é".repeat(1025)))),
+            ("a long name", named(&"a".repeat(65))),
+            ("a doubled hyphen", named("a--b")),
             ("another name", with(|v| v["frontmatter"]["name"] = json!("returns"))),
             (
                 "a bad name",

@@ -4,6 +4,7 @@ use serde::Serialize;
 use skillfold::RemoteEntry;
 
 use super::connection::Trouble;
+use super::listing::shown;
 use super::remote::{Problem, Server};
 
 /// What a server offers, and whether it keeps its word.
@@ -85,7 +86,7 @@ async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -
         match server.read_verified(entry, file).await {
             Ok(_) => report.verified += 1,
             Err(Problem::Trouble(trouble @ (Trouble::Slow(_) | Trouble::Gone(_)))) => return Err(trouble),
-            Err(Problem::Trouble(trouble)) => report.findings.push(format!("{}: {trouble}", file.uri)),
+            Err(Problem::Trouble(trouble)) => report.findings.push(format!("{}: {trouble}", shown(&file.uri))),
             Err(Problem::Unverified(problem)) => report.findings.push(problem),
         }
         if report.verified == 0 {

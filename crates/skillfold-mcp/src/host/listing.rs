@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillfold::RemoteEntry;
 
-use super::cache::{self, ServerCache};
+use super::cache::{self, ServerCache, Stamp};
 use super::entry;
 
+/// Where it is kept.
+const FILE: &str = "listing.json";
 /// The version of the files' format.
 const VERSION: u32 = 1;
 /// For how long a listing counts as fresh if the server does not say.
@@ -62,7 +64,7 @@ impl Gathering {
     pub(crate) fn take(&mut self, value: &Value) {
         let uri = value.get("uri").and_then(Value::as_str).unwrap_or("an entry without a URI");
         match entry::read(value) {
-            Err(problem) => self.say(&format!("{}: left out: {problem}", shown(uri))),
+            Err(problem) => self.say(&format!("{}: left out: {}", shown(uri), shown(&problem))),
             Ok(entry) if !self.uris.insert(entry.uri.clone()) => {
                 self.say(&format!("{}: listed twice; the first is kept", shown(uri)));
             }
@@ -88,10 +90,22 @@ impl Gathering {
     }
 }
 
-/// A text of the server's for people: at most one short line.
+/// Most characters of a text that is shown.
+const MAX_SHOWN: usize = 200;
+
+/// A text of the server's for people: at most one short line, which looks like what it is.
 pub(crate) fn shown(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(200).collect();
-    if plain.chars().count() < text.chars().count() { plain + "…" } else { plain }
+    let mut plain: String = text.chars().take(MAX_SHOWN).map(|c| if is_odd(c) { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+/// Characters that steer a terminal, break a line or turn its direction.
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 impl Listing {
@@ -116,9 +130,19 @@ impl Listing {
         Listing { entries: entries.into(), ..self.clone() }
     }
 
+    /// Whether it was fetched after another one, or at the same time. To the millisecond, as the file has it.
+    pub(crate) fn is_as_new_as(&self, other: &Listing) -> bool {
+        self.fetched.map(millis) >= other.fetched.map(millis)
+    }
+
+    /// What tells one state of the file from another. None if there is none.
+    pub(crate) fn stamp(cache: &ServerCache) -> Option<Stamp> {
+        std::fs::metadata(cache.path(FILE)).ok().as_ref().map(cache::stamp)
+    }
+
     /// Reads what was kept, if it is there, sound and this server's.
     pub(crate) fn load(cache: &ServerCache, identity: &str) -> Option<Listing> {
-        let bytes = std::fs::read(cache.path("listing.json")).ok()?;
+        let bytes = std::fs::read(cache.path(FILE)).ok()?;
         let kept: Kept = serde_json::from_slice(&bytes).ok()?;
         if kept.version != VERSION || kept.identity != identity {
             return None;
@@ -144,7 +168,7 @@ impl Listing {
             skills: self.entries.iter().map(|entry| entry::write(entry)).collect(),
             diagnostics: self.diagnostics.clone(),
         };
-        cache::write(&cache.path("listing.json"), &serde_json::to_vec(&kept)?)
+        cache::write(&cache.path(FILE), &serde_json::to_vec(&kept)?)
     }
 }
 
@@ -200,4 +224,37 @@ struct KeptFailure {
     identity: String,
     when_ms: u64,
     message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_one_short_line() {
+        assert_eq!(shown("a b"), "a b");
+        assert_eq!(shown("a\nb\u{202e}c\u{2028}\u{1b}"), "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}");
+        assert_eq!(shown(&"é".repeat(200)), "é".repeat(200));
+        assert_eq!(shown(&"é".repeat(201)), "é".repeat(200) + "…");
+    }
+
+    #[test]
+    fn diagnostics_are_short_whatever_the_server_sends() {
+        let mut gathering = Gathering::default();
+        let long = "x\n".repeat(50_000);
+        let digest = "a".repeat(100_000);
+        let front = json!({ "name": "a", "description": "b" });
+        let file = json!({ "uri": "skill://a/SKILL.md", "digest": digest, "size": 1 });
+        gathering.take(&json!({ "uri": long, "frontmatter": front }));
+        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": { "name": long, "description": "b" } }));
+        gathering.take(&json!({ "uri": "skill://a/SKILL.md", "frontmatter": front, "resources": [file] }));
+        let uri = format!("skill://{}/SKILL.md", "b".repeat(2000));
+        gathering.take(&json!({ "uri": uri, "frontmatter": front }));
+        let listing = gathering.finish(None, SystemTime::now());
+        assert_eq!(listing.diagnostics.len(), 4);
+        let short = |line: &String| line.chars().count() < 450 && !line.contains('\n');
+        assert!(listing.diagnostics.iter().all(short), "{:?}", listing.diagnostics);
+    }
 }

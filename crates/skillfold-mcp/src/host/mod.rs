@@ -24,7 +24,7 @@ use skillfold::{Remote, RemoteEntry, RemoteError};
 
 pub use approvals::{Approval, ApprovalError, Approvals};
 pub use inspect::{Report, SkillReport};
-pub use spec::{DEFAULT_TIMEOUT, McpSection, ServerSpec, ServerTransport, SpecError};
+pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
 
 use approvals::Standing;
 use cache::ServerCache;
@@ -74,7 +74,7 @@ pub struct Refreshed {
 /// How a listing compares with the last one, and how many skills there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server lists something else than before.
+    /// The server lists something else than before, or one of its skills has turned out to be another meanwhile.
     Changed(usize),
     /// The server lists what it listed before.
     Unchanged(usize),
@@ -157,6 +157,8 @@ impl Host {
             let now = SystemTime::now();
             match server.failure().filter(|failure| failure.is_recent(now)) {
                 Some(failure) => Some(Err(format!("{}; not asked again so soon", failure.message))),
+                // A single skill may have been asked for meanwhile.
+                None if server.take_untold() => Some(Ok(Outcome::Changed(server.listing().entries.len()))),
                 None => Some(Ok(Outcome::Fresh(server.listing().entries.len()))),
             }
         })
@@ -193,10 +195,19 @@ impl Host {
                 })
             }
         };
-        asked
+        let refreshed: Vec<Refreshed> = asked
             .into_iter()
             .map(|(server, asked)| Refreshed { label: server.spec.label.clone(), outcome: outcome(server, asked) })
-            .collect()
+            .collect();
+        // Whatever is listed no longer goes at once, so that the cache does not grow for ever.
+        let listed_anew =
+            |refreshed: &Refreshed| matches!(refreshed.outcome, Ok(Outcome::Changed(_) | Outcome::Unchanged(_)));
+        if refreshed.iter().any(listed_anew)
+            && let Err(error) = self.prune()
+        {
+            tracing::debug!(target: "skillfold::mcp", "the cache cannot be tidied: {error}");
+        }
+        refreshed
     }
 
     /// Whether a server should be asked again: its listing is old, and it has not just failed.
@@ -274,6 +285,8 @@ impl Host {
     /// Looks at a server without configuring, approving or keeping anything: what it lists, and with `verify` whether
     /// its files are what it lists. All of it takes at most as long as `deadline`.
     pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<Report, RemoteError> {
+        spec::check_transport(&spec.transport)
+            .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", listing::shown(&spec.label))))?;
         let engine = Engine::new();
         let approvals = Arc::new(Approvals::new(None));
         let server = Arc::new(Server::new(spec, None, approvals, engine.surroundings()));
@@ -336,21 +349,19 @@ impl Remote for RemoteServer {
     }
 
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
-        let standing = self.server.standing(entry);
-        if standing != Standing::Approved {
-            return Err(RemoteError::NotApproved(standing.reason().to_owned()));
-        }
-        let Some(file) = entry.file(path) else {
-            if entry::clean(path).is_none() {
-                self.server
-                    .warn(&entry.uri, &format!("a path that leads out of the skill: {:?}", listing::shown(path)));
+        let entry = match self.server.approved(entry) {
+            Ok(entry) => entry,
+            Err(Standing::Changed) if self.server.may_ask_about(&entry.uri) => {
+                let (server, entry, path) = (Arc::clone(&self.server), entry.clone(), path.to_owned());
+                return self.inner.run(&self.server, async move { server.read_again(&entry, &path).await });
             }
-            return Err(RemoteError::NotListed(listing::shown(path)));
+            Err(standing) => return Err(remote::not_approved(standing)),
         };
-        if let Some(bytes) = self.server.cached(entry, file) {
+        let file = self.server.listed(&entry, path)?;
+        if let Some(bytes) = self.server.cached(&entry, file) {
             return Ok(bytes);
         }
-        let (server, entry, file) = (Arc::clone(&self.server), entry.clone(), file.clone());
+        let (server, file, entry) = (Arc::clone(&self.server), file.clone(), entry.clone().into_owned());
         self.inner.run(&self.server, async move { server.fetch(&entry, &file).await })
     }
 }

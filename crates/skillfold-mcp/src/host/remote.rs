@@ -1,8 +1,9 @@
 //! One server: its listing, its files, its connection.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use skillfold::{RemoteEntry, RemoteError, RemoteFile};
 
 use super::approvals::{Approvals, Standing, content_digest};
-use super::cache::ServerCache;
+use super::cache::{ServerCache, Stamp};
 use super::connection::{Connection, Surroundings, Trouble};
 use super::listing::{Failure, Gathering, Listing, shown};
 use super::spec::ServerSpec;
@@ -22,6 +23,9 @@ const MAX_ENTRIES: usize = 10_000;
 const MAX_PAGES: usize = 200;
 /// Most bytes of one listing, over all its pages.
 const MAX_LISTING: usize = 64 << 20;
+
+/// How long the server is not asked again about a skill whose content has changed.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Held while a file is being fetched.
 type Flight = tokio::sync::Mutex<()>;
@@ -39,12 +43,18 @@ pub(crate) struct Server {
     link: tokio::sync::Mutex<Option<Arc<Connection>>>,
     /// Files that are being fetched, by URI and digest: who wants the same one waits for it.
     flights: Mutex<HashMap<(String, String), Weak<Flight>>>,
+    /// When the server was last asked about a skill whose content had changed.
+    asked: Mutex<HashMap<String, Instant>>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Known {
     listing: Listing,
     failure: Option<Failure>,
+    /// The file as it was when it was last read or written.
+    stamp: Option<Stamp>,
+    /// Whether the entries have changed since somebody last asked for all of them and was told.
+    untold: bool,
 }
 
 impl Server {
@@ -63,6 +73,7 @@ impl Server {
             known: Mutex::new(None),
             link: tokio::sync::Mutex::new(None),
             flights: Mutex::default(),
+            asked: Mutex::default(),
         }
     }
 
@@ -72,6 +83,9 @@ impl Server {
         if known.is_none() {
             let cache = self.cache.as_ref();
             *known = Some(Known {
+                // Before the file is read: if it is replaced meanwhile, it is read once too often.
+                stamp: cache.and_then(Listing::stamp),
+                untold: false,
                 listing: cache.and_then(|cache| Listing::load(cache, &self.identity)).unwrap_or_default(),
                 failure: cache.and_then(|cache| Failure::load(cache, &self.identity)),
             });
@@ -106,6 +120,57 @@ impl Server {
             Some(now) if **now != *entry && content_digest(now) != content_digest(entry) => Standing::Changed,
             _ => Standing::Approved,
         }
+    }
+
+    /// The entry to read from, if it is approved: the given one, or what another process has meanwhile listed in its
+    /// place. Else how it stands.
+    pub(crate) fn approved<'e>(&self, entry: &'e RemoteEntry) -> Result<Cow<'e, RemoteEntry>, Standing> {
+        let standing = self.standing(entry);
+        if standing == Standing::Approved {
+            return Ok(Cow::Borrowed(entry));
+        }
+        self.catch_up();
+        let now = self.listing().entry(&entry.uri).cloned().ok_or(standing)?;
+        match self.standing(&now) {
+            Standing::Approved => Ok(Cow::Owned(RemoteEntry::clone(&now))),
+            standing => Err(standing),
+        }
+    }
+
+    /// Takes the listing on disk if another process has put a newer one there.
+    fn catch_up(&self) {
+        let Some(cache) = &self.cache else { return };
+        let mut known = self.known();
+        let Some(known) = known.as_mut() else { return };
+        let stamp = Listing::stamp(cache);
+        if stamp == known.stamp {
+            return;
+        }
+        known.stamp = stamp;
+        match Listing::load(cache, &self.identity) {
+            Some(listing) if listing.is_as_new_as(&known.listing) => {
+                known.untold |= listing.entries != known.listing.entries;
+                known.listing = listing;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the server may be asked again about one skill. It is not bothered at every attempt to read.
+    pub(crate) fn may_ask_about(&self, uri: &str) -> bool {
+        let now = Instant::now();
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.retain(|_, when| now.duration_since(*when) < ASK_AGAIN);
+        if asked.contains_key(uri) {
+            return false;
+        }
+        asked.insert(uri.to_owned(), now);
+        true
+    }
+
+    /// Whether entries have changed that nobody was told of. Whoever asks is told.
+    pub(crate) fn take_untold(&self) -> bool {
+        self.known().as_mut().is_some_and(|known| std::mem::take(&mut known.untold))
     }
 
     // Asking ------------------------------------------------------------------------------------------------------
@@ -219,18 +284,29 @@ impl Server {
     }
 
     fn keep(&self, listing: &Listing) -> Outcome {
-        self.observe(listing);
+        self.observe(&listing.entries);
         let count = listing.entries.len();
         // In memory first: what is known otherwise comes from the file that is about to be written.
-        let before = self.known().replace(Known { listing: listing.clone(), failure: None });
+        let now = Known { listing: listing.clone(), failure: None, stamp: None, untold: false };
+        let before = self.known().replace(now).unwrap_or_default();
         if let Some(cache) = &self.cache {
             Failure::forget(cache);
-            self.saved("the listing", listing.save(cache, &self.identity));
         }
-        let before = before.map(|known| known.listing).unwrap_or_default();
-        let same =
-            before.fetched.is_some() && before.entries == listing.entries && before.diagnostics == listing.diagnostics;
-        if same { Outcome::Unchanged(count) } else { Outcome::Changed(count) }
+        self.save(listing);
+        let same = before.listing.fetched.is_some()
+            && before.listing.entries == listing.entries
+            && before.listing.diagnostics == listing.diagnostics;
+        if same && !before.untold { Outcome::Unchanged(count) } else { Outcome::Changed(count) }
+    }
+
+    /// Keeps a listing for the next start.
+    fn save(&self, listing: &Listing) {
+        let Some(cache) = &self.cache else { return };
+        self.saved("the listing", listing.save(cache, &self.identity));
+        let stamp = Listing::stamp(cache);
+        if let Some(known) = self.known().as_mut() {
+            known.stamp = stamp;
+        }
     }
 
     /// The server could not be asked; it is left alone for a while.
@@ -245,8 +321,10 @@ impl Server {
     }
 
     /// Approvals of what has changed end here.
-    fn observe(&self, listing: &Listing) {
-        if let Err(error) = self.approvals.observe(&self.spec.label, &self.identity, &listing.entries) {
+    fn observe(&self, entries: &[Arc<RemoteEntry>]) {
+        let observe = || self.approvals.observe(&self.spec.label, &self.identity, entries);
+        // Somebody else may have the file: others who are on this thread do not wait for that.
+        if let Err(error) = tokio::task::block_in_place(observe) {
             // They do not count all the same: what is approved is compared with what is listed each time.
             tracing::warn!(target: "skillfold::mcp", server = self.spec.label, "{error}");
         }
@@ -263,19 +341,24 @@ impl Server {
         let answer =
             self.ask("skills/get", json!({ "uri": uri })).await.map_err(|trouble| self.unreachable(&trouble))?;
         let read = answer.get("skill").ok_or_else(|| "it has no `skill`".to_owned()).and_then(entry::read);
-        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {problem}", shown(uri))))?;
+        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {}", shown(uri), shown(&problem))))?;
         if entry.uri != uri {
             return Err(RemoteError::Unverified(format!("the server was asked for {}", shown(uri))));
         }
         let entry = Arc::new(entry);
-        let listing = self.listing().with(Arc::clone(&entry));
-        self.observe(&listing);
-        if let Some(cache) = &self.cache {
-            self.saved("the listing", listing.save(cache, &self.identity));
-        }
-        if let Some(known) = self.known().as_mut() {
-            known.listing = listing;
-        }
+        // Only this one was shown: of the others, another process may know something newer.
+        self.observe(std::slice::from_ref(&entry));
+        // So that what another process has found out is not written over.
+        self.catch_up();
+        let listing = {
+            let mut known = self.known();
+            let known = known.get_or_insert_default();
+            let listing = known.listing.with(Arc::clone(&entry));
+            known.untold |= listing.entries != known.listing.entries;
+            known.listing = listing.clone();
+            listing
+        };
+        self.save(&listing);
         Ok(entry)
     }
 
@@ -323,10 +406,39 @@ impl Server {
         match self.get(&entry.uri).await {
             Ok(now) if content_digest(&now) != content_digest(entry) => {
                 tracing::debug!(target: "skillfold::mcp", server = self.spec.label, "{problem}; the skill has changed");
-                Err(RemoteError::NotApproved(Standing::Changed.reason().to_owned()))
+                Err(not_approved(Standing::Changed))
             }
             _ => Err(error),
         }
+    }
+
+    /// A file of a skill whose content has changed since it was approved, as far as this host knows: somebody may have
+    /// looked at it and approved it elsewhere. The server is asked what the skill is now.
+    pub(crate) async fn read_again(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
+        // Half of the time limit is for this, so that the other half is left for the file.
+        match tokio::time::timeout(self.spec.timeout / 2, self.get(&entry.uri)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::debug!(target: "skillfold::mcp", server = self.spec.label, "{error}");
+            }
+            Err(_) => self.give_up().await,
+        }
+        let entry = self.approved(entry).map_err(not_approved)?;
+        let file = self.listed(&entry, path)?;
+        match self.cached(&entry, file) {
+            Some(bytes) => Ok(bytes),
+            None => self.fetch(&entry, file).await,
+        }
+    }
+
+    /// The file of an entry at a path.
+    pub(crate) fn listed<'e>(&self, entry: &'e RemoteEntry, path: &str) -> Result<&'e RemoteFile, RemoteError> {
+        entry.file(path).ok_or_else(|| {
+            if entry::clean(path).is_none() {
+                self.warn(&entry.uri, &format!("a path that leads out of the skill: {:?}", shown(path)));
+            }
+            RemoteError::NotListed(shown(path))
+        })
     }
 
     fn flight(&self, file: &RemoteFile) -> Arc<Flight> {
@@ -375,6 +487,10 @@ impl Server {
     }
 }
 
+pub(crate) fn not_approved(standing: Standing) -> RemoteError {
+    RemoteError::NotApproved(standing.reason().to_owned())
+}
+
 /// Why a file was not had.
 #[derive(Debug)]
 pub(crate) enum Problem {
@@ -384,18 +500,19 @@ pub(crate) enum Problem {
 
 /// The bytes in an answer to `resources/read`.
 fn content(answer: &Value, uri: &str) -> Result<Vec<u8>, String> {
+    let said = || shown(uri);
     let contents = answer.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [content] = contents else {
-        return Err(format!("{uri}: {} contents were sent instead of one", contents.len()));
+        return Err(format!("{}: {} contents were sent instead of one", said(), contents.len()));
     };
     if content.get("uri").and_then(Value::as_str) != Some(uri) {
-        return Err(format!("{uri}: something else was sent"));
+        return Err(format!("{}: something else was sent", said()));
     }
     match (content.get("text"), content.get("blob")) {
         (Some(Value::String(text)), None) => Ok(text.clone().into_bytes()),
         (None, Some(Value::String(blob))) => {
-            STANDARD.decode(blob).map_err(|error| format!("{uri}: no base64 was sent: {error}"))
+            STANDARD.decode(blob).map_err(|error| format!("{}: no base64 was sent: {error}", said()))
         }
-        _ => Err(format!("{uri}: neither a text nor a blob was sent")),
+        _ => Err(format!("{}: neither a text nor a blob was sent", said())),
     }
 }

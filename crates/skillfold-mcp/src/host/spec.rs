@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use serde::Deserialize;
 
 /// How long one request may take unless the configuration says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,6 +15,41 @@ const MAX_LABEL: usize = 64;
 /// Headers that the protocol sets itself.
 const RESERVED: [&str; 7] =
     ["accept", "authorization", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
+
+/// What a program gets of the environment: what it needs to run at all, and nothing that may be a secret.
+const INHERITED: [&str; 31] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ADDRESS",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_IDENTIFICATION",
+    "LC_MEASUREMENT",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NAME",
+    "LC_NUMERIC",
+    "LC_PAPER",
+    "LC_TELEPHONE",
+    "LC_TIME",
+    "TMPDIR",
+    "TZ",
+    "SHELL",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
 
 /// A server whose skills are wanted: what it is called here, how it is reached, how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +73,11 @@ pub enum ServerTransport {
         program: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables of its environment, beside those of this process.
+        /// Variables of its environment that its user has chosen. They count before those that it inherits.
         env: BTreeMap<String, String>,
-        /// Where it runs; where this process runs, unless given.
+        /// Variables that it inherits. It gets nothing else of this process's environment.
+        inherited: Vec<(String, String)>,
+        /// Where it runs; in the root directory, unless given. Never where this process happens to run.
         cwd: Option<PathBuf>,
     },
     /// A server that runs already, spoken to over HTTP.
@@ -59,11 +95,12 @@ pub enum ServerTransport {
 impl fmt::Debug for ServerTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ServerTransport::Command { program, args, env, cwd } => f
+            ServerTransport::Command { program, args, env, inherited, cwd } => f
                 .debug_struct("Command")
                 .field("program", program)
                 .field("args", args)
                 .field("env", &env.keys().collect::<Vec<_>>())
+                .field("inherited", &inherited.iter().map(|(name, _)| name).collect::<Vec<_>>())
                 .field("cwd", cwd)
                 .finish(),
             ServerTransport::Url { url, headers, token } => f
@@ -109,23 +146,32 @@ impl ServerSpec {
     }
 
     /// The server that a configuration describes. `variable` looks a variable of the environment up: this library never
-    /// does so on its own.
+    /// does so on its own. One that is switched off need not be complete.
+    ///
+    /// ```
+    /// use skillfold_mcp::host::ServerSpec;
+    ///
+    /// let config = skillfold::Config::parse("[[mcp]]\nname = \"acme\"\nurl = \"https://acme.example\"\n").unwrap();
+    /// let spec = ServerSpec::from_config(&config.mcp[0], |name| std::env::var(name).ok()).unwrap();
+    /// assert_eq!((spec.label.as_str(), spec.enabled), ("acme", true));
+    /// ```
     pub fn from_config(
         config: &skillfold::McpServer,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<ServerSpec, SpecError> {
-        let section = McpSection {
-            name: config.name.clone(),
-            command: (!config.command.is_empty()).then(|| config.command.clone()),
-            url: config.url.clone(),
-            timeout_ms: config.timeout_ms,
-            token_env: config.token_env.clone(),
-            env: config.env.clone(),
-            headers: config.headers.clone(),
-            cwd: config.cwd.clone(),
-            enabled: config.enabled,
+        let fail = |message: String| SpecError { label: config.name.clone(), message };
+        check_label(&config.name).map_err(fail)?;
+        let enabled = config.enabled.unwrap_or(true);
+        let (transport, timeout) = match transport(config, &variable).and_then(|transport| {
+            check_transport(&transport)?;
+            Ok((transport, timeout(config)?))
+        }) {
+            Ok(complete) => complete,
+            Err(message) if enabled => return Err(fail(message)),
+            // Nobody starts it: what is missing does not matter.
+            Err(_) => (ServerTransport::nothing(), DEFAULT_TIMEOUT),
         };
-        section.spec(variable)
+        Ok(ServerSpec { label: config.name.clone(), transport, timeout, enabled })
     }
 
     /// The same with another time limit for one request.
@@ -149,21 +195,89 @@ impl ServerSpec {
         }
     }
 
+    /// Whether it can be used; of one that is switched off, whether it may be called what it is called.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_label(&self.label)?;
-        match &self.transport {
-            ServerTransport::Command { program, args, env, .. } => {
-                if program.is_empty() {
-                    return Err("`command` names no program".to_owned());
-                }
-                if std::iter::once(program).chain(args).chain(env.keys()).chain(env.values()).any(|s| s.contains('\0'))
-                {
-                    return Err("neither its command nor its environment may hold a NUL".to_owned());
-                }
-                Ok(())
-            }
-            ServerTransport::Url { url, headers, token } => check_url(url, token.as_deref(), headers),
+        if self.enabled { check_transport(&self.transport) } else { Ok(()) }
+    }
+}
+
+impl ServerTransport {
+    /// That of a server that is switched off.
+    fn nothing() -> ServerTransport {
+        ServerTransport::Command {
+            program: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            inherited: Vec::new(),
+            cwd: None,
         }
+    }
+}
+
+/// How a configured server is reached.
+fn transport(
+    config: &skillfold::McpServer,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<ServerTransport, String> {
+    match (config.command.split_first(), &config.url) {
+        (Some((program, args)), None) => {
+            if config.token_env.is_some() || !config.headers.is_empty() {
+                return Err("`token_env` and `headers` belong to a `url`; a program gets `env`".to_owned());
+            }
+            let inherited = INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+            // Not where the user happens to be: that may be anybody's project.
+            let home = || variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.is_dir());
+            Ok(ServerTransport::Command {
+                program: program.clone(),
+                args: args.to_vec(),
+                env: config.env.clone(),
+                inherited: inherited.collect(),
+                cwd: config.cwd.clone().or_else(home),
+            })
+        }
+        (None, Some(url)) => {
+            if !config.env.is_empty() || config.cwd.is_some() {
+                return Err("`env` and `cwd` belong to a `command`".to_owned());
+            }
+            let token = match &config.token_env {
+                None => None,
+                Some(name) => Some(
+                    variable(name)
+                        .filter(|token| !token.is_empty())
+                        .ok_or_else(|| format!("the variable {name} of `token_env` is not set"))?,
+                ),
+            };
+            let headers = config.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            Ok(ServerTransport::Url { url: url.clone(), headers, token })
+        }
+        _ => Err("it needs either `command` or `url`".to_owned()),
+    }
+}
+
+fn timeout(config: &skillfold::McpServer) -> Result<Duration, String> {
+    match config.timeout_ms {
+        None => Ok(DEFAULT_TIMEOUT),
+        Some(0) => Err("`timeout_ms` is at least 1".to_owned()),
+        Some(timeout) => Ok(Duration::from_millis(timeout)),
+    }
+}
+
+/// Whether a server can be reached that way, as far as can be told without trying.
+pub(crate) fn check_transport(transport: &ServerTransport) -> Result<(), String> {
+    match transport {
+        ServerTransport::Command { program, args, env, inherited, .. } => {
+            if program.is_empty() {
+                return Err("`command` names no program".to_owned());
+            }
+            let inherited = inherited.iter().flat_map(|(name, value)| [name, value]);
+            let variables = env.iter().flat_map(|(name, value)| [name, value]).chain(inherited);
+            if std::iter::once(program).chain(args).chain(variables).any(|text| text.contains('\0')) {
+                return Err("neither its command nor its environment may hold a NUL".to_owned());
+            }
+            Ok(())
+        }
+        ServerTransport::Url { url, headers, token } => check_url(url, token.as_deref(), headers),
     }
 }
 
@@ -210,132 +324,85 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// One `[[mcp]]` of a `skillfold.toml`.
-///
-/// ```toml
-/// [[mcp]]
-/// name = "acme"
-/// url = "https://skills.acme.example/mcp"
-/// token_env = "ACME_TOKEN"
-///
-/// [[mcp]]
-/// name = "local"
-/// command = ["npx", "-y", "some-server"]
-/// timeout_ms = 10000
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct McpSection {
-    /// What the user calls the server.
-    pub name: String,
-    /// The program to start, and its arguments.
-    pub command: Option<Vec<String>>,
-    /// The address to connect to.
-    pub url: Option<String>,
-    /// How long one request may take, in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// The variable that holds the bearer token. The token itself never stands in a file.
-    pub token_env: Option<String>,
-    /// Variables for the program's environment.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// Headers to send with every request.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// Where the program runs.
-    pub cwd: Option<PathBuf>,
-    /// Whether the server is used.
-    pub enabled: Option<bool>,
-}
-
-impl McpSection {
-    /// The server that it describes. `variable` looks a variable of the environment up: this library never does so on
-    /// its own.
-    pub fn spec(&self, variable: impl Fn(&str) -> Option<String>) -> Result<ServerSpec, SpecError> {
-        let fail = |message: &str| SpecError { label: self.name.clone(), message: message.to_owned() };
-        let transport = match (&self.command, &self.url) {
-            (Some(command), None) => {
-                if self.token_env.is_some() || !self.headers.is_empty() {
-                    return Err(fail("`token_env` and `headers` belong to a `url`; a program gets `env`"));
-                }
-                let (program, args) = command.split_first().ok_or_else(|| fail("`command` names no program"))?;
-                ServerTransport::Command {
-                    program: program.clone(),
-                    args: args.to_vec(),
-                    env: self.env.clone(),
-                    cwd: self.cwd.clone(),
-                }
-            }
-            (None, Some(url)) => {
-                if !self.env.is_empty() || self.cwd.is_some() {
-                    return Err(fail("`env` and `cwd` belong to a `command`"));
-                }
-                let token = match &self.token_env {
-                    None => None,
-                    Some(name) => Some(
-                        variable(name)
-                            .filter(|token| !token.is_empty())
-                            .ok_or_else(|| fail(&format!("the variable {name} of `token_env` is not set")))?,
-                    ),
-                };
-                let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                ServerTransport::Url { url: url.clone(), headers, token }
-            }
-            _ => return Err(fail("it needs either `command` or `url`")),
-        };
-        let mut spec = ServerSpec::new(self.name.clone(), transport)?;
-        if let Some(timeout) = self.timeout_ms {
-            if timeout == 0 {
-                return Err(fail("`timeout_ms` is at least 1"));
-            }
-            spec.timeout = Duration::from_millis(timeout);
-        }
-        spec.enabled = self.enabled.unwrap_or(true);
-        Ok(spec)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use skillfold::{Config, McpServer};
+
     use super::*;
 
-    fn section(json: serde_json::Value) -> McpSection {
-        serde_json::from_value(json).unwrap()
+    fn server(toml: &str) -> McpServer {
+        Config::parse(&format!("[[mcp]]\n{toml}")).unwrap().mcp.remove(0)
     }
 
     #[test]
-    fn sections_become_servers() {
-        let spec = section(serde_json::json!({ "name": "acme", "command": ["npx", "x"], "timeout_ms": 50 }));
-        let spec = spec.spec(|_| None).unwrap();
+    fn what_is_configured_becomes_a_server() {
+        let config = server("name = \"acme\"\ncommand = [\"npx\", \"x\"]\ntimeout_ms = 50\n");
+        let spec = ServerSpec::from_config(&config, |_| None).unwrap();
         assert_eq!(spec.timeout, Duration::from_millis(50));
         assert_eq!(spec.identity(), r#"{"command":["npx","x"],"cwd":null}"#);
-        let spec = section(serde_json::json!({ "name": "a", "url": "https://h/mcp", "token_env": "T" }));
-        assert!(spec.spec(|_| None).unwrap_err().to_string().contains("T of `token_env` is not set"));
-        let spec = spec.spec(|_| Some("s3cret".to_owned())).unwrap();
+        let config = server("name = \"a\"\nurl = \"https://h/mcp\"\ntoken_env = \"T\"\n");
+        let error = ServerSpec::from_config(&config, |_| None).unwrap_err();
+        assert!(error.to_string().contains("T of `token_env` is not set"));
+        let spec = ServerSpec::from_config(&config, |_| Some("s3cret".to_owned())).unwrap();
         assert!(!format!("{spec:?}").contains("s3cret"), "{spec:?}");
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for json in [
-            serde_json::json!({ "name": "a" }),
-            serde_json::json!({ "name": "a", "url": "https://h", "command": ["x"] }),
-            serde_json::json!({ "name": "a", "command": [] }),
-            serde_json::json!({ "name": "a", "command": ["x"], "token_env": "T" }),
-            serde_json::json!({ "name": "a", "url": "https://h", "env": { "A": "b" } }),
-            serde_json::json!({ "name": "a", "url": "https://me:pw@h" }),
-            serde_json::json!({ "name": "a", "url": "http://other.example", "token_env": "T" }),
-            serde_json::json!({ "name": "a", "url": "h/mcp" }),
-            serde_json::json!({ "name": "../a", "url": "https://h" }),
-            serde_json::json!({ "name": "-a", "url": "https://h" }),
-            serde_json::json!({ "name": "", "url": "https://h" }),
-            serde_json::json!({ "name": "a", "url": "https://h", "timeout_ms": 0 }),
+        for toml in [
+            "name = \"a\"",
+            "name = \"a\"\nurl = \"https://h\"\ncommand = [\"x\"]",
+            "name = \"a\"\ncommand = []",
+            "name = \"a\"\ncommand = \"\"",
+            "name = \"a\"\ncommand = [\"x\"]\ntoken_env = \"T\"",
+            "name = \"a\"\nurl = \"https://h\"\nenv = { A = \"b\" }",
+            "name = \"a\"\nurl = \"https://me:pw@h\"",
+            "name = \"a\"\nurl = \"http://other.example\"\ntoken_env = \"T\"",
+            "name = \"a\"\nurl = \"h/mcp\"",
+            "name = \"../a\"\nurl = \"https://h\"",
+            "name = \"../a\"\nenabled = false",
+            "name = \"-a\"\nurl = \"https://h\"",
+            "name = \"\"\nurl = \"https://h\"",
+            "name = \"a\"\nurl = \"https://h\"\ntimeout_ms = 0",
         ] {
-            assert!(section(json.clone()).spec(|_| Some("t".to_owned())).is_err(), "{json}");
+            assert!(ServerSpec::from_config(&server(toml), |_| Some("t".to_owned())).is_err(), "{toml}");
         }
-        let unknown = serde_json::json!({ "name": "a", "url": "https://h", "tokn": "x" });
-        assert!(serde_json::from_value::<McpSection>(unknown).is_err());
-        let local = section(serde_json::json!({ "name": "a", "url": "http://127.0.0.1:1/", "token_env": "T" }));
-        assert!(local.spec(|_| Some("t".to_owned())).is_ok());
+        let local = server("name = \"a\"\nurl = \"http://127.0.0.1:1/\"\ntoken_env = \"T\"");
+        assert!(ServerSpec::from_config(&local, |_| Some("t".to_owned())).is_ok());
+    }
+
+    #[test]
+    fn what_is_switched_off_need_not_be_complete() {
+        for toml in ["", "command = [\"x\"]\n", "url = \"https://h\"\ntoken_env = \"T\"\n", "timeout_ms = 0\n"] {
+            let spec = ServerSpec::from_config(&server(&format!("name = \"a\"\nenabled = false\n{toml}")), |_| None);
+            let spec = spec.unwrap();
+            assert!(!spec.enabled && spec.check().is_ok(), "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_program_gets_what_it_needs_of_the_environment_and_a_place_that_is_nobodys_project() {
+        let home = tempfile::tempdir().unwrap();
+        let variable = |name: &str| match name {
+            "HOME" => home.path().to_str().map(str::to_owned),
+            "PATH" => Some("/bin".to_owned()),
+            "https_proxy" => Some("http://me:pw@proxy".to_owned()),
+            _ if name.starts_with("AWS") => Some("s3cret".to_owned()),
+            _ => None,
+        };
+        let config = server("name = \"a\"\ncommand = \"x\"\n");
+        let spec = ServerSpec::from_config(&config, variable).unwrap();
+        assert!(!format!("{spec:?}").contains("pw@"), "{spec:?}");
+        let ServerTransport::Command { inherited, cwd, .. } = spec.transport else { panic!() };
+        let names: Vec<&str> = inherited.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["PATH", "HOME", "https_proxy"]);
+        assert_eq!(cwd.as_deref(), Some(home.path()));
+        for home in ["", "relative", "/no/such/directory"] {
+            let spec = ServerSpec::from_config(&config, |_| Some(home.to_owned())).unwrap();
+            assert!(matches!(spec.transport, ServerTransport::Command { cwd: None, .. }), "{home}");
+        }
+        let config = server("name = \"a\"\ncommand = \"x\"\ncwd = \"/srv\"\n");
+        let spec = ServerSpec::from_config(&config, variable).unwrap();
+        assert_eq!(spec.identity(), r#"{"command":["x"],"cwd":"/srv"}"#);
     }
 }

@@ -1,9 +1,13 @@
 //! Whether what a server sent is what it had listed.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use skillfold::format::{FileKind, Node, Parsed, Value as Yaml};
 use skillfold::{RemoteEntry, RemoteFile};
+
+use super::listing::shown;
 
 /// The SHA-256 of some bytes in lower-case hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
@@ -14,6 +18,11 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     })
 }
 
+/// The SHA-256 of some bytes as entries and approvals write it.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", sha256(bytes))
+}
+
 /// The hexadecimal digits of a file's digest.
 pub(crate) fn hex(file: &RemoteFile) -> &str {
     file.digest.strip_prefix("sha256:").unwrap_or(&file.digest)
@@ -22,16 +31,16 @@ pub(crate) fn hex(file: &RemoteFile) -> &str {
 /// Checks one file: its size and digest, and of the skill's own `SKILL.md` the front matter. A `SKILL.md` further down
 /// is a file like any other.
 pub(crate) fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Result<(), String> {
-    let size = bytes.len() as u64;
+    let (size, uri) = (bytes.len() as u64, || shown(&file.uri));
     if size != file.size {
-        return Err(format!("{} has {size} bytes, {} were listed", file.uri, file.size));
+        return Err(format!("{} has {size} bytes, {} were listed", uri(), file.size));
     }
-    let digest = sha256(bytes);
-    if digest != hex(file) {
-        return Err(format!("{} has the digest sha256:{digest}, {} was listed", file.uri, file.digest));
+    let digest = digest(bytes);
+    if digest != file.digest {
+        return Err(format!("{} has the digest {digest}, {} was listed", uri(), file.digest));
     }
     if file.uri == entry.uri {
-        front_matter(&entry.front_matter, bytes).map_err(|problem| format!("{}: {problem}", file.uri))?;
+        front_matter(&entry.front_matter, bytes).map_err(|problem| format!("{}: {}", uri(), shown(&problem)))?;
     }
     Ok(())
 }
@@ -45,25 +54,38 @@ pub(crate) fn front_matter(listed: &Map<String, Value>, bytes: &[u8]) -> Result<
 }
 
 fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Result<(), String> {
-    let mut seen = 0;
-    for (at, (key, value)) in written.iter().enumerate() {
-        let Some(name) = key.as_str() else { return Err("a key of its front matter is no text".to_owned()) };
-        if written[..at].iter().any(|(earlier, _)| earlier.as_str() == Some(name)) {
-            return Err(format!("its front matter says `{name}` twice"));
-        }
-        match listed.get(name) {
-            None => return Err(format!("its front matter has `{name}`, the listing has not")),
-            Some(listed) if !same(listed, value) => {
-                return Err(format!("`{name}` is not what the listing says"));
+    let mut seen = HashSet::with_capacity(written.len());
+    for (key, value) in written {
+        let Some(text) = key.as_str() else { return Err("a key of its front matter is no text".to_owned()) };
+        // JSON's keys are texts. One that YAML takes for something else (`1.0`, `True`) may be listed as it is written
+        // or as what it means.
+        let found = listed.get_key_value(text).or_else(|| listed.get_key_value(&meant(key)?));
+        match found {
+            None => return Err(format!("its front matter has `{}`, the listing has not", shown(text))),
+            Some((name, _)) if !seen.insert(name.as_str()) => {
+                return Err(format!("its front matter says `{}` twice", shown(name)));
             }
-            Some(_) => seen += 1,
+            Some((name, listed)) if !same(listed, value) => {
+                return Err(format!("`{}` is not what the listing says", shown(name)));
+            }
+            Some(_) => {}
         }
     }
-    if seen < listed.len() {
-        let missing = listed.keys().find(|key| written.iter().all(|(name, _)| name.as_str() != Some(key)));
-        return Err(format!("the listing has `{}`, its front matter has not", missing.map_or("", |key| key)));
+    match listed.keys().find(|name| !seen.contains(name.as_str())) {
+        Some(missing) => Err(format!("the listing has `{}`, its front matter has not", shown(missing))),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// What a key that is no text under YAML's core schema means, as JSON writes it.
+fn meant(key: &Node<'_>) -> Option<String> {
+    let Yaml::Scalar { text, plain: true } = &key.value else { return None };
+    match scalar(text) {
+        Scalar::Null => Some("null".to_owned()),
+        Scalar::Bool(value) => Some(value.to_string()),
+        Scalar::Number(number) => Some(number.to_string()),
+        Scalar::Text => None,
+    }
 }
 
 /// Whether a value of JSON and one of YAML say the same.
@@ -193,6 +215,55 @@ mod tests {
         assert!(front_matter(&Map::new(), b"---\nname: a\n").is_err());
         assert!(front_matter(&Map::new(), b"---\n- a\n---\n").is_err());
         assert!(front_matter(&Map::new(), b"---\na: \xff\n---\n").is_err());
+    }
+
+    #[test]
+    fn keys_that_are_no_text_are_compared_by_both_spellings() {
+        let yaml = "1.0: a\nTrue: b\n~: c\n0x1F: d\nmetadata: {2: x, False: y}\n";
+        let written = json!({
+            "1.0": "a", "True": "b", "~": "c", "0x1F": "d", "metadata": { "2": "x", "False": "y" },
+        });
+        let meant = json!({
+            "1.0": "a", "true": "b", "null": "c", "31": "d", "metadata": { "2": "x", "false": "y" },
+        });
+        assert_eq!(check_front_matter(yaml, written), Ok(()));
+        assert_eq!(check_front_matter(yaml, meant), Ok(()));
+        for (yaml, listed) in [
+            ("True: a\ntrue: b\n", json!({ "true": "a" })),
+            ("True: a\ntrue: b\n", json!({ "true": "b" })),
+            ("\"True\": a\n", json!({ "true": "a" })),
+            ("True: a\n", json!({ "true": "a", "True": "a" })),
+            ("? [a]\n: b\n", json!({ "[\"a\"]": "b" })),
+        ] {
+            assert!(check_front_matter(yaml, listed.clone()).is_err(), "{yaml} {listed}");
+        }
+    }
+
+    #[test]
+    fn many_keys_take_no_longer_than_they_must() {
+        let node = |text: String| Node {
+            span: skillfold::format::Span::default(),
+            value: Yaml::Scalar { text: text.into(), plain: true },
+        };
+        let written: Vec<_> = (0..50_000).map(|n| (node(format!("k{n}")), node("v".to_owned()))).collect();
+        let listed: Map<String, Value> = (0..50_000).map(|n| (format!("k{n}"), json!("v"))).collect();
+        let started = std::time::Instant::now();
+        assert_eq!(compare(&listed, &written), Ok(()));
+        // Pair by pair it would be more than a thousand million comparisons.
+        assert!(started.elapsed() < std::time::Duration::from_secs(2), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn what_is_said_of_a_file_is_short() {
+        let uri = format!("skill://{}/SKILL.md", "a".repeat(2000));
+        let text = format!("---\n\"{}\\n\": x\n---\n", "k".repeat(5000)).into_bytes();
+        let file = |size, digest| RemoteFile { uri: uri.clone(), digest, size };
+        let entry = RemoteEntry { uri: uri.clone(), front_matter: Map::new(), files: None };
+        let size = text.len() as u64;
+        for file in [file(1, digest(&text)), file(size, digest(b"")), file(size, digest(&text))] {
+            let problem = check(&entry, &file, &text).unwrap_err();
+            assert!(problem.chars().count() < 450 && !problem.contains('\n'), "{problem}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! the results that this module asks for over as they came.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -355,22 +355,27 @@ impl Transport<RoleClient> for Pipes {
     }
 }
 
+/// What is started, and in what.
+#[derive(Debug)]
+pub(crate) struct Start<'s> {
+    pub(crate) program: &'s str,
+    pub(crate) args: &'s [String],
+    /// All of its environment. Of two values for one variable the later counts.
+    pub(crate) env: Vec<(&'s str, &'s str)>,
+    pub(crate) cwd: &'s Path,
+}
+
 /// Starts a program. It and all it starts end when the guard is dropped or `stop` is cancelled; `running` is dropped
 /// once they have.
 pub(crate) fn spawn(
     label: &str,
-    (program, args): (&str, &[String]),
-    env: &BTreeMap<String, String>,
-    cwd: Option<&Path>,
+    start: &Start<'_>,
     stop: &CancellationToken,
     running: mpsc::Sender<()>,
 ) -> io::Result<(Pipes, DropGuard)> {
-    let mut command = Command::new(program);
-    command.args(args).envs(env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.kill_on_drop(true);
-    if let Some(cwd) = cwd {
-        command.current_dir(cwd);
-    }
+    let mut command = Command::new(start.program);
+    command.args(start.args).current_dir(start.cwd).env_clear().envs(start.env.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A group of its own: what it starts ends with it, and a Ctrl-C at the terminal is not for it.
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessGroup::leader());
@@ -382,14 +387,35 @@ pub(crate) fn spawn(
     if let Some(errors) = errors {
         tokio::spawn(log(label.to_owned(), errors));
     }
+    let guard = child.id().map(guard).transpose().unwrap_or_else(|error| {
+        tracing::debug!(target: "skillfold::mcp", server = label, "no guard can be started: {error}");
+        None
+    });
     let stop = stop.child_token();
-    tokio::spawn(watch(child, stop.clone(), running));
+    tokio::spawn(watch(child, guard, stop.clone(), running));
     let pipes = Pipes { output: BufReader::new(output), line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) };
     Ok((pipes, stop.drop_guard()))
 }
 
+/// Ends the program's group as soon as this process is no more, even if that was killed and could see to nothing: the
+/// guard waits for the end of its standard input, whose other end is held here alone. It ends when it is dropped.
+///
+/// The kernel's own way (`PR_SET_PDEATHSIG`) has to be asked for between fork and exec, which takes unsafe code, and
+/// ends neither what the program has started nor waits for more than a thread's end.
+fn guard(group: u32) -> io::Result<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r _; kill -9 -\"$1\"", "skillfold-guard", &group.to_string()]);
+    command.env_clear().current_dir("/").process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
 /// Waits for a program's end, and sees to it.
-async fn watch(mut child: Box<dyn ChildWrapper>, stop: CancellationToken, running: mpsc::Sender<()>) {
+async fn watch(
+    mut child: Box<dyn ChildWrapper>,
+    guard: Option<Child>,
+    stop: CancellationToken,
+    running: mpsc::Sender<()>,
+) {
     let ended = tokio::select! {
         _ = child.wait() => true,
         () = stop.cancelled() => false,
@@ -401,6 +427,9 @@ async fn watch(mut child: Box<dyn ChildWrapper>, stop: CancellationToken, runnin
     // Whatever is left of its group, too. That there is nothing left is no error.
     let _ = child.start_kill();
     let _ = child.wait().await;
+    if let Some(mut guard) = guard {
+        let _ = guard.kill().await;
+    }
     drop(running);
 }
 
@@ -409,7 +438,7 @@ async fn log(label: String, mut errors: ChildStderr) {
     let mut buffer = vec![0; 4096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
         for line in String::from_utf8_lossy(&buffer[..read]).lines() {
-            tracing::debug!(target: "skillfold::mcp", server = label, "{line}");
+            tracing::debug!(target: "skillfold::mcp", server = label, "{}", shown(line));
         }
     }
 }

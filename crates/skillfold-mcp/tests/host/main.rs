@@ -451,13 +451,108 @@ fn servers_that_are_gone_leave_nothing_behind() {
     };
     // Nor do files that are listed no longer. A server that is only switched off keeps what it has.
     fake.set(|world| drop(world.skills[0].files.insert("assets/logo.bin".to_owned(), b"new".to_vec())));
-    host.refresh(DEADLINE);
     assert_eq!(files(), 2);
+    // Refreshing sees to it.
+    host.refresh(DEADLINE);
+    assert_eq!(files(), 1);
     assert!(host.prune().unwrap().is_empty());
     assert_eq!(files(), 1);
     let off = ServerSpec { enabled: false, ..spec("stays", &fake.url) };
     let host = Host::new([off], dirs(tmp.path()));
     assert!(host.remotes().is_empty() && host.prune().unwrap().is_empty());
+}
+
+#[test]
+fn refreshing_clears_away_what_servers_have_left() {
+    let tmp = tempfile::tempdir().unwrap();
+    let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
+    Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], dirs(tmp.path())).refresh(DEADLINE);
+    let goes = tmp.path().join("cache/mcp/goes");
+    assert!(goes.exists());
+    let (host, _) = host("stays", &fake.url, tmp.path());
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)));
+    assert!(goes.exists(), "nothing was asked, so nothing is tidied");
+    host.refresh(DEADLINE);
+    assert!(!goes.exists());
+    assert!(tmp.path().join("cache/mcp/stays/listing.json").exists());
+}
+
+fn changed(fake: &Fake, body: &str) {
+    let text = format!("---\nname: pdf\ndescription: Does pdf.\nmetadata:\n  version: 1.10\n---\n{body}\n");
+    fake.set(|world| drop(world.skills[0].files.insert("SKILL.md".to_owned(), text.into_bytes())));
+}
+
+#[test]
+fn what_is_approved_elsewhere_reaches_a_host_that_runs() {
+    // With one cache for both, and with one for each.
+    for (label, shared) in [("shared", true), ("apart", false)] {
+        let tmp = tempfile::tempdir().unwrap();
+        let fake = Fake::start(Mode::Good, vec![Skill::new("pdf"), Skill::new("csv")]);
+        let (a, remote) = host(label, &fake.url, tmp.path());
+        a.refresh(DEADLINE);
+        let (old, csv) = (Arc::clone(&remote.entries()[0]), Arc::clone(&remote.entries()[1]));
+        a.approve(label, &old, 1).unwrap();
+        assert!(remote.read(&old, "SKILL.md").is_ok());
+        changed(&fake, "# New");
+        fake.set(|world| drop(world.skills[1].files.insert("x.md".to_owned(), b"x".to_vec())));
+
+        let mut elsewhere = dirs(tmp.path());
+        if !shared {
+            elsewhere.cache = Some(tmp.path().join("other"));
+        }
+        let b = Host::new([spec(label, &fake.url)], elsewhere);
+        b.refresh(DEADLINE);
+        let entries = b.remotes()[0].entries();
+        b.approve(label, &entries[0], 2).unwrap();
+        b.approve(label, &entries[1], 2).unwrap();
+
+        assert!(remote.read(&old, "SKILL.md").unwrap().ends_with(b"# New\n"), "{label}");
+        assert_eq!(fake.count("skills/get"), usize::from(!shared), "{label}");
+        assert_eq!(remote.entries()[0], entries[0], "{label}");
+        // What is said of one skill takes nothing from the others.
+        assert!(b.approvals().list().iter().all(|approval| !approval.changed), "{label}");
+        assert_eq!(remote.read(&csv, "x.md").unwrap(), b"x", "{label}");
+        assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Changed(2)), "{label}: the catalog is another");
+        assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(2)), "{label}");
+    }
+}
+
+#[test]
+fn a_server_is_not_bothered_with_every_read_of_what_has_changed() {
+    let tmp = tempfile::tempdir().unwrap();
+    let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
+    let (host, remote, old) = approved("bothered", &fake, tmp.path());
+    changed(&fake, "# New");
+    host.refresh(DEADLINE);
+    for _ in 0..20 {
+        assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+    }
+    assert_eq!(fake.count("skills/get"), 1);
+    // Nor does a server that is gone make an error of another kind of it.
+    let (_host, remote) = self::host("bothered", &fake.url, tmp.path());
+    fake.set(|world| world.mode = Mode::HangsUp);
+    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+    fake.set(|world| world.mode = Mode::Silent);
+    let hasty = Host::new([spec("bothered", &fake.url).with_timeout(Duration::from_millis(300))], dirs(tmp.path()));
+    assert!(matches!(hasty.remotes()[0].read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+}
+
+#[test]
+fn a_skill_that_was_asked_for_changes_the_catalog_once() {
+    let tmp = tempfile::tempdir().unwrap();
+    let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
+    let (host, _) = host("told", &fake.url, tmp.path());
+    host.refresh(DEADLINE);
+    host.get("told", "skill://pdf/SKILL.md").unwrap();
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)), "it is what was listed");
+    changed(&fake, "# New");
+    host.get("told", "skill://pdf/SKILL.md").unwrap();
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Unchanged(1)));
+    changed(&fake, "# Newer");
+    host.get("told", "skill://pdf/SKILL.md").unwrap();
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    assert_eq!(host.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(1)));
 }
 
 #[test]

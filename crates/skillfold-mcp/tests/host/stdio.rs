@@ -18,7 +18,9 @@ fn spec(label: &str, behaviour: &str, notes: &Path) -> ServerSpec {
     let args = ["--exact", "stdio::a_server", "--ignored", "--nocapture"].map(str::to_owned).to_vec();
     let env = [("FAKE_STDIO", behaviour), ("FAKE_NOTES", notes.to_str().unwrap())];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
-    ServerSpec::new(label, ServerTransport::Command { program, args, env, cwd: None }).unwrap().with_timeout(DEADLINE)
+    let inherited = std::env::var("PATH").map(|path| ("PATH".to_owned(), path)).into_iter().collect();
+    let transport = ServerTransport::Command { program, args, env, inherited, cwd: None };
+    ServerSpec::new(label, transport).unwrap().with_timeout(DEADLINE)
 }
 
 #[test]
@@ -31,6 +33,9 @@ fn a_server() {
         writeln!(file, "{line}").unwrap();
     };
     note(format!("pid {}", std::process::id()));
+    note(format!("cwd {}", std::env::current_dir().unwrap().display()));
+    let names: std::collections::BTreeSet<String> = std::env::vars().map(|(name, _)| name).collect();
+    note(format!("env {}", names.into_iter().collect::<Vec<_>>().join(" ")));
     let helper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     note(format!("pid {}", helper.id()));
     let mut world = World::new(Mode::Good, vec![Skill::new("pdf")]);
@@ -106,6 +111,55 @@ fn a_program_is_spoken_to_and_ends_with_its_host() {
 }
 
 #[test]
+fn a_program_gets_neither_this_environment_nor_this_directory() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path().canonicalize().unwrap();
+    for (at, cwd) in [None, Some(home)].into_iter().enumerate() {
+        let notes = tmp.path().join(at.to_string());
+        let mut spec = spec("program", "good", &notes);
+        let ServerTransport::Command { cwd: place, inherited, env, .. } = &mut spec.transport else { panic!() };
+        place.clone_from(&cwd);
+        inherited.push(("LANG".to_owned(), "C".to_owned()));
+        env.insert("LANG".to_owned(), "C.UTF-8".to_owned());
+        let host = Host::new([spec], HostDirs::default());
+        assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+        let place = cwd.unwrap_or_else(|| "/".into());
+        assert!(lines(&notes).contains(&format!("cwd {}", place.display())), "{:?}", lines(&notes));
+        // Cargo has set many more for this process.
+        assert!(lines(&notes).contains(&"env FAKE_NOTES FAKE_STDIO LANG PATH".to_owned()), "{:?}", lines(&notes));
+        drop(host);
+        all_end(&notes);
+    }
+}
+
+#[test]
+#[ignore = "no test: the host that another kills"]
+fn a_host() {
+    let Ok(notes) = std::env::var("HOST_NOTES") else { return };
+    let host = Host::new([spec("program", "stays", Path::new(&notes))], HostDirs::default());
+    assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
+    std::fs::write(format!("{notes}.ready"), "").unwrap();
+    std::thread::sleep(Duration::from_secs(1000));
+}
+
+#[test]
+fn a_program_ends_even_if_its_host_is_killed() {
+    let tmp = tempfile::tempdir().unwrap();
+    let notes = tmp.path().join("notes");
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "stdio::a_host", "--ignored"]).env("HOST_NOTES", &notes);
+    let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    while !tmp.path().join("notes.ready").exists() {
+        assert!(host.try_wait().unwrap().is_none(), "the host has failed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // With SIGKILL, after which it can do nothing more.
+    host.kill().unwrap();
+    host.wait().unwrap();
+    all_end(&notes);
+}
+
+#[test]
 fn a_program_that_dies_is_started_once_more() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
@@ -149,6 +203,7 @@ fn a_program_that_is_not_there_is_an_error() {
         program: "/nowhere/at-all".to_owned(),
         args: Vec::new(),
         env: std::collections::BTreeMap::new(),
+        inherited: Vec::new(),
         cwd: None,
     };
     let host = Host::new([ServerSpec::new("nowhere", transport).unwrap()], HostDirs::default());
