@@ -80,14 +80,17 @@ async fn every_attack_is_refused_and_logged_once() {
         "skill://nobody/%00/SKILL.md",
         "skill://pdf/link.txt",
         "skill://pdf/etc/passwd",
+        "skill://pdf/c:/x",
+        "skill://pdf/%c0%ae%c0%ae/x",
+        "skill://nobody/%c0%ae%c0%ae/x",
+        "/etc/passwd",
+        "../../etc/passwd",
+        "~/.ssh/id_rsa",
+        "C:\\Windows\\win.ini",
     ];
     for mut client in [Client::legacy(&server).await, Client::modern(&server)] {
-        for method in ["resources/read", "resources/directory/read"] {
+        for method in ["resources/read", "resources/directory/read", "skills/get"] {
             for uri in attacks {
-                // A link to a file is no directory: that is no attack.
-                if method == "resources/directory/read" && uri.ends_with("link.txt") {
-                    continue;
-                }
                 EVENTS.lock().unwrap().clear();
                 let error = client.refused(method, json!({ "uri": uri })).await;
                 assert!(error["code"] == -32602 || error["code"] == -32002, "{method} {uri}: {error}");
@@ -111,7 +114,10 @@ async fn every_attack_is_refused_and_logged_once() {
             client.refused("resources/read", json!({ "uri": uri })).await;
         }
         client.request("resources/read", json!({ "uri": "skill://pdf/templates/../reference.md" })).await;
-        client.refused("skills/get", json!({ "uri": "skill://nobody/SKILL.md" })).await;
+        for uri in ["skill://nobody/SKILL.md", "skill://pdf", "skill://pdf/reference.md", "skill://pdf/templates/.."] {
+            client.refused("skills/get", json!({ "uri": uri })).await;
+        }
+        client.refused("resources/directory/read", json!({ "uri": "skill://pdf/reference.md" })).await;
         assert_eq!(*EVENTS.lock().unwrap(), Vec::<String>::new());
         client.refused("skills/get", json!({ "uri": "skill://pdf/%252e%252e/SKILL.md" })).await;
         assert_eq!(EVENTS.lock().unwrap().len(), 1);

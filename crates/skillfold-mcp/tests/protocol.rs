@@ -7,11 +7,12 @@ mod common;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{Client, pages, server, skills, write};
 use serde_json::{Map, Value, json};
-use skillfold::Skillfold;
 use skillfold::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillfold::{Remote, RemoteEntry, RemoteError, RemoteFile, Skillfold};
 use skillfold_mcp::server::{Changed, ServerOptions, SkillServer};
 use tokio::sync::Notify;
 
@@ -344,7 +345,7 @@ async fn changes_reach_sessions_of_the_older_protocol() {
     client.request("logging/setLevel", json!({ "level": "info" })).await;
     write(tmp.path(), "pdf/reference.md", "# Changed\n");
     server.skillfold().refresh();
-    server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned(), "refunds".to_owned()] });
+    server.announce(&changed(true, &["pdf", "refunds"]));
     let news = [client.news().await, client.news().await, client.news().await, client.news().await];
     assert_eq!(
         methods(&news),
@@ -356,6 +357,7 @@ async fn changes_reach_sessions_of_the_older_protocol() {
         ]
     );
     assert_eq!(news[0]["params"]["level"], "info");
+    assert_eq!(news[0]["params"]["data"]["message"], "2 skills changed: pdf, refunds");
     assert_eq!(news[3]["params"]["uri"], "skill://pdf/reference.md");
     let news = [other.news().await, other.news().await];
     assert_eq!(methods(&news), ["notifications/resources/list_changed", "notifications/prompts/list_changed"]);
@@ -364,6 +366,103 @@ async fn changes_reach_sessions_of_the_older_protocol() {
     assert!(client.close().await.is_empty());
     assert!(other.close().await.is_empty());
     assert_eq!(server.listeners(), 0, "who is gone is forgotten");
+}
+
+fn changed(listing: bool, skills: &[&str]) -> Changed {
+    Changed { listing, skills: skills.iter().map(|name| (*name).to_owned()).collect() }
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_not_told_of() {
+    let tmp = skills();
+    let off = "---\nname: off\ndescription: Off.\ndisable-model-invocation: true\nuser-invocable: false\n---\n";
+    write(tmp.path(), "off/SKILL.md", off);
+    write(tmp.path(), "quiet/hidden/notes.md", "Not of the skill that is called so.\n");
+    let server = server(tmp.path());
+    let mut client = Client::legacy(&server).await;
+    client.request("logging/setLevel", json!({ "level": "debug" })).await;
+    let uris = ["skill://hidden/SKILL.md", "skill://off/SKILL.md", "skill://quiet/hidden/notes.md", "skill://x/pdf/a"];
+    for uri in uris {
+        client.request("resources/subscribe", json!({ "uri": uri })).await;
+    }
+    // A skill that is only a prompt, and one that is nothing.
+    server.announce(&changed(true, &["off"]));
+    server.announce(&changed(true, &["hidden", "off"]));
+    assert_eq!(methods(&[client.news().await]), ["notifications/prompts/list_changed"]);
+    // A skill's name elsewhere in a URI means nothing.
+    server.announce(&changed(false, &["pdf", "off"]));
+    assert_eq!(client.news().await["params"]["data"]["message"], "1 skill changed: pdf");
+    server.announce(&changed(false, &["quiet"]));
+    let news = [client.news().await, client.news().await];
+    assert_eq!(methods(&news), ["notifications/message", "notifications/resources/updated"]);
+    assert_eq!(news[1]["params"]["uri"], "skill://quiet/hidden/notes.md");
+    // One that appears is told of, and one that was served before, too.
+    write(tmp.path(), "hidden/SKILL.md", "---\nname: hidden\ndescription: For all.\n---\n");
+    fs::remove_dir_all(tmp.path().join("pdf")).unwrap();
+    server.skillfold().refresh();
+    server.announce(&changed(true, &["hidden", "off", "pdf"]));
+    let news = [client.news().await, client.news().await, client.news().await, client.news().await];
+    assert_eq!(news[0]["params"]["data"]["message"], "2 skills changed: hidden, pdf");
+    assert_eq!(news[3]["params"]["uri"], "skill://hidden/SKILL.md");
+    assert!(client.close().await.is_empty());
+}
+
+#[tokio::test]
+async fn subscriptions_are_bounded() {
+    let tmp = skills();
+    let server = server(tmp.path());
+    let mut client = Client::legacy(&server).await;
+    let long = format!("skill://pdf/{}", "x".repeat(4 << 10));
+    assert_eq!(client.refused("resources/subscribe", json!({ "uri": long })).await["code"], -32602);
+    for at in 0..1_000 {
+        client.request("resources/subscribe", json!({ "uri": format!("skill://pdf/{at}") })).await;
+    }
+    client.request("resources/subscribe", json!({ "uri": "skill://pdf/7" })).await;
+    assert_eq!(client.refused("resources/subscribe", json!({ "uri": "skill://pdf/more" })).await["code"], -32602);
+    client.request("resources/unsubscribe", json!({ "uri": "skill://pdf/7" })).await;
+    client.request("resources/subscribe", json!({ "uri": "skill://pdf/more" })).await;
+
+    // A stream says which of them it accepts; the bound is the client's, however many streams it has.
+    let mut client = Client::modern(&server);
+    let uris = |from: usize, to: usize| (from..to).map(|at| format!("skill://pdf/{at}")).collect::<Vec<_>>();
+    let mut first = uris(0, 900);
+    first.push(long);
+    for (asked, accepted) in [(first, 900), (uris(900, 1_100), 100), (uris(1_100, 1_101), 0)] {
+        let before = server.listeners();
+        client.send("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": asked } })).await;
+        let told = client.news().await["params"]["notifications"]["resourceSubscriptions"].clone();
+        assert_eq!(told.as_array().map_or(0, Vec::len), accepted);
+        while server.listeners() == before {
+            tokio::task::yield_now().await;
+        }
+    }
+    // Streams, too.
+    for _ in 3..64 {
+        let before = server.listeners();
+        client.send("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } })).await;
+        client.news().await;
+        while server.listeners() == before {
+            tokio::task::yield_now().await;
+        }
+    }
+    let id = client.send("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } })).await;
+    assert_eq!(client.answer(id).await["error"]["code"], -32602);
+    client.request("tools/list", json!({})).await;
+}
+
+#[tokio::test]
+async fn front_matter_with_keys_that_are_no_texts_is_left_out() {
+    let tmp = tempfile::tempdir().unwrap();
+    for (name, extra) in [("number", "metadata: {1: a}"), ("truth", "true: a"), ("plain", "\"1\": a")] {
+        write(tmp.path(), &format!("{name}/SKILL.md"), format!("---\nname: {name}\ndescription: D.\n{extra}\n---\n"));
+    }
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let listed = client.request("skills/list", json!({})).await;
+    let skills = listed["skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 1);
+    assert_eq!(skills[0]["frontmatter"]["1"], "a");
+    let message = client.news().await["params"]["data"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("number: a key") && message.contains("truth: a key"), "{message}");
 }
 
 #[tokio::test]
@@ -593,6 +692,127 @@ async fn a_line_without_bounds_is_refused_and_passed_over() {
     let answer = client.next().await.unwrap();
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
     client.request("ping", json!({})).await;
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_not_read_from() {
+    const ENOUGH: usize = 20_000;
+    let tmp = skills();
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let mut asked = 0;
+    while asked < ENOUGH {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"method\":\"tools/list\"}}\n");
+        let sent = tokio::time::timeout(Duration::from_secs(2), client.raw(line.as_bytes()));
+        if sent.await.is_err() {
+            break;
+        }
+        asked += 1;
+    }
+    // What fits into the pipes and buffers on the way, and little more.
+    assert!(asked < 6_000, "{asked} requests were taken");
+    // Whoever begins to read gets all of them. (The last line is half written, and stays that.)
+    let mut answered = std::collections::HashSet::new();
+    while answered.len() < asked {
+        let answer = client.next().await.unwrap();
+        assert!(answer["result"]["tools"].is_array());
+        assert!(answered.insert(answer["id"].as_u64().unwrap()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_answers_are_not_made_ahead() {
+    let tmp = skills();
+    // Each is larger than what may wait.
+    write(tmp.path(), "pdf/large.txt", vec![b'x'; 9 << 20]);
+    let odd: Arc<Odd> = Arc::default();
+    let tools: Arc<dyn ToolProvider> = Arc::<Odd>::clone(&odd);
+    let skillfold = Skillfold::builder().skills_dir(tmp.path()).tools(tools).build();
+    let mut client = Client::legacy(&SkillServer::new(Arc::new(skillfold), ServerOptions::default())).await;
+    let read = client.send("resources/read", json!({ "uri": "skill://pdf/large.txt" })).await;
+    // The answer has begun to come, and the rest of it waits.
+    client.peek().await;
+    let call = client.send("tools/call", json!({ "name": "report" })).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(odd.seen.lock().unwrap().is_empty(), "nothing is worked on while its answer could not be sent");
+    let answer = client.answer(read).await;
+    assert_eq!(answer["result"]["contents"][0]["text"].as_str().unwrap().len(), 9 << 20);
+    assert_eq!(client.answer(call).await["result"]["isError"], false);
+    assert_eq!(odd.seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancellation_behind_too_many_requests_gets_through() {
+    let odd: Arc<Odd> = Arc::default();
+    let mut client = Client::legacy(&odd_server(&odd)).await;
+    let mut calls = Vec::new();
+    for _ in 0..64 {
+        calls.push(client.send("tools/call", json!({ "name": "wait" })).await);
+    }
+    let pings = [client.send("ping", json!({})).await, client.send("ping", json!({})).await];
+    let never = client.send("tools/call", json!({ "name": "report" })).await;
+    for id in calls.into_iter().chain([never]).rev() {
+        let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        client.raw(format!("{message}\n").as_bytes()).await;
+    }
+    let mut answered = [client.next().await.unwrap()["id"].clone(), client.next().await.unwrap()["id"].clone()];
+    answered.sort_by_key(Value::as_u64);
+    assert_eq!(answered, pings.map(Value::from));
+    // None of the places is lost.
+    for _ in 0..200 {
+        client.request("ping", json!({})).await;
+    }
+    assert!(client.close().await.is_empty());
+}
+
+/// A server whose skill cannot be had until it is let go.
+#[derive(Debug, Default)]
+struct Slow {
+    is_over: AtomicBool,
+}
+
+impl Remote for Slow {
+    fn label(&self) -> &'static str {
+        "slow"
+    }
+
+    fn entries(&self) -> Arc<[Arc<RemoteEntry>]> {
+        let front = json!({ "name": "far", "description": "Far away." });
+        let uri = "skill://far/SKILL.md".to_owned();
+        let file = RemoteFile { uri: uri.clone(), digest: String::new(), size: 1 };
+        let front_matter = front.as_object().unwrap().clone();
+        [Arc::new(RemoteEntry { uri, front_matter, files: Some(vec![file]) })].into()
+    }
+
+    fn is_approved(&self, _: &RemoteEntry) -> bool {
+        true
+    }
+
+    fn read(&self, _: &RemoteEntry, _: &str) -> Result<Vec<u8>, RemoteError> {
+        while !self.is_over.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(RemoteError::Unreachable("it is gone".to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn a_slow_server_keeps_no_local_tool_waiting() {
+    let tmp = skills();
+    let slow: Arc<Slow> = Arc::default();
+    let remote: Arc<dyn Remote> = Arc::<Slow>::clone(&slow);
+    let skillfold = Skillfold::builder().skills_dir(tmp.path()).remote(remote).build();
+    assert!(skillfold.catalog().get("slow:far").is_some());
+    let mut client = Client::legacy(&SkillServer::new(Arc::new(skillfold), ServerOptions::default())).await;
+    let load = |id: &str| json!({ "name": "load_skill", "arguments": { "skill_id": id } });
+    for _ in 0..50 {
+        client.send("tools/call", load("slow:far")).await;
+    }
+    let result = client.request("tools/call", load("pdf")).await;
+    assert_eq!(result["isError"], false, "{result}");
+    slow.is_over.store(true, Ordering::Release);
+    for _ in 0..50 {
+        assert_eq!(client.next().await.unwrap()["result"]["isError"], true);
+    }
 }
 
 #[tokio::test]

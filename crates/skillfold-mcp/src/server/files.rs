@@ -84,7 +84,7 @@ pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
 pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<Child>), Failure> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
     let (skill, path, children) =
-        within(view, trimmed, |skill, path| SkillDir::open(skill.name(), &skill.dir())?.children(path)).map_err(
+        within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
             |failure| match failure {
                 // A file is there and can be read, only it is no directory.
                 Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", shown(uri))),
@@ -92,6 +92,19 @@ pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, Stri
             },
         )?;
     Ok((skill, tidy(&path), children))
+}
+
+/// What stands in a directory. Of what is none, it is still found out whether it leads out.
+fn listed(dir: &SkillDir, path: &str) -> Result<Vec<Child>, FileError> {
+    let error = match dir.children(path) {
+        Ok(children) => return Ok(children),
+        Err(error @ FileError::Security { .. }) => return Err(error),
+        Err(error) => error,
+    };
+    match dir.open_file(path) {
+        Err(refused @ FileError::Security { .. }) => Err(refused),
+        _ => Err(error),
+    }
 }
 
 /// A path that has been resolved below its skill, without the detours.
@@ -137,17 +150,18 @@ fn within<'v, T>(
 
 /// The skill whose `SKILL.md` (or other skill file) a URI is.
 pub(super) fn skill_at<'v>(view: &'v View, uri: &str) -> Result<&'v Skill, Failure> {
-    let not_served = || Failure::NotFound(format!("no skill is served at {}", shown(uri)));
-    let parts = match uris::parse(uri) {
-        Ok(parts) => parts,
-        Err(BadUri::Foreign) => return Err(not_served()),
-        Err(BadUri::Attack(reason)) => return Err(refuse(uri, reason)),
-    };
-    let candidates = parts.candidates(&view.catalog, is_served);
-    let found = candidates.into_iter().find(|(skill, path)| path == skill.file().name());
+    let found = within(view, uri, |skill, path| {
+        if path == skill.file().name() {
+            return Ok(());
+        }
+        // It is no skill, whatever it is; the directory says whether it leads out, and logs that.
+        open(skill, path)?.open_file(path)?;
+        Err(FileError::NotFound { skill: skill.name().into(), path: path.into() })
+    });
     match found {
-        Some((skill, _)) => Ok(skill),
-        None => Err(parts.suspicion().map_or_else(not_served, |reason| refuse(uri, reason))),
+        Ok((skill, _, ())) => Ok(skill),
+        Err(refused @ Failure::Refused(_)) => Err(refused),
+        Err(_) => Err(Failure::NotFound(format!("no skill is served at {}", shown(uri)))),
     }
 }
 

@@ -22,10 +22,9 @@ fn value(node: &Node<'_>) -> Result<Value, String> {
         Yaml::Map(entries) => {
             let mut map = Map::new();
             for (key, entry) in entries {
-                let key = match value(key)? {
-                    Value::String(text) => text,
-                    Value::Array(_) | Value::Object(_) => return Err("a key of its front matter is no text".to_owned()),
-                    other => other.to_string(),
+                // JSON has no other keys, and each parser would make a text of its own of `1.0` or `~`.
+                let Value::String(key) = value(key)? else {
+                    return Err("a key of its front matter is no text".to_owned());
                 };
                 if map.contains_key(&key) {
                     return Err(format!("its front matter has the key {key:?} twice"));
@@ -171,5 +170,10 @@ mod tests {
         assert!(json_of("x: .inf").is_err());
         assert!(json_of("x: .nan").is_err());
         assert!(json_of("x: 1\nx: 2").is_err());
+        for key in ["1", "1.5", "~", "null", "true", "[a]", "0x1F"] {
+            assert!(json_of(&format!("{key}: 1")).unwrap_err().contains("no text"), "{key}");
+            assert!(json_of(&format!("x: {{? {key} : 1}}")).unwrap_err().contains("no text"), "{key}");
+        }
+        assert!(json_of("\"1\": 1\n'true': 2").is_ok());
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{Method, Request, Response, StatusCode, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -28,6 +28,10 @@ use super::{SkillServer, stdio};
 
 /// How long a client may take to send a request's head, and then its body.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How much of a body that is too large is read, and for how long, before the connection is closed.
+const MAX_DRAINED: usize = 64 << 20;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long requests under way may take once the server is to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -207,12 +211,20 @@ impl Door {
             return answer;
         }
         if request.method() != Method::POST {
-            return self.service.handle(request).await;
+            let is_delete = request.method() == Method::DELETE;
+            let mut answer = self.service.handle(request).await;
+            // The session is gone, not merely about to go: clients take the SDK's 202 for a failure.
+            if is_delete && answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::OK;
+            }
+            return answer;
         }
         let is_json = is_json(&request);
         let is_new = !request.headers().contains_key("mcp-session-id");
         let (parts, body) = request.into_parts();
-        let body = match self.collect(body).await {
+        // Who asks first whether to send the body at all will not send it.
+        let is_sent = !parts.headers.contains_key(header::EXPECT);
+        let body = match self.collect(body, is_sent).await {
             Ok(body) => body,
             Err(answer) => return answer,
         };
@@ -236,23 +248,39 @@ impl Door {
     }
 
     /// The whole body, unless it is too large or takes too long.
-    async fn collect(&self, body: Incoming) -> Result<Bytes, Answer> {
-        let too_large = || {
-            let message = format!("Payload Too Large: request body exceeds {} bytes", self.max_body);
-            let mut answer = plain(StatusCode::PAYLOAD_TOO_LARGE, message);
-            // The rest of it is not worth reading.
-            answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
-            answer
-        };
+    async fn collect(&self, mut body: Incoming, is_sent: bool) -> Result<Bytes, Answer> {
         if body.size_hint().lower() > self.max_body as u64 {
-            return Err(too_large());
+            return Err(self.too_large(body, is_sent));
         }
-        match tokio::time::timeout(READ_TIMEOUT, Limited::new(body, self.max_body).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        let mut collected = BytesMut::new();
+        let read = async {
+            while let Some(frame) = body.frame().await {
+                let Ok(data) = frame?.into_data() else { continue };
+                if collected.len() + data.len() > self.max_body {
+                    return Ok::<_, hyper::Error>(false);
+                }
+                collected.extend_from_slice(&data);
+            }
+            Ok(true)
+        };
+        match tokio::time::timeout(READ_TIMEOUT, read).await {
+            Ok(Ok(true)) => Ok(collected.freeze()),
+            Ok(Ok(false)) => Err(self.too_large(body, is_sent)),
             Ok(Err(error)) => Err(plain(StatusCode::BAD_REQUEST, format!("Bad Request: {error}"))),
             Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout")),
         }
+    }
+
+    /// Refuses a body. Some of what is left of it is read all the same, and forgotten: a client that writes everything
+    /// before it reads would not see the answer otherwise, only a connection that breaks.
+    fn too_large(&self, body: Incoming, is_sent: bool) -> Answer {
+        if is_sent {
+            tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, drain(body)));
+        }
+        let message = format!("Payload Too Large: request body exceeds {} bytes", self.max_body);
+        let mut answer = plain(StatusCode::PAYLOAD_TOO_LARGE, message);
+        answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
+        answer
     }
 
     fn is_authorized<B>(&self, request: &Request<B>) -> bool {
@@ -276,6 +304,17 @@ impl Door {
 
     async fn is_full(&self) -> bool {
         self.sessions.sessions.read().await.len() >= self.max_sessions
+    }
+}
+
+/// Reads a body for nobody, to its end or until it is enough.
+async fn drain(mut body: Incoming) {
+    let mut left = MAX_DRAINED;
+    while let Some(Ok(frame)) = body.frame().await {
+        left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+        if left == 0 {
+            return;
+        }
     }
 }
 

@@ -50,14 +50,14 @@ use rmcp::model::{
 };
 #[expect(deprecated, reason = "the SDK marks what the protocol has deprecated, and older clients still use it")]
 use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
-use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use skillfold::Skillfold;
-use tokio::sync::Semaphore;
+use skillfold::{Catalog, Skillfold};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::Entries;
 use self::logging::{Level, Line};
-use self::session::{Audience, Session};
+use self::session::{Audience, News, Pending, Session};
 use self::view::View;
 
 pub use self::http::{HttpOptions, HttpServer};
@@ -67,8 +67,8 @@ pub use self::stdio::{serve_standard_io, serve_stdio};
 /// The identifier of the extension "Skills over MCP".
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// How many tools run at once, over all clients; the others wait for their turn.
-const MAX_CALLS: usize = 64;
+/// How many calls that may wait for another server run at once, over all clients; the others wait for their turn.
+const MAX_REMOTE_CALLS: usize = 16;
 
 /// How the server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,12 +94,16 @@ struct Shared {
     skillfold: Arc<Skillfold>,
     options: ServerOptions,
     view: ArcSwap<View>,
+    /// The skills that clients know of: those of when they were last told.
+    announced: ArcSwap<Catalog>,
     entries: Entries,
     audience: Arc<Audience>,
     /// Who may read files at this moment: more threads than that would only get in each other's way.
     readers: Semaphore,
-    /// Who may run a tool. Tools may take their time, so there are more of them.
+    /// Who may run a tool that computes and reads files.
     callers: Semaphore,
+    /// Who may run a tool that asks another server. Those take their time, and must not keep the others waiting.
+    remote_callers: Semaphore,
 }
 
 impl Shared {
@@ -132,7 +136,8 @@ impl Clone for SkillServer {
 impl SkillServer {
     /// A server for these skills.
     pub fn new(skillfold: Arc<Skillfold>, options: ServerOptions) -> SkillServer {
-        let view = ArcSwap::from_pointee(View::new(skillfold.catalog()));
+        let catalog = skillfold.catalog();
+        let view = ArcSwap::from_pointee(View::new(Arc::clone(&catalog)));
         let audience = Arc::new(Audience::default());
         let session = Session::new(Arc::clone(&audience), true);
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
@@ -140,10 +145,12 @@ impl SkillServer {
             skillfold,
             options,
             view,
+            announced: ArcSwap::new(catalog),
             entries: Entries::default(),
             audience,
             readers: Semaphore::new(2 * cores),
-            callers: Semaphore::new(MAX_CALLS),
+            callers: Semaphore::new(2 * cores + 2),
+            remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
         });
         SkillServer { shared, session }
     }
@@ -162,12 +169,9 @@ impl SkillServer {
     /// Tells every client what changed among the skills, once the catalog is the new one. Waits for nobody, and may be
     /// called from any thread.
     pub fn announce(&self, changed: &Changed) {
-        let mut names = changed.skills.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
-        if changed.skills.len() > 10 {
-            names.push_str(", …");
-        }
-        let line = Line::new(Level::Info, "catalog", format!("{} skills changed: {names}", changed.skills.len()));
-        self.shared.audience.announce(changed, &line);
+        let after = self.shared.skillfold.catalog();
+        let before = self.shared.announced.swap(Arc::clone(&after));
+        self.shared.audience.announce(&News::of(changed, &before, &after));
     }
 
     /// How many clients and streams wait for news.
@@ -180,9 +184,22 @@ impl SkillServer {
         &self,
         work: impl FnOnce(&Shared, &View) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        // Nobody closes it; if somebody did, nothing would have to wait any more.
-        let _turn = self.shared.readers.acquire().await.ok();
+        let _turn = self.turn(&self.shared.readers).await;
         self.unbounded(work).await
+    }
+
+    /// Waits for a turn, and for the client to read its answers: another would only be one more to keep.
+    async fn turn<'s>(&self, turns: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
+        let backlog = self.session.backlog();
+        loop {
+            backlog.room().await;
+            // Nobody closes it; if somebody did, nothing would have to wait any more.
+            let turn = turns.acquire().await.ok();
+            // Whoever does not read must not keep the turn from the others.
+            if backlog.has_room() {
+                return turn;
+            }
+        }
     }
 
     /// Does work that may block on a thread that may. A panic there is this call's error and nobody else's.
@@ -228,29 +245,56 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// Where news are sent to: a session's client, or one of the streams that it has asked for.
+#[derive(Clone, Copy)]
+enum Listener<'l> {
+    Client(&'l Peer<RoleServer>),
+    Stream(&'l SubscriptionSink),
+}
+
+impl Listener<'_> {
+    /// Sends everything. `None`, if it did not arrive.
+    async fn tell(self, news: Pending) -> Option<()> {
+        if let Listener::Client(peer) = self {
+            for line in news.lines {
+                #[expect(deprecated, reason = "still served")]
+                peer.notify_logging_message(line.into_params()).await.ok()?;
+            }
+        }
+        if news.tools {
+            match self {
+                Listener::Client(peer) => peer.notify_tool_list_changed().await.ok()?,
+                Listener::Stream(sink) => sink.notify_tool_list_changed().await.ok()?,
+            }
+        }
+        if news.resources {
+            match self {
+                Listener::Client(peer) => peer.notify_resource_list_changed().await.ok()?,
+                Listener::Stream(sink) => sink.notify_resource_list_changed().await.ok()?,
+            }
+        }
+        if news.prompts {
+            match self {
+                Listener::Client(peer) => peer.notify_prompt_list_changed().await.ok()?,
+                Listener::Stream(sink) => sink.notify_prompt_list_changed().await.ok()?,
+            }
+        }
+        for uri in news.updated {
+            match self {
+                Listener::Client(peer) => {
+                    peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.ok()?;
+                }
+                Listener::Stream(sink) => sink.notify_resource_updated(uri).await.ok()?,
+            }
+        }
+        Some(())
+    }
+}
+
 /// Sends a session its news until it ends.
 async fn deliver(outbox: Arc<session::Outbox>, peer: Peer<RoleServer>) {
     while let Some(news) = outbox.next().await {
-        let sent = async {
-            for line in news.lines {
-                #[expect(deprecated, reason = "still served")]
-                peer.notify_logging_message(line.into_params()).await?;
-            }
-            if news.tools {
-                peer.notify_tool_list_changed().await?;
-            }
-            if news.resources {
-                peer.notify_resource_list_changed().await?;
-            }
-            if news.prompts {
-                peer.notify_prompt_list_changed().await?;
-            }
-            for uri in news.updated {
-                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
-            }
-            Ok::<(), rmcp::ServiceError>(())
-        };
-        if sent.await.is_err() && peer.is_transport_closed() {
+        if Listener::Client(&peer).tell(news).await.is_none() && peer.is_transport_closed() {
             return;
         }
     }
@@ -389,7 +433,12 @@ impl ServerHandler for SkillServer {
         if self.session.outbox().watch(request.uri) {
             return Ok(());
         }
-        Err(ErrorData::invalid_params(format!("more than {} subscriptions", session::MAX_WATCHED), None))
+        let message = format!(
+            "more than {} subscriptions, or a URI of more than {} bytes",
+            session::MAX_WATCHED,
+            session::MAX_URI
+        );
+        Err(ErrorData::invalid_params(message, None))
     }
 
     async fn unsubscribe(
@@ -402,12 +451,15 @@ impl ServerHandler for SkillServer {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        // The SDK takes away what the capabilities do not offer.
-        Some(requested.clone())
+        // The SDK takes away what the capabilities do not offer, and tells the client what is left.
+        Some(self.session.accept(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let listening = self.session.listen(context.accepted());
+        let Some(listening) = self.session.listen(context.accepted()) else {
+            let message = format!("more than {} streams", session::MAX_STREAMS);
+            return Err(ErrorData::invalid_params(message, None));
+        };
         let sink = context.sink();
         loop {
             let news = tokio::select! {
@@ -415,23 +467,8 @@ impl ServerHandler for SkillServer {
                 () = context.cancelled() => return Ok(()),
             };
             let Some(news) = news else { return Ok(()) };
-            let sent = async {
-                if news.tools {
-                    sink.notify_tool_list_changed().await?;
-                }
-                if news.resources {
-                    sink.notify_resource_list_changed().await?;
-                }
-                if news.prompts {
-                    sink.notify_prompt_list_changed().await?;
-                }
-                for uri in news.updated {
-                    sink.notify_resource_updated(uri).await?;
-                }
-                Ok::<(), rmcp::service::SubscriptionSendError>(())
-            };
-            if let Err(error) = sent.await {
-                tracing::debug!(target: "skillfold::mcp", %error, "a stream of news ended");
+            if Listener::Stream(sink).tell(news).await.is_none() {
+                tracing::debug!(target: "skillfold::mcp", "a stream of news ended");
                 return Ok(());
             }
         }

@@ -5,16 +5,30 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rmcp::model::SubscriptionFilter;
-use tokio::sync::Notify;
+use skillfold::Catalog;
+use tokio::sync::{Notify, watch};
 
 use super::logging::{Level, Line};
 use super::uris;
+use super::view::{is_prompt, is_served};
 
-/// How many URIs one client may watch.
-pub(super) const MAX_WATCHED: usize = 10_000;
+/// How many URIs one client may watch, over all its streams.
+pub(super) const MAX_WATCHED: usize = 1_000;
+
+/// Longest URI that is watched.
+pub(super) const MAX_URI: usize = 4 << 10;
+
+/// How many streams of news one client may have open.
+pub(super) const MAX_STREAMS: usize = 64;
 
 /// How many log lines wait for a client that does not read them; the oldest go first.
 const MAX_LINES: usize = 64;
+
+/// How many bytes of answers may wait for a client that does not read them, before the next is made.
+const MAX_BACKLOG: usize = 8 << 20;
+
+/// How many skills that changed one log line names.
+const NAMED: usize = 10;
 
 /// What changed among the skills.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,6 +37,53 @@ pub struct Changed {
     pub listing: bool,
     /// The names of the skills that were added, removed or edited.
     pub skills: Vec<String>,
+}
+
+/// A change as clients may see it.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Whether the list of resources is another.
+    pub(super) resources: bool,
+    /// Whether the list of prompts is another.
+    pub(super) prompts: bool,
+    /// The paths, as in their URIs but decoded, of the skills that changed.
+    pub(super) places: HashSet<String>,
+    /// What to log.
+    pub(super) line: Option<Line>,
+}
+
+impl News {
+    /// What of a change concerns skills that clients could see before it or can see now.
+    pub(super) fn of(changed: &Changed, before: &Catalog, after: &Catalog) -> News {
+        let mut news = News::default();
+        // Nobody knows whose lists they are, then.
+        let is_unknown = changed.skills.is_empty();
+        (news.resources, news.prompts) = (is_unknown && changed.listing, is_unknown && changed.listing);
+        let mut names = Vec::new();
+        for name in &changed.skills {
+            let versions = [before, after].into_iter().filter_map(|catalog| catalog.named(name).next());
+            let mut is_visible = false;
+            for skill in versions {
+                news.prompts |= changed.listing && is_prompt(skill);
+                if is_served(skill) {
+                    is_visible = true;
+                    news.places.extend(uris::path(skill));
+                }
+            }
+            if is_visible {
+                names.push(name.as_str());
+            }
+        }
+        news.resources |= changed.listing && !names.is_empty();
+        if !names.is_empty() {
+            let count = if names.len() == 1 { "1 skill".to_owned() } else { format!("{} skills", names.len()) };
+            let more = if names.len() > NAMED { ", …" } else { "" };
+            names.truncate(NAMED);
+            let message = format!("{count} changed: {}{more}", names.join(", "));
+            news.line = Some(Line::new(Level::Info, "catalog", message));
+        }
+        news
+    }
 }
 
 /// What a client has yet to be told. However much happens before it listens, it stays small.
@@ -75,10 +136,10 @@ impl Outbox {
         }
     }
 
-    /// Watches a URI. `false` if there is no room for more.
+    /// Watches a URI. `false` if there is no room for more, or it is too long.
     pub(super) fn watch(&self, uri: String) -> bool {
         let mut watched = lock(&self.watched);
-        let has_room = watched.len() < MAX_WATCHED || watched.contains(&uri);
+        let has_room = uri.len() <= MAX_URI && (watched.len() < MAX_WATCHED || watched.contains(&uri));
         if has_room {
             watched.insert(uri);
         }
@@ -107,15 +168,12 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    fn announce(&self, changed: &Changed) {
+    fn announce(&self, news: &News) {
         let mut pending = lock(&self.pending);
-        if changed.listing {
-            pending.prompts |= self.prompts;
-            pending.resources |= self.resources;
-        }
+        pending.prompts |= self.prompts && news.prompts;
+        pending.resources |= self.resources && news.resources;
         for uri in lock(&self.watched).iter() {
-            let is_meant = |parts: uris::Parts<'_>| changed.skills.iter().any(|name| parts.mentions(name));
-            if uris::parse(uri).is_ok_and(is_meant) {
+            if uris::parse(uri).is_ok_and(|parts| parts.is_below(&news.places)) {
                 pending.updated.insert(uri.clone());
             }
         }
@@ -153,11 +211,20 @@ impl Audience {
     }
 
     /// Tells everybody. Nobody is waited for.
-    pub(super) fn announce(&self, changed: &Changed, line: &Line) {
+    pub(super) fn announce(&self, news: &News) {
         for outbox in lock(&self.outboxes).values() {
-            outbox.announce(changed);
-            outbox.log(line);
+            outbox.announce(news);
+            if let Some(line) = &news.line {
+                outbox.log(line);
+            }
         }
+    }
+
+    /// How many URIs a session watches, and on how many streams.
+    fn load_of(&self, session: u64) -> (usize, usize) {
+        let outboxes = lock(&self.outboxes);
+        let streams = outboxes.values().filter(|outbox| outbox.session == session && outbox.id != session);
+        streams.fold((0, 0), |(uris, streams), outbox| (uris + lock(&outbox.watched).len(), streams + 1))
     }
 
     /// Tells one session that its tools are others now.
@@ -174,9 +241,46 @@ impl Audience {
     }
 }
 
+/// How many bytes of answers wait until the client reads. As long as they are too many, no more are made.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    bytes: watch::Sender<usize>,
+}
+
+impl Backlog {
+    /// Counts an answer, until what is returned goes.
+    pub(super) fn add(self: &Arc<Self>, bytes: usize) -> Weight {
+        self.bytes.send_modify(|sum| *sum += bytes);
+        Weight { bytes, backlog: Arc::clone(self) }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        *self.bytes.borrow() < MAX_BACKLOG
+    }
+
+    pub(super) async fn room(&self) {
+        // It fails if the sender is gone, and that is `self`.
+        let _ = self.bytes.subscribe().wait_for(|bytes| *bytes < MAX_BACKLOG).await;
+    }
+}
+
+/// What one answer counts for.
+#[derive(Debug)]
+pub(super) struct Weight {
+    bytes: usize,
+    backlog: Arc<Backlog>,
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.backlog.bytes.send_modify(|sum| *sum -= self.bytes);
+    }
+}
+
 /// What one client has done so far.
 #[derive(Debug)]
 pub(super) struct Session {
+    backlog: Arc<Backlog>,
     outbox: Arc<Outbox>,
     audience: Arc<Audience>,
     loaded: Mutex<Arc<Vec<String>>>,
@@ -189,11 +293,17 @@ impl Session {
         let id = audience.next_id();
         let outbox = Outbox::new(id, id, [true; 3], HashSet::new(), Level::Warning.rank());
         Session {
+            backlog: Arc::default(),
             outbox: Arc::new(outbox),
             audience,
             loaded: Mutex::default(),
             is_lasting: AtomicBool::new(is_lasting),
         }
+    }
+
+    /// The answers that wait for the client.
+    pub(super) fn backlog(&self) -> &Arc<Backlog> {
+        &self.backlog
     }
 
     pub(super) fn outbox(&self) -> &Arc<Outbox> {
@@ -229,8 +339,23 @@ impl Session {
         self.audience.tools_changed(self.outbox.session);
     }
 
-    /// News for one stream that the client has asked for.
-    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Listening {
+    /// What of a wish for news is granted: as many URIs as there is room for, and none that is too long.
+    pub(super) fn accept(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            let (watched, _) = self.audience.load_of(self.outbox.session);
+            uris.retain(|uri| uri.len() <= MAX_URI);
+            uris.truncate(MAX_WATCHED.saturating_sub(watched));
+        }
+        accepted
+    }
+
+    /// News for one stream that the client has asked for. None, if it has too many streams.
+    pub(super) fn listen(&self, accepted: &SubscriptionFilter) -> Option<Listening> {
+        let (_, streams) = self.audience.load_of(self.outbox.session);
+        if streams >= MAX_STREAMS {
+            return None;
+        }
         let wants = |wish: Option<bool>| wish == Some(true);
         let lists = [
             wants(accepted.tools_list_changed),
@@ -242,7 +367,7 @@ impl Session {
         // Log lines have no place on such a stream.
         let outbox = Arc::new(Outbox::new(id, self.outbox.session, lists, watched, u8::MAX));
         lock(&self.audience.outboxes).insert(id, Arc::clone(&outbox));
-        Listening { outbox, audience: Arc::downgrade(&self.audience) }
+        Some(Listening { outbox, audience: Arc::downgrade(&self.audience) })
     }
 }
 
@@ -282,9 +407,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{Audience, Changed, Level, Line, Session};
+    use super::{Audience, Backlog, Level, Line, MAX_BACKLOG, News, Session};
 
     #[test]
     fn who_is_gone_is_forgotten() {
@@ -292,11 +418,28 @@ mod tests {
         let session = Session::new(Arc::clone(&audience), false);
         assert_eq!(audience.len(), 0, "not before it has joined");
         assert!(session.join());
-        let listening = session.listen(&rmcp::model::SubscriptionFilter::new());
+        let listening = session.listen(&rmcp::model::SubscriptionFilter::new()).unwrap();
         assert_eq!(audience.len(), 2);
         drop(listening);
         drop(session);
         assert_eq!(audience.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn no_answer_is_made_while_too_many_bytes_wait() {
+        let backlog = Arc::new(Backlog::default());
+        let first = backlog.add(MAX_BACKLOG - 1);
+        assert!(backlog.has_room());
+        backlog.room().await;
+        let second = backlog.add(1);
+        let waiting = backlog.room();
+        tokio::pin!(waiting);
+        assert!(!backlog.has_room());
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        drop(first);
+        waiting.await;
+        drop(second);
+        assert_eq!(*backlog.bytes.borrow(), 0);
     }
 
     #[tokio::test]
@@ -307,8 +450,12 @@ mod tests {
         assert!(session.outbox().watch("skill://pdf/SKILL.md".to_owned()));
         assert!(session.outbox().watch("skill://csv/SKILL.md".to_owned()));
         for _ in 0..1_000 {
-            let changed = Changed { listing: true, skills: vec!["pdf".to_owned()] };
-            audience.announce(&changed, &Line::new(Level::Warning, "changes", "x"));
+            audience.announce(&News {
+                resources: true,
+                prompts: true,
+                places: HashSet::from(["pdf".to_owned()]),
+                line: Some(Line::new(Level::Warning, "changes", "x")),
+            });
         }
         let news = session.outbox().next().await.unwrap();
         assert!(news.prompts && news.resources && !news.tools);

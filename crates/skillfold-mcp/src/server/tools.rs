@@ -62,8 +62,9 @@ impl SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
+        let turns = if self.is_remote(&request) { &self.shared.remote_callers } else { &self.shared.callers };
         let _turn = tokio::select! {
-            turn = self.shared.callers.acquire() => turn.ok(),
+            turn = self.turn(turns) => turn,
             // Nobody waits for the answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
         };
@@ -103,6 +104,13 @@ impl SkillServer {
             self.remember(name);
         }
         Ok(result(&mut output))
+    }
+
+    /// Whether a call is about a skill of another server, which will have to be asked.
+    fn is_remote(&self, request: &CallToolRequestParams) -> bool {
+        let id = request.arguments.as_ref().and_then(|arguments| arguments.get("skill_id")).and_then(Value::as_str);
+        let catalog = self.shared.skillfold.catalog();
+        id.and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
     }
 
     /// Remembers a loaded skill, and tells the client if that gives it other tools.

@@ -5,6 +5,7 @@
 //! its skill by name, and the prefix is only compared.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Component;
 
@@ -87,7 +88,13 @@ pub(super) enum BadUri {
 pub(super) fn parse(uri: &str) -> Result<Parts<'_>, BadUri> {
     let Some(rest) = uri.strip_prefix(SCHEME) else {
         let is_file = uri.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-        return Err(if is_file { BadUri::Attack("it is a file's URI, not a skill's") } else { BadUri::Foreign });
+        return Err(if is_file {
+            BadUri::Attack("it is a file's URI, not a skill's")
+        } else if is_path(uri) {
+            BadUri::Attack("it is a path, not a skill's URI")
+        } else {
+            BadUri::Foreign
+        });
     };
     if rest.contains(['?', '#']) {
         return Err(BadUri::Foreign);
@@ -96,10 +103,21 @@ pub(super) fn parse(uri: &str) -> Result<Parts<'_>, BadUri> {
         return Err(BadUri::Attack("it is an absolute path"));
     }
     let segments: Vec<_> = rest.split('/').map(uri::decode_once).collect();
+    // What has escapes comes back as another text, unless they are no text.
+    if segments.iter().any(|segment| matches!(segment, Cow::Borrowed(text) if text.contains('%'))) {
+        return Err(BadUri::Attack("its escapes are not UTF-8"));
+    }
     if segments.iter().any(|segment| is_encoded_again(segment)) {
         return Err(BadUri::Attack("it is encoded more than once"));
     }
     Ok(Parts { segments })
+}
+
+/// Whether what has no scheme is a path out of here: absolute, of a home, of a drive, or one that climbs.
+fn is_path(text: &str) -> bool {
+    let is_drive = matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    let climbs = || !text.contains("://") && text.split(['/', '\\']).any(|part| part == "..");
+    text.starts_with(['/', '\\', '~']) || is_drive || climbs()
 }
 
 /// Whether a segment that was decoded once would become something dangerous if it were decoded again.
@@ -155,9 +173,16 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether one of the segments is this name.
-    pub(super) fn mentions(&self, name: &str) -> bool {
-        self.segments.iter().any(|segment| segment == name)
+    /// Whether it lies below one of these paths, or is one of them.
+    pub(super) fn is_below(&self, places: &HashSet<String>) -> bool {
+        let mut path = String::new();
+        self.segments.iter().any(|segment| {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(segment);
+            places.contains(&path)
+        })
     }
 }
 
@@ -187,7 +212,14 @@ mod tests {
 
     #[test]
     fn other_schemes_are_not_ours() {
-        assert_eq!(parse("https://example.com/").unwrap_err(), BadUri::Foreign);
+        for foreign in ["https://example.com/", "https://example.com/a/../b", "", "pdf", "pdf/SKILL.md", "mailto:x"] {
+            assert_eq!(parse(foreign).unwrap_err(), BadUri::Foreign, "{foreign}");
+        }
+        for path in ["/etc/passwd", "\\\\host\\x", "~/.ssh/id_rsa", "C:\\x", "c:/x", "../../etc/passwd", "a\\..\\b"] {
+            assert!(matches!(parse(path), Err(BadUri::Attack(_))), "{path}");
+        }
+        assert!(matches!(parse("skill://pdf/%c0%ae%c0%ae/x"), Err(BadUri::Attack(_))));
+        assert!(parse("skill://pdf/100%.md").is_ok(), "a percent sign alone is no escape");
         assert!(matches!(parse("FILE:///etc/passwd"), Err(BadUri::Attack(_))));
         assert!(matches!(parse("skill:///etc/passwd"), Err(BadUri::Attack(_))));
     }

@@ -129,6 +129,11 @@ impl Client {
         self.next_id
     }
 
+    /// Waits until something comes, and reads none of it beyond a small buffer.
+    pub async fn peek(&mut self) {
+        assert!(!self.lines.get_mut().fill_buf().await.unwrap().is_empty());
+    }
+
     /// The next message, whatever it is. Nothing at the end.
     pub async fn next(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("no message came").unwrap()?;
