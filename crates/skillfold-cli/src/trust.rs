@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use skillfold_mcp::digest;
 
 use crate::environment::Environment;
 use crate::error::CliError;
@@ -45,7 +45,7 @@ impl Trust {
 
     /// Whether this is the configuration that the user has looked at.
     pub(crate) fn covers(&self, project: &Path, config: &str) -> bool {
-        self.projects.get(&real(project)).is_some_and(|known| *known == digest(config))
+        self.projects.get(&real(project)).is_some_and(|known| *known == digest(config.as_bytes()))
     }
 
     /// Whether the project was trusted with another configuration.
@@ -58,7 +58,7 @@ impl Trust {
     }
 
     pub(crate) fn add(&mut self, project: &Path, config: &str) -> Result<(), CliError> {
-        self.projects.insert(real(project), digest(config));
+        self.projects.insert(real(project), digest(config.as_bytes()));
         self.save()
     }
 
@@ -92,15 +92,6 @@ fn broken(file: &Path, why: &str) -> CliError {
 
 fn real(project: &Path) -> PathBuf {
     project.canonicalize().unwrap_or_else(|_| project.to_path_buf())
-}
-
-fn digest(config: &str) -> String {
-    use std::fmt::Write as _;
-    let mut hex = "sha256:".to_owned();
-    for byte in Sha256::digest(config.as_bytes()) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use skillfold::{RemoteEntry, RemoteFile};
 
-use super::verify;
+use crate::{digest, digits};
 
 /// Tells one state of a file from another. It is replaced as a whole each time, so the inode changes.
 pub(crate) type Stamp = (u64, u64, i64, i64);
@@ -40,8 +40,9 @@ impl ServerCache {
     /// Where a file of a skill stands: by server, skill and content, so that no two servers and no two skills share
     /// one, and a file that has changed never replaces another.
     fn file(&self, entry: &RemoteEntry, file: &RemoteFile) -> PathBuf {
-        let skill = verify::sha256(entry.uri.as_bytes());
-        self.dir.join("files").join(&skill[..32]).join(verify::hex(file))
+        let skill = digest(entry.uri.as_bytes());
+        let skill = digits(&skill);
+        self.dir.join("files").join(&skill[..32]).join(digits(&file.digest))
     }
 
     /// The bytes of a file, if they are there. They are as the disk has them: verify them.

@@ -3,30 +3,12 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
-use sha2::{Digest, Sha256};
 use skillfold::format::{FileKind, Node, Parsed, Value as Yaml};
 use skillfold::{RemoteEntry, RemoteFile};
 
 use super::listing::shown;
-
-/// The SHA-256 of some bytes in lower-case hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
-/// The SHA-256 of some bytes as entries and approvals write it.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", sha256(bytes))
-}
-
-/// The hexadecimal digits of a file's digest.
-pub(crate) fn hex(file: &RemoteFile) -> &str {
-    file.digest.strip_prefix("sha256:").unwrap_or(&file.digest)
-}
+use crate::digest;
+use crate::scalar::Scalar;
 
 /// Checks one file: its size and digest, and of the skill's own `SKILL.md` the front matter. A `SKILL.md` further down
 /// is a file like any other.
@@ -80,11 +62,11 @@ fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Res
 /// What a key that is no text under YAML's core schema means, as JSON writes it.
 fn meant(key: &Node<'_>) -> Option<String> {
     let Yaml::Scalar { text, plain: true } = &key.value else { return None };
-    match scalar(text) {
+    match Scalar::of(text) {
         Scalar::Null => Some("null".to_owned()),
         Scalar::Bool(value) => Some(value.to_string()),
         Scalar::Number(number) => Some(number.to_string()),
-        Scalar::Text => None,
+        Scalar::Unsayable | Scalar::Text => None,
     }
 }
 
@@ -98,9 +80,9 @@ fn same(listed: &Value, written: &Node<'_>) -> bool {
         (Value::String(listed), Yaml::Scalar { text, plain }) => {
             // A number that JSON would write otherwise (`1.10`) may be listed as its author wrote it. It is the same
             // text, so nobody is told anything else. What is null or a boolean is no text.
-            listed == text && (!plain || matches!(scalar(text), Scalar::Text | Scalar::Number(_)))
+            listed == text && !(*plain && matches!(Scalar::of(text), Scalar::Null | Scalar::Bool(_)))
         }
-        (listed, Yaml::Scalar { text, plain: true }) => match (listed, scalar(text)) {
+        (listed, Yaml::Scalar { text, plain: true }) => match (listed, Scalar::of(text)) {
             (Value::Null, Scalar::Null) => true,
             (Value::Bool(listed), Scalar::Bool(written)) => *listed == written,
             (Value::Number(listed), Scalar::Number(written)) => equal(listed, &written),
@@ -117,50 +99,6 @@ fn equal(a: &Number, b: &Number) -> bool {
         (Some(a), Some(b)) => a == b,
         _ => a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a == b),
     }
-}
-
-/// What a plain scalar is under YAML 1.2's core schema.
-#[derive(Debug, PartialEq)]
-enum Scalar {
-    Null,
-    Bool(bool),
-    Number(Number),
-    Text,
-}
-
-fn scalar(text: &str) -> Scalar {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        "true" | "True" | "TRUE" => Scalar::Bool(true),
-        "false" | "False" | "FALSE" => Scalar::Bool(false),
-        _ => number(text).map_or(Scalar::Text, Scalar::Number),
-    }
-}
-
-fn number(text: &str) -> Option<Number> {
-    if let Some(digits) = text.strip_prefix("0x") {
-        return digits_only(digits).then(|| u64::from_str_radix(digits, 16).ok().map(Number::from))?;
-    }
-    if let Some(digits) = text.strip_prefix("0o") {
-        return digits_only(digits).then(|| u64::from_str_radix(digits, 8).ok().map(Number::from))?;
-    }
-    if !text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'))
-        || !text.bytes().any(|b| b.is_ascii_digit())
-    {
-        return None;
-    }
-    if let Ok(whole) = text.parse::<i64>() {
-        return Some(Number::from(whole));
-    }
-    if let Ok(whole) = text.parse::<u64>() {
-        return Some(Number::from(whole));
-    }
-    text.parse::<f64>().ok().and_then(Number::from_f64)
-}
-
-/// No sign: `from_str_radix` would take one, YAML does not.
-fn digits_only(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -254,6 +192,6 @@ mod tests {
 
     #[test]
     fn digests_are_those_of_everybody() {
-        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -4,18 +4,17 @@
 //! bytes. It is kept for as long as every file of the skill has the stamp it was computed from.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 use skillfold::format::Parsed;
 use skillfold::{Code, FileKind, ListLimits, Skill, SkillDir, SkillFile, SkipReason, Stamp};
 
 use super::{files, front_matter, uris};
+use crate::digest;
 
 /// How many files' digests are kept, at most twice that many for a moment.
 const KEPT_FILES: usize = 1 << 16;
@@ -231,25 +230,9 @@ fn is_strict(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// `sha256:` and 64 hexadecimal digits.
-fn digest(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(71);
-    text.push_str("sha256:");
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{conforming, digest, is_strict};
-
-    #[test]
-    fn digests_are_written_in_hexadecimal() {
-        assert_eq!(digest(b""), "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    }
+    use super::{conforming, is_strict};
 
     #[test]
     fn knows_the_naming_rules() {

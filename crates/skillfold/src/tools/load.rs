@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use skillfold_load::{Envelope, ErrorEnvelope, Form, LoadRequest};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Refused};
 use super::{Effect, Tool, ToolContext, ToolOutput, for_model, said};
 use crate::{Error, Skill, Skillfold};
 
@@ -32,17 +32,14 @@ fn schema() -> Value {
 fn handler(skills: &Skillfold, arguments: &Map<String, Value>, _: &ToolContext<'_>) -> ToolOutput {
     let id = arguments.get("skill_id").and_then(Value::as_str).unwrap_or_default();
     let fail = |code, message: &str| ToolOutput::failed(ErrorEnvelope { id, code, message }.to_string());
-    let read = || {
+    let read = || -> Result<_, Refused> {
         let arguments = Arguments::of(arguments, &["skill_id", "arguments", "section"])?;
         let section = arguments.text("section")?.filter(|section| !section.trim().is_empty());
         Ok((arguments.required("skill_id")?, arguments.text("arguments")?.unwrap_or_default(), section))
     };
     let (id, given, section) = match read() {
         Ok(read) => read,
-        Err(refused) => {
-            let refused: super::arguments::Refused = refused;
-            return fail("invalid_argument", &refused.to_string());
-        }
+        Err(refused) => return fail("invalid_argument", &refused.to_string()),
     };
     let request = LoadRequest { arguments: given, section, form: Form::Body, ..LoadRequest::default() };
     match load(skills, id, &request) {
