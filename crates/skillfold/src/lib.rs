@@ -48,7 +48,7 @@ pub mod watch;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
-pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, SkillsConfig};
+pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, RunSection, SkillsConfig};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{
