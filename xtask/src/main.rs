@@ -21,6 +21,7 @@ mod python;
 mod reference;
 mod smoke;
 mod test;
+mod toolsets;
 
 use process::{Failure, cargo, run};
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ usage: cargo xtask CHORE
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
   deny                        licences and advisories of the dependencies
 
-steps of `test`, in order: fmt, clippy, tests, doctests, docs, reference, mcp, smoke";
+steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

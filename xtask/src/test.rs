@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
 use crate::process::{Failure, cargo, run, succeeds};
-use crate::{mcp, reference, smoke};
+use crate::{mcp, reference, smoke, toolsets};
 use std::time::Instant;
 
 /// How a step can end without failing.
@@ -19,10 +19,11 @@ struct Step {
     run: fn() -> Result<Outcome, Failure>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "fmt", what: "formatting", run: fmt },
     Step { name: "clippy", what: "lints, warnings as errors", run: clippy },
     Step { name: "tests", what: "unit and integration tests", run: tests },
+    Step { name: "toolsets", what: "toolsets that import zod, installed through npm", run: toolsets::step },
     Step { name: "doctests", what: "examples in the documentation", run: doctests },
     Step { name: "docs", what: "documentation, warnings as errors", run: docs },
     Step { name: "reference", what: "agreement with skills-ref", run: reference::step },

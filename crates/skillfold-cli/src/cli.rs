@@ -109,8 +109,16 @@ pub(crate) enum Command {
     Files(commands::files::Args),
     /// Print a file of a skill
     Read(commands::read::Args),
-    /// Show the tools that models can call
+    /// Show the tools that models can call, or those of a skill
     Tools(commands::tools::Args),
+    /// Run a script of a skill, in the sandbox
+    Run(commands::run::Args),
+    /// Call a tool, as a model would
+    Call(commands::call::Args),
+    /// Install what toolsets import
+    Toolset(commands::toolset::Args),
+    /// Show what the programs of skills may do beyond the sandbox, grant it, take it back
+    Permissions(commands::permissions::Args),
     /// Serve the skills to MCP clients, or look at an MCP server
     Mcp(commands::mcp::Args),
     /// Show skills by source, MCP servers, and what was approved

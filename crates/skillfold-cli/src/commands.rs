@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod bench;
+pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod eval;
@@ -12,12 +13,15 @@ pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod new;
+pub(crate) mod permissions;
 pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod tools;
+pub(crate) mod toolset;
 pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod why;
@@ -41,6 +45,10 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Files(args) => files::run(args, context),
         Command::Read(args) => read::run(args, context),
         Command::Tools(args) => tools::run(args, context),
+        Command::Run(args) => run::run(args, context),
+        Command::Call(args) => call::run(args, context),
+        Command::Toolset(args) => toolset::run(args, context),
+        Command::Permissions(args) => permissions::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Approve(args) => approve::run(args, context),

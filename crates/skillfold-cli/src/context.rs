@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use skillfold::{Diagnostic, DiscloseSection, Mode, Severity, Skillfold, Source};
+use skillfold_exec::{Grants, Runner};
 use skillfold_mcp::host::{Host, HostDirs, ServerSpec};
 
+use crate::acting::Acting;
 use crate::cli::Global;
 use crate::environment::Environment;
 use crate::error::CliError;
@@ -39,12 +41,21 @@ pub(crate) struct Context {
     settings: OnceCell<Settings>,
     host: OnceCell<Option<Host>>,
     skills: OnceCell<Arc<Skillfold>>,
+    acting: OnceCell<Acting>,
 }
 
 impl Context {
     pub(crate) fn new(terminal: Terminal, global: Global) -> Context {
         let (environment, settings) = (OnceCell::new(), OnceCell::new());
-        Context { terminal, global, environment, settings, host: OnceCell::new(), skills: OnceCell::new() }
+        Context {
+            terminal,
+            global,
+            environment,
+            settings,
+            host: OnceCell::new(),
+            skills: OnceCell::new(),
+            acting: OnceCell::new(),
+        }
     }
 
     /// The global options as somebody would type them again, wherever they stand.
@@ -164,7 +175,10 @@ impl Context {
         }
         let environment = self.environment()?;
         let settings = self.settings()?;
+        let acting = self.acting()?;
         let mut builder = Skillfold::builder()
+            .tools(Arc::new(acting.script_tools()))
+            .tools(Arc::new(acting.toolset_tools()))
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
             .enablement(settings.enablement.clone())
@@ -188,6 +202,25 @@ impl Context {
             "looked for skills"
         );
         Ok(self.skills.get_or_init(|| skills))
+    }
+
+    /// What runs scripts and toolsets. Nothing of it is started before something is called.
+    pub(crate) fn acting(&self) -> Result<&Acting, CliError> {
+        if let Some(acting) = self.acting.get() {
+            return Ok(acting);
+        }
+        let acting = Acting::new(self)?;
+        Ok(self.acting.get_or_init(|| acting))
+    }
+
+    /// What people have allowed the programs of skills.
+    pub(crate) fn grants(&self) -> Result<&Grants, CliError> {
+        Ok(&self.acting()?.grants)
+    }
+
+    /// What runs scripts.
+    pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Result<Runner, CliError> {
+        Ok(self.acting()?.runner(allow_unsandboxed))
     }
 
     /// Ends what runs for this command: programs that serve skills.

@@ -4,6 +4,7 @@
 //! gathered in [`environment`] and [`settings`], what it says goes through [`terminal`], and [`commands`] are what is
 //! left: ask the library, show the answer.
 
+mod acting;
 mod bundled;
 mod chunks;
 mod cli;
@@ -31,6 +32,9 @@ use terminal::Terminal;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What runs toolsets inside the sandbox.
+const ENGINE: Option<fn() -> i32> = Some(skillfold_toolset::engine);
+
 /// What a command that did its work came to. The numbers are the exit codes, and part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -52,6 +56,8 @@ impl Outcome {
 }
 
 fn main() {
+    // Whoever runs a skill's programs starts this very program again, as their sandbox.
+    skillfold_exec::helper::run_if_asked(ENGINE);
     // Before the command line is parsed, because complaints about it are coloured, too.
     let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLFOLD_COLOR")) {
         Ok(color) => color,

@@ -1,7 +1,8 @@
 //! Signs of life, for work that takes longer than people like to wait in the dark.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -17,18 +18,19 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     done: Arc<AtomicU64>,
+    bar: Arc<Mutex<Option<ProgressBar>>>,
     shown: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
     /// For work of which nobody knows how much it is.
-    pub(crate) fn unknown(message: &'static str) -> Progress {
-        Progress::start(message, None)
+    pub(crate) fn unknown(message: impl Into<Cow<'static, str>>) -> Progress {
+        Progress::start(message.into(), None)
     }
 
     /// For so many things.
     pub(crate) fn of(message: &'static str, total: usize) -> Progress {
-        Progress::start(message, Some(total as u64))
+        Progress::start(message.into(), Some(total as u64))
     }
 
     /// One more is done.
@@ -36,26 +38,36 @@ impl Progress {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn start(message: &'static str, total: Option<u64>) -> Progress {
+    /// Does something that writes to the terminal: what is shown there makes way for it.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    fn start(message: Cow<'static, str>, total: Option<u64>) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress::default();
         }
         let done = Arc::new(AtomicU64::new(0));
         let (sender, stop) = channel();
-        let count = Arc::clone(&done);
+        let (count, shared) = (Arc::clone(&done), Arc::<Mutex<Option<ProgressBar>>>::default());
+        let own = Arc::clone(&shared);
         // A thread of its own: the work may not come back for seconds, and should not have to think of this.
         let thread = std::thread::spawn(move || {
             if stop.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let bar = bar(message, total);
+            *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(count.load(Ordering::Relaxed));
                 bar.tick();
             }
             bar.finish_and_clear();
         });
-        Progress { done, shown: Some((sender, thread)) }
+        Progress { done, bar: shared, shown: Some((sender, thread)) }
     }
 }
 
@@ -69,7 +81,7 @@ impl Drop for Progress {
     }
 }
 
-fn bar(message: &'static str, total: Option<u64>) -> ProgressBar {
+fn bar(message: Cow<'static, str>, total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{spinner} {msg} {wide_bar} {pos}/{len}"),
         None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),

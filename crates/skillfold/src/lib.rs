@@ -70,4 +70,4 @@ pub use skillfold_select::{
     Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
     TextIndex, TriggerReport, Turn,
 };
-pub use skills::{Builder, Skillfold, usual_mode};
+pub use skills::{Builder, Skillfold, usable, usual_mode};

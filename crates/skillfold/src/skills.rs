@@ -483,7 +483,8 @@ pub(crate) fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill
     Err(Error::NotFound { name: address.to_owned(), close })
 }
 
-pub(crate) fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
+/// The skill of that name, if it may be used.
+pub fn usable<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill, Error> {
     let skill = known(catalog, address)?;
     if !skill.enabled() {
         return Err(Error::Disabled { name: address.to_owned() });

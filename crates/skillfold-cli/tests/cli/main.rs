@@ -16,6 +16,7 @@ mod mcp;
 mod new;
 mod prompt;
 mod read;
+mod run;
 mod sandbox;
 mod search;
 mod show;

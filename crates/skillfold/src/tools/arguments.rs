@@ -8,6 +8,13 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused(String);
 
+impl Refused {
+    /// A sentence of one's own.
+    pub fn new(sentence: impl Into<String>) -> Refused {
+        Refused(sentence.into())
+    }
+}
+
 impl std::error::Error for Refused {}
 
 impl fmt::Display for Refused {

@@ -13,7 +13,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use skillfold_load::{attribute, text};
+pub use skillfold_load::{attribute, neutralise, text};
 
 use crate::Skillfold;
 use crate::skills::usable;
