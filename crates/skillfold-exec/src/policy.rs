@@ -83,7 +83,7 @@ fn add_installation(program: &Path, paths: &mut Vec<PathBuf>) {
     if prefix == Path::new("/") || prefix == Path::new("/usr") {
         return;
     }
-    paths.extend(["lib", "lib64", "libexec", "share"].map(|name| prefix.join(name)));
+    paths.extend(["lib", "lib64"].map(|name| prefix.join(name)));
     let marker = prefix.join("pyvenv.cfg");
     if let Ok(text) = std::fs::read_to_string(&marker) {
         paths.push(marker);
