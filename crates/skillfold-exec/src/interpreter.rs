@@ -98,11 +98,20 @@ pub(crate) struct Interpreter {
     pub(crate) options: Vec<String>,
     /// More that has to be readable, besides what [`crate::interpreter_paths`] tells of the program.
     pub(crate) extra: Vec<PathBuf>,
+    /// Whether what stands beside the program may say what else has to be readable.
+    pub(crate) trusted: bool,
 }
 
 impl Interpreter {
     pub(crate) fn at(program: PathBuf) -> Interpreter {
-        Interpreter { program, options: Vec::new(), extra: Vec::new() }
+        Interpreter { program, options: Vec::new(), extra: Vec::new(), trusted: true }
+    }
+
+    /// What has to be readable for it to run.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let mut paths = if self.trusted { crate::interpreter_paths(&self.program) } else { vec![self.program.clone()] };
+        paths.extend(self.extra.iter().cloned());
+        paths
     }
 }
 
@@ -175,13 +184,13 @@ fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
     }
     // Not one that can be asked: it gets to read what belongs to it.
     let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
-    Interpreter { program, options: Vec::new(), extra }
+    Interpreter { program, options: Vec::new(), extra, trusted: true }
 }
 
 type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
 
 /// Answers of shims, by path and time of change.
-static ASKED: LazyLock<Mutex<Asked>> = LazyLock::default();
+static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
 
 /// How long a shim may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
