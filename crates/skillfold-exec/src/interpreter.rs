@@ -166,7 +166,7 @@ fn find_named(name: &str, path: &OsStr) -> Option<Interpreter> {
 }
 
 /// The first program called `name` in the directories of `path`. Directories that are relative are none.
-pub(crate) fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
+pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     let mut directories = std::env::split_paths(path).filter(|dir| dir.is_absolute());
     directories.find_map(|dir| Some(dir.join(name)).filter(|at| is_program(at)))
 }

@@ -187,7 +187,9 @@ impl Runner {
 
     /// What the skill asks for, for this script; nothing, if it asks for nothing.
     fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Grant>, RunError> {
-        match request.manifest.permissions() {
+        // What runs toolsets is no business of a script's.
+        let permissions = request.manifest.permissions().map(|asked| Permissions { runtime: None, ..asked.clone() });
+        match &permissions {
             Some(permissions) if !permissions.is_empty() => {
                 // What cannot be granted is said before anybody is asked to grant it.
                 self.grants().reach(request.dir, permissions, self.options.home.as_deref())?;
