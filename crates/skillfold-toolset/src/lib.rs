@@ -1,0 +1,41 @@
+//! Toolsets.
+
+#![warn(missing_docs)]
+
+#[cfg(feature = "engine")]
+mod engine;
+mod frame;
+mod message;
+#[cfg(feature = "engine")]
+mod strip;
+
+#[cfg(feature = "engine")]
+pub use engine::engine;
+pub use message::Level;
+
+/// The largest module.
+pub const MAX_MODULE_BYTES: usize = 1 << 20;
+/// All modules of a skill together.
+pub const MAX_GRAPH_BYTES: usize = 16 << 20;
+/// The most modules of a skill.
+pub const MAX_MODULES: usize = 2_000;
+/// What a tool may return.
+pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+
+/// At most `limit` bytes of a text, not cutting a character in two.
+fn cut(text: &str, limit: usize) -> &str {
+    let mut end = text.len().min(limit);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
