@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skillfold::{
-    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, Source, plugin_roots,
-    plugins_below,
+    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, RunSection, Source,
+    plugin_roots, plugins_below,
 };
 
 use crate::bundled;
@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) enablement: Enablement,
     pub(crate) loader: LoaderConfig,
     pub(crate) disclose: DiscloseSection,
+    /// How far what skills bring along may go when it runs.
+    pub(crate) run: RunSection,
     /// Servers whose skills join.
     pub(crate) servers: Vec<McpServer>,
     /// The index cache, if it is to be used.
@@ -58,6 +60,7 @@ impl Settings {
             disable: HashSet::from_iter(config.skills.disable),
         };
         settings.disclose = config.disclose;
+        settings.run = config.run;
         settings.servers = config.mcp;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
@@ -136,6 +139,13 @@ impl Settings {
                         server.name
                     ),
                     help: "look at the file; `skillfold trust` lets it".to_owned(),
+                });
+            }
+            if distrusted.run != RunSection::default() {
+                self.notices.push(Notice {
+                    code: "untrusted_limits",
+                    message: format!("{} may not set limits for what runs", project.join(FILE).display()),
+                    help: "look at [run] in it; `skillfold trust` lets it".to_owned(),
                 });
             }
             for refused in distrusted.dirs {
@@ -226,7 +236,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
         Err(error) => Err(CliError::failure("config", error.message.clone())
             .help(
                 "`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], \
-                   `policy`, `max_total_tokens` and the like below [disclose], `name` and `command` or `url` below [[mcp]]",
+                   `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]]",
             )
             .excerpt(Excerpt {
                 path: path.display().to_string(),

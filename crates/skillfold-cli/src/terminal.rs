@@ -1,7 +1,7 @@
 //! The one way out: results to stdout, everything else to stderr, colours where they belong.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Effects, Style};
@@ -117,6 +117,26 @@ impl Terminal {
     pub(crate) fn say(&self, text: &str) {
         let mut stream = AutoStream::new(io::stderr().lock(), self.stderr_color);
         let _ = writeln!(stream, "{text}");
+    }
+
+    /// Asks a person on a terminal; fails if there is none, or if the answer is not yes.
+    pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
+        match self.choose(&format!("{question} [y/N]"))?.as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(CliError::failure("declined", "nothing has changed")),
+        }
+    }
+
+    /// What a person on a terminal answers, in lower case; fails if there is none.
+    pub(crate) fn choose(&self, question: &str) -> Result<String, CliError> {
+        if !io::stdin().is_terminal() {
+            return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
+        }
+        self.say(question);
+        let mut answer = String::new();
+        // Whoever closes the terminal has said nothing.
+        let _ = io::stdin().lock().read_line(&mut answer);
+        Ok(answer.trim().to_lowercase())
     }
 
     /// Something is not as it should be, and the work goes on.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
 use crate::parsed::{Listing, Written};
-use crate::{Code, Diagnostic, FileKind, Manifest, Place, SkillName, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, write, yaml};
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
 pub(crate) struct Ground<'a> {
@@ -92,6 +92,7 @@ impl Reader<'_, '_> {
             scripts: self.scripts(fields.get(Field::Scripts)),
             scripts_ignore: self.list(fields.get(Field::ScriptsIgnore), "scripts_ignore", Split::No),
             requires: self.list(fields.get(Field::Requires), "requires", Split::Commas),
+            permissions: self.permissions(fields.get(Field::Permissions)),
             prompt_file: None,
         };
         if self.ground.kind == FileKind::Yaml {
@@ -375,6 +376,39 @@ impl Reader<'_, '_> {
         paths.into_iter().map(|path| Script { path, description: None }).collect()
     }
 
+    fn permissions(&mut self, node: Option<&Node<'_>>) -> Option<Permissions> {
+        const PARTS: &str = "a mapping of read, write, network, env and runtime";
+        let node = node.filter(|node| !node.is_null())?;
+        let Value::Map(entries) = &node.value else {
+            self.useless(node, "permissions", PARTS);
+            return None;
+        };
+        let mut asked = Permissions::default();
+        for (key, value) in entries {
+            match key.as_str().unwrap_or_default() {
+                "read" => asked.read = self.list(Some(value), "permissions.read", Split::No),
+                "write" => asked.write = self.list(Some(value), "permissions.write", Split::No),
+                "network" => asked.network = self.boolean(Some(value), "permissions.network", false),
+                "env" => asked.env = self.list(Some(value), "permissions.env", Split::Commas),
+                "runtime" => {
+                    asked.runtime = value.as_str().and_then(Runtime::named);
+                    if asked.runtime.is_none() && !value.is_null() {
+                        self.useless(value, "permissions.runtime", "node, bun or deno");
+                    }
+                }
+                other => {
+                    let message = format!("`permissions` has no part called `{}`; it is ignored", cut(other, 40));
+                    self.diagnostics.push(
+                        Diagnostic::new(Code::WrongType, message)
+                            .with_place(self.place(key))
+                            .with_help(format!("it is {PARTS}")),
+                    );
+                }
+            }
+        }
+        (!asked.is_empty()).then_some(asked)
+    }
+
     fn integer(&mut self, node: Option<&Node<'_>>, field: &str) -> i32 {
         let Some(node) = node.filter(|node| !node.is_null()) else { return 0 };
         let parsed = node.as_str().and_then(|text| text.trim().parse().ok());
@@ -429,9 +463,10 @@ enum Field {
     DefaultEnabled,
     Priority,
     Requires,
+    Permissions,
 }
 
-const FIELDS: usize = Field::Requires as usize + 1;
+const FIELDS: usize = Field::Permissions as usize + 1;
 
 impl Field {
     /// The field of a key, `-` and `_` in it being the same.
@@ -457,6 +492,7 @@ impl Field {
             "default_enabled" | "default-enabled" => Field::DefaultEnabled,
             "priority" => Field::Priority,
             "requires" => Field::Requires,
+            "permissions" => Field::Permissions,
             _ => return None,
         })
     }

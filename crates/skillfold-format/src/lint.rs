@@ -22,7 +22,7 @@ const GENERIC: [&str; 36] = [
     "work", "new", "thing",
 ];
 /// Keys of ours that every tool accepts below `metadata`.
-const EXTENSIONS: [&str; 13] = [
+const EXTENSIONS: [&str; 14] = [
     "version",
     "model",
     "disable-model-invocation",
@@ -36,6 +36,7 @@ const EXTENSIONS: [&str; 13] = [
     "default_enabled",
     "priority",
     "requires",
+    "permissions",
 ];
 
 /// Reviews the style of a `SKILL.md` or `SKILL.yaml`. `exists` says whether a path below the skill's directory is

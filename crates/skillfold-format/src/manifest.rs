@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::SkillName;
 use crate::brief::brief;
+use crate::{Permissions, SkillName};
 
 /// The typed front matter of one skill. Compact, because catalogs hold a hundred thousand of them: fields that few
 /// skills have stand together behind one pointer.
@@ -50,6 +50,7 @@ pub(crate) struct Rare {
     pub(crate) scripts: Box<[Script]>,
     pub(crate) scripts_ignore: Words,
     pub(crate) requires: Words,
+    pub(crate) permissions: Option<Permissions>,
     pub(crate) prompt_file: Option<Box<str>>,
 }
 
@@ -176,6 +177,11 @@ impl Manifest {
     /// Files in `scripts/` that are no scripts.
     pub fn scripts_ignore(&self) -> impl ExactSizeIterator<Item = &str> {
         texts(self.rare().map_or(&[], |rare| &rare.scripts_ignore))
+    }
+
+    /// What its scripts and toolsets ask for beyond the sandbox.
+    pub fn permissions(&self) -> Option<&Permissions> {
+        self.rare()?.permissions.as_ref()
     }
 
     /// Programs that must be on the PATH.

@@ -534,7 +534,7 @@ struct Odd {
 }
 
 impl ToolProvider for Odd {
-    fn definitions(&self, loaded: &[String]) -> Vec<ToolDefinition> {
+    fn definitions(&self, _: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
         let tool = |name: &str| ToolDefinition {
             name: name.to_owned().into(),
             title: "Odd".into(),
@@ -547,7 +547,11 @@ impl ToolProvider for Odd {
         tools
     }
 
-    fn call(&self, name: &str, _: &Map<String, Value>, context: &ToolContext<'_>) -> Option<ToolOutput> {
+    fn brings(&self, _: &Skillfold, _: &str) -> bool {
+        true
+    }
+
+    fn call(&self, _: &Skillfold, name: &str, _: &Map<String, Value>, context: &ToolContext<'_>) -> Option<ToolOutput> {
         self.seen.lock().unwrap().push(context.loaded.to_vec());
         match name {
             "panic" => panic!("a tool is broken"),

@@ -28,6 +28,8 @@ pub const BUNDLED: &[BundledFile] = bundle![
     "hello-extended/SKILL.md",
     "hello-extended/references/etiquette.md",
     "hello-extended/references/languages.md",
+    "hello-extended/toolsets/index.ts",
+    "hello-extended/toolsets/languages.ts",
     "skill-author/SKILL.md",
     "skill-author/assets/SKILL.template.md",
     "skill-author/references/checklist.md",
@@ -94,6 +96,31 @@ mod tests {
         for file in BUNDLED {
             assert_eq!(std::fs::read(root.join(file.path)).unwrap(), file.bytes);
         }
+    }
+
+    /// What the greeting tool answers is what its reference says.
+    #[test]
+    fn the_greetings_stand_in_both_files_alike() {
+        let text = |name: &str| {
+            let file = BUNDLED.iter().find(|file| file.path.ends_with(name)).unwrap();
+            std::str::from_utf8(file.bytes).unwrap()
+        };
+        let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let rows: Vec<Vec<String>> = text("references/languages.md")
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |").map(cells))
+            .filter(|row| row.len() == 7 && row[0] != "Language" && !row[0].starts_with("---"))
+            .collect();
+        let tool: Vec<Vec<String>> = text("toolsets/languages.ts")
+            .lines()
+            .filter_map(|line| serde_json::from_str(line.trim().strip_suffix(',')?).ok())
+            .map(|mut row: Vec<String>| {
+                let code = row.remove(1);
+                row[0] = format!("{} ({code})", row[0]);
+                row
+            })
+            .collect();
+        assert_eq!((rows.len(), rows), (62, tool));
     }
 
     #[test]

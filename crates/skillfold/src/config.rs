@@ -29,6 +29,9 @@ pub struct Config {
     /// What models are shown.
     #[serde(default)]
     pub disclose: DiscloseSection,
+    /// How far what skills bring along may go when it runs.
+    #[serde(default)]
+    pub run: RunSection,
     /// Servers whose skills join the catalog.
     #[serde(default)]
     pub mcp: Vec<McpServer>,
@@ -135,6 +138,46 @@ impl DiscloseSection {
     }
 }
 
+/// The part about running scripts and the tools of toolsets.
+///
+/// ```
+/// let config = skillfold::Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 256\n").unwrap();
+/// assert_eq!((config.run.timeout_s, config.run.memory_mb), (Some(5), Some(256)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSection {
+    /// How many seconds a script may take, and a call of a tool.
+    pub timeout_s: Option<u64>,
+    /// How many bytes it may print.
+    pub output_bytes: Option<usize>,
+    /// How many arguments it may be given.
+    pub arguments: Option<usize>,
+    /// How many bytes these may have in all.
+    pub argument_bytes: Option<usize>,
+    /// How much memory it may use, in MiB.
+    pub memory_mb: Option<u64>,
+    /// How many processes it may have.
+    pub processes: Option<u64>,
+    /// How many may run at once.
+    pub concurrent: Option<usize>,
+    /// Whether to run it even where there is no sandbox.
+    pub allow_unsandboxed: Option<bool>,
+}
+
+impl RunSection {
+    fn merge(&mut self, higher: RunSection) {
+        self.timeout_s = higher.timeout_s.or(self.timeout_s);
+        self.output_bytes = higher.output_bytes.or(self.output_bytes);
+        self.arguments = higher.arguments.or(self.arguments);
+        self.argument_bytes = higher.argument_bytes.or(self.argument_bytes);
+        self.memory_mb = higher.memory_mb.or(self.memory_mb);
+        self.processes = higher.processes.or(self.processes);
+        self.concurrent = higher.concurrent.or(self.concurrent);
+        self.allow_unsandboxed = higher.allow_unsandboxed.or(self.allow_unsandboxed);
+    }
+}
+
 /// A server whose skills join the catalog: `[[mcp]]`. Either a command or a URL.
 ///
 /// ```
@@ -188,12 +231,14 @@ pub struct Distrusted {
     pub dirs: Vec<PathBuf>,
     /// Servers.
     pub servers: Vec<McpServer>,
+    /// Limits for what runs.
+    pub run: RunSection,
 }
 
 impl Distrusted {
     /// Whether there was nothing of it.
     pub fn is_empty(&self) -> bool {
-        self.dirs.is_empty() && self.servers.is_empty()
+        self.dirs.is_empty() && self.servers.is_empty() && self.run == RunSection::default()
     }
 }
 
@@ -249,10 +294,11 @@ impl Config {
         self
     }
 
-    /// Takes away what a project may not decide for its user: directories that are not its own, and servers. Returns
-    /// them.
+    /// Takes away what a project may not decide for its user: directories that are not its own, servers, and limits for
+    /// what runs. Returns them.
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
+        let run = std::mem::take(&mut self.run);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -266,7 +312,7 @@ impl Config {
                 inside
             });
         }
-        Distrusted { dirs: refused, servers }
+        Distrusted { dirs: refused, servers, run }
     }
 
     /// Adds what a file of higher standing says.
@@ -281,6 +327,7 @@ impl Config {
         self.skills.disable.extend(higher.skills.disable.iter().cloned());
         self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
         self.disclose.merge(higher.disclose);
+        self.run.merge(higher.run);
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
     }
@@ -307,6 +354,16 @@ mod tests {
         assert_eq!(distrusted.servers.len(), 2);
         assert_eq!(distrusted.servers[1].command, ["b"]);
         assert!(config.mcp.is_empty() && !distrusted.is_empty());
+    }
+
+    #[test]
+    fn a_project_sets_no_limits_for_what_runs() {
+        let mut config = Config::parse("[run]\nallow_unsandboxed = true\n").unwrap();
+        assert_eq!(config.distrust(Path::new("/project")).run.allow_unsandboxed, Some(true));
+        assert_eq!(config.run, RunSection::default());
+        let mut user = Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 7\n").unwrap();
+        user.merge(Config::parse("[run]\ntimeout_s = 9\n").unwrap());
+        assert_eq!((user.run.timeout_s, user.run.memory_mb), (Some(9), Some(7)));
     }
 
     #[test]

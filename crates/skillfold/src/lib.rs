@@ -48,13 +48,13 @@ pub mod watch;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
-pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, SkillsConfig};
+pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, RunSection, SkillsConfig};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{
     Catalog, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits,
-    ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, os_message, plugin_roots,
-    plugins_below, project_roots, replace_file, uri, user_roots,
+    ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason, Source,
+    Stamp, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,
@@ -62,7 +62,7 @@ pub use skillfold_disclose::{
     Tier, TokenCounter, UnknownWord, prompt_section,
 };
 pub use skillfold_format as format;
-pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Severity, SkillName, Tokens, Triggers};
+pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Permissions, Severity, SkillName, Tokens, Triggers};
 pub use skillfold_load::{
     Body, CacheStats, Dialect, Form, Heading, LoadError, LoadRequest, Loaded, Loader, LoaderConfig, Outline,
 };

@@ -362,8 +362,13 @@ impl Skillfold {
     /// The tools that models are given, for a session that has loaded these skills.
     pub fn tools(&self, loaded: &[String]) -> Vec<ToolDefinition> {
         let mut tools: Vec<ToolDefinition> = TABLE.iter().map(Tool::definition).collect();
-        tools.extend(self.providers.iter().flat_map(|provider| provider.definitions(loaded)));
+        tools.extend(self.providers.iter().flat_map(|provider| provider.definitions(self, loaded)));
         tools
+    }
+
+    /// Whether a session that has loaded this skill may have other tools for it. Runs nothing.
+    pub fn brings_tools(&self, skill: &str) -> bool {
+        self.providers.iter().any(|provider| provider.brings(self, skill))
     }
 
     /// Calls a tool. Nothing if there is none of that name; whatever else goes wrong is in the output.
@@ -376,7 +381,7 @@ impl Skillfold {
         if let Some(tool) = TABLE.iter().find(|tool| tool.name == name) {
             return Some(tool.call(self, arguments, context));
         }
-        self.providers.iter().find_map(|provider| provider.call(name, arguments, context))
+        self.providers.iter().find_map(|provider| provider.call(self, name, arguments, context))
     }
 
     /// The server that serves a skill, and what it lists of it; nothing if the skill is on this machine.

@@ -240,7 +240,7 @@ fn reading_in_parts_with_a_clear_end() {
 struct Greeter;
 
 impl ToolProvider for Greeter {
-    fn definitions(&self, loaded: &[String]) -> Vec<ToolDefinition> {
+    fn definitions(&self, _: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
         let there = loaded.iter().any(|name| name == "pdf");
         let definition = || ToolDefinition {
             name: "greet".into(),
@@ -252,7 +252,11 @@ impl ToolProvider for Greeter {
         there.then(definition).into_iter().collect()
     }
 
-    fn call(&self, name: &str, _: &Map<String, Value>, _: &ToolContext<'_>) -> Option<ToolOutput> {
+    fn brings(&self, _: &Skillfold, skill: &str) -> bool {
+        skill == "pdf"
+    }
+
+    fn call(&self, _: &Skillfold, name: &str, _: &Map<String, Value>, _: &ToolContext<'_>) -> Option<ToolOutput> {
         let output = || ToolOutput { text: "Hello".to_owned(), structured: None, is_error: false, effect: None };
         (name == "greet").then(output)
     }
@@ -262,6 +266,7 @@ impl ToolProvider for Greeter {
 fn providers_add_tools_for_loaded_skills() {
     let skills = Skillfold::builder().tools(Arc::new(Greeter)).build();
     assert_eq!(skills.tools(&[]).len(), 3);
+    assert!(skills.brings_tools("pdf") && !skills.brings_tools("git"));
     assert_eq!(skills.tools(&["pdf".to_owned()])[3].name, "greet");
     assert_eq!(call(&skills, "greet", json!({})).text, "Hello");
     assert!(skills.call_tool("nothing", &Map::new(), &ToolContext::default()).is_none());

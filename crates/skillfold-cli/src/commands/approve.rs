@@ -1,7 +1,6 @@
 //! `skillfold approve` and `skillfold revoke`: which remote skills may be loaded.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -103,7 +102,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     if !args.yes {
         context.terminal.say(&described(&label, &entry));
-        ask(context, "Approve exactly this content?")?;
+        context.terminal.ask("Approve exactly this content?")?;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     host.approve(&label, &entry, now).map_err(|error| refused(&error))?;
@@ -113,20 +112,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say(&format!("{} is approved as it is now", args.name));
     }
     Ok(Outcome::Done)
-}
-
-/// Asks a person on a terminal; fails if there is none, or if the answer is not yes.
-pub(crate) fn ask(context: &Context, question: &str) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() {
-        return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
-    }
-    context.terminal.say(&format!("{question} [y/N]"));
-    let mut answer = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        return Ok(());
-    }
-    Err(CliError::failure("declined", "nothing has changed"))
 }
 
 pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, CliError> {

@@ -1,9 +1,9 @@
-//! `skillfold trust`: let a project's `skillfold.toml` add servers and directories outside of it.
+//! `skillfold trust`: let a project's `skillfold.toml` add servers and directories outside of it, and set limits.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use skillfold::Distrusted;
+use skillfold::{Distrusted, RunSection};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -75,16 +75,33 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     context.terminal.say(&described(&wants, context));
     if !args.yes {
-        super::approve::ask(context, "Let this project's skillfold.toml have it, exactly as it is?")?;
+        context.terminal.ask("Let this project's skillfold.toml have it, exactly as it is?")?;
     }
     trust.add(project, &text)?;
     let servers: Vec<&str> = wants.servers.iter().map(|server| server.name.as_str()).collect();
     if context.json() {
-        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs}))?;
+        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs, "limits": limits(&wants.run)}))?;
         return Ok(Outcome::Done);
     }
     context.terminal.say(&format!("{} is trusted as it is now", context.short_path(project)));
     Ok(Outcome::Done)
+}
+
+/// What a `[run]` section sets, as it is written there.
+fn limits(run: &RunSection) -> Vec<String> {
+    let numbers = [
+        ("timeout_s", run.timeout_s),
+        ("output_bytes", run.output_bytes.map(|n| n as u64)),
+        ("arguments", run.arguments.map(|n| n as u64)),
+        ("argument_bytes", run.argument_bytes.map(|n| n as u64)),
+        ("memory_mb", run.memory_mb),
+        ("processes", run.processes),
+        ("concurrent", run.concurrent.map(|n| n as u64)),
+    ];
+    let mut set: Vec<String> =
+        numbers.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect();
+    set.extend(run.allow_unsandboxed.map(|yes| format!("allow_unsandboxed = {yes}")));
+    set
 }
 
 /// Everything that the file wants: what is started, with which variables, and what is sent where.
@@ -109,6 +126,9 @@ fn described(wants: &Distrusted, context: &Context) -> String {
     }
     for dir in &wants.dirs {
         let _ = writeln!(out, "  directory {}", context.short_path(dir));
+    }
+    for limit in limits(&wants.run) {
+        let _ = writeln!(out, "  for what runs, {limit}");
     }
     if wants.is_empty() {
         out.push_str("  nothing that needs trust\n");

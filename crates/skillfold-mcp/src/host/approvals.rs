@@ -1,25 +1,11 @@
 //! What people have approved, by content.
 
 use std::collections::HashSet;
-use std::fs::{File, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use skillfold::RemoteEntry;
-
-use super::cache;
-use super::cache::Stamp;
-
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
-/// How long somebody else may keep the file locked. Writing it takes milliseconds.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
-const LOCK_STEP: Duration = Duration::from_millis(5);
+use skillfold::{Records, RecordsError, RemoteEntry};
 
 /// One skill that a person has approved, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,17 +41,8 @@ pub enum ApprovalError {
     #[error("{0}")]
     Unknown(String),
     /// The file cannot be read or written.
-    #[error("{}: {error}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        #[source]
-        error: io::Error,
-    },
-    /// The file is not what it should be.
-    #[error("{0}")]
-    Format(String),
+    #[error(transparent)]
+    Records(#[from] RecordsError),
 }
 
 /// What stands between an entry and its being loaded.
@@ -90,20 +67,11 @@ impl Standing {
 }
 
 /// The approvals of one user, in a file that several processes share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Approvals {
-    path: Option<PathBuf>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// The file as it was last read, with what told it apart then.
-    kept: Vec<Approval>,
-    stamp: Option<Stamp>,
-    trouble: Option<String>,
+    kept: Records<Approval>,
     /// Approved for this process only.
-    once: HashSet<Once>,
+    once: Mutex<HashSet<Once>>,
 }
 
 /// What is approved for this process only.
@@ -127,26 +95,20 @@ impl Once {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    version: u32,
-    approvals: Vec<Approval>,
-}
-
 impl Approvals {
     /// The approvals in the file at `path`; without one, approvals last as long as this value.
     pub fn new(path: Option<PathBuf>) -> Approvals {
-        Approvals { path, state: Mutex::default() }
+        Approvals { kept: Records::new("approvals", path), once: Mutex::default() }
     }
 
     /// What is wrong with the file, if something is. Nothing counts as approved then.
     pub fn trouble(&self) -> Option<String> {
-        self.read().trouble.clone()
+        self.kept.trouble()
     }
 
     /// All approvals, those that count no longer among them, by server and skill.
     pub fn list(&self) -> Vec<Approval> {
-        let mut list = self.read().kept.clone();
+        let mut list = self.kept.list();
         list.sort_by(|a, b| (&a.label, &a.uri).cmp(&(&b.label, &b.uri)));
         list
     }
@@ -164,17 +126,18 @@ impl Approvals {
             when,
             changed: false,
         };
-        self.change(|kept| {
+        self.kept.change(|kept| {
             kept.retain(|known| !(known.label == label && known.uri == approval.uri));
             kept.push(approval);
-        })
+        })?;
+        Ok(())
     }
 
     /// Approves the content for as long as this value lives, without writing anything down.
     pub fn approve_once(&self, label: &str, server: &str, entry: &RemoteEntry) -> Result<(), ApprovalError> {
         let Some(digest) = content_digest(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
         let (label, server) = (label.to_owned(), server.to_owned());
-        self.lock().once.insert(Once { label, server, uri: entry.uri.clone(), digest });
+        self.once().insert(Once { label, server, uri: entry.uri.clone(), digest });
         Ok(())
     }
 
@@ -191,16 +154,16 @@ impl Approvals {
     /// Takes back what `is_meant`, by label and URI.
     fn forget(&self, is_meant: impl Fn(&str, &str) -> bool) -> Result<bool, ApprovalError> {
         let any_once = {
-            let mut state = self.lock();
-            let before = state.once.len();
-            state.once.retain(|once| !is_meant(&once.label, &once.uri));
-            before != state.once.len()
+            let mut once = self.once();
+            let before = once.len();
+            once.retain(|once| !is_meant(&once.label, &once.uri));
+            before != once.len()
         };
         // Without anything to take back, no file is made or locked.
-        if !self.read().kept.iter().any(|known| is_meant(&known.label, &known.uri)) {
+        if !self.kept.look(|kept| kept.iter().any(|known| is_meant(&known.label, &known.uri))) {
             return Ok(any_once);
         }
-        self.change(|kept| kept.retain(|known| !is_meant(&known.label, &known.uri)))?;
+        self.kept.change(|kept| kept.retain(|known| !is_meant(&known.label, &known.uri)))?;
         Ok(true)
     }
 
@@ -209,19 +172,20 @@ impl Approvals {
         if entry.files.is_none() {
             return Standing::Dynamic;
         }
-        let state = self.read();
-        let once = state.once.iter().filter(|once| once.is_of(label, server, entry));
-        let known = state.kept.iter().filter(|known| known.is_of(label, server, entry));
-        let digests: Vec<(&str, bool)> = once
-            .map(|once| (once.digest.as_str(), false))
-            .chain(known.map(|known| (known.digest.as_str(), known.changed)))
-            .collect();
+        let mut digests: Vec<(String, bool)> = self.kept.look(|kept| {
+            let known = kept.iter().filter(|known| known.is_of(label, server, entry));
+            known.map(|known| (known.digest.clone(), known.changed)).collect()
+        });
+        let once = self.once();
+        digests.extend(
+            once.iter().filter(|once| once.is_of(label, server, entry)).map(|once| (once.digest.clone(), false)),
+        );
         // Most entries of most servers were never approved: for them, nothing is computed.
         if digests.is_empty() {
             return Standing::Never;
         }
         let digest = content_digest(entry);
-        let covers = |(approved, changed): &(&str, bool)| !changed && Some(*approved) == digest.as_deref();
+        let covers = |(approved, changed): &(String, bool)| !changed && Some(approved) == digest.as_ref();
         if digests.iter().any(covers) { Standing::Approved } else { Standing::Changed }
     }
 
@@ -230,85 +194,23 @@ impl Approvals {
         let is_other = |uri: &str, digest: &str| {
             entries.iter().any(|entry| entry.uri == uri && content_digest(entry).as_deref() != Some(digest))
         };
-        {
-            let mut state = self.read();
-            state.once.retain(|once| once.label != label || !is_other(&once.uri, &once.digest));
-            let concerns = |known: &&Approval| known.label == label && known.server == server && !known.changed;
-            if !state.kept.iter().filter(concerns).any(|known| is_other(&known.uri, &known.digest)) {
-                return Ok(());
-            }
+        self.once().retain(|once| once.label != label || !is_other(&once.uri, &once.digest));
+        let concerns = |known: &&Approval| known.label == label && known.server == server && !known.changed;
+        let ends = |kept: &[Approval]| kept.iter().filter(concerns).any(|known| is_other(&known.uri, &known.digest));
+        if !self.kept.look(ends) {
+            return Ok(());
         }
-        self.change(|kept| {
+        self.kept.change(|kept| {
             for known in kept.iter_mut().filter(|known| known.label == label && known.server == server) {
                 known.changed |= is_other(&known.uri, &known.digest);
             }
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked has left a state that the next reading replaces.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The state, as new as the file.
-    fn read(&self) -> MutexGuard<'_, State> {
-        let mut state = self.lock();
-        let Some(path) = &self.path else { return state };
-        let now = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
-        if now.is_none() && state.stamp.is_none() || now.is_some() && now == state.stamp {
-            return state;
-        }
-        state.stamp = now;
-        match load(path) {
-            Ok(kept) => {
-                state.kept = kept;
-                state.trouble = None;
-            }
-            Err(trouble) => {
-                tracing::warn!(target: "skillfold::security", path = %path.display(), "{trouble}");
-                state.kept = Vec::new();
-                state.trouble = Some(trouble.to_string());
-            }
-        }
-        state
-    }
-
-    /// Changes the file under its lock, so that no two processes lose what the other has written.
-    fn change(&self, change: impl FnOnce(&mut Vec<Approval>)) -> Result<(), ApprovalError> {
-        let Some(path) = &self.path else {
-            change(&mut self.lock().kept);
-            return Ok(());
-        };
-        let fail = |error| ApprovalError::File { path: path.clone(), error };
-        if let Some(dir) = path.parent() {
-            cache::private_dir(dir).map_err(fail)?;
-        }
-        let guard = lock_file(path).map_err(fail)?;
-        let mut kept = match load(path) {
-            Err(ApprovalError::Format(message)) if is_newer(path) => return Err(ApprovalError::Format(message)),
-            // What cannot be read is kept for its owner to look at, and nothing in it counts.
-            Err(ApprovalError::Format(_)) => {
-                let aside = set_aside(path).map_err(fail)?;
-                tracing::warn!(
-                    target: "skillfold::security",
-                    "the approvals in {} could not be read and now stand in {}; nothing of them counts",
-                    path.display(),
-                    aside.display(),
-                );
-                Vec::new()
-            }
-            kept => kept?,
-        };
-        change(&mut kept);
-        let text = serde_json::to_vec_pretty(&Kept { version: VERSION, approvals: kept.clone() })
-            .map_err(|error| fail(error.into()))?;
-        skillfold::replace_file(path, [text.as_slice()]).map_err(fail)?;
-        let mut state = self.lock();
-        state.stamp = std::fs::metadata(path).ok().as_ref().map(cache::stamp);
-        state.kept = kept;
-        state.trouble = None;
-        drop(guard);
+        })?;
         Ok(())
+    }
+
+    fn once(&self) -> MutexGuard<'_, HashSet<Once>> {
+        // A set of which each change is one step.
+        self.once.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,63 +222,6 @@ pub(crate) fn content_digest(entry: &RemoteEntry) -> Option<String> {
     // As JSON, so that no two sets give the same text.
     let text = serde_json::to_vec(&files).ok()?;
     Some(crate::digest(&text))
-}
-
-fn load(path: &Path) -> Result<Vec<Approval>, ApprovalError> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        bytes => bytes.map_err(|error| ApprovalError::File { path: path.to_owned(), error })?,
-    };
-    let format = |problem: &str| ApprovalError::Format(format!("the approvals in {}: {problem}", path.display()));
-    match serde_json::from_slice::<Kept>(&bytes) {
-        Ok(kept) if kept.version == VERSION => Ok(kept.approvals),
-        _ if is_newer(path) => Err(format("written by a newer version, which this one does not understand")),
-        Ok(_) => Err(format("of an unknown version; nothing of them counts")),
-        Err(error) => Err(format(&format!("not readable ({error}); nothing of them counts"))),
-    }
-}
-
-/// Whether a later version has written the file: then it is none of this one's business.
-fn is_newer(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Version {
-        version: u32,
-    }
-    let version = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Version>(&bytes).ok());
-    version.is_some_and(|file| file.version > VERSION)
-}
-
-/// Takes the lock beside the file, unless somebody keeps it for too long. It is let go when the file is closed, even if
-/// the process dies.
-fn lock_file(path: &Path) -> io::Result<File> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let file = File::options().create(true).truncate(false).write(true).open(name)?;
-    let started = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if started.elapsed() >= LOCK_WAIT => {
-                let message = "another process has kept it locked for too long; is one stopped or hanging?";
-                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
-        }
-    }
-}
-
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    for number in 1.. {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".broken-{number}"));
-        let aside = PathBuf::from(name);
-        if !aside.try_exists()? {
-            std::fs::rename(path, &aside)?;
-            return Ok(aside);
-        }
-    }
-    unreachable!("the numbers do not end")
 }
 
 #[cfg(test)]
@@ -457,19 +302,6 @@ mod tests {
         assert!(approvals.trouble().unwrap().contains("newer"));
         assert!(approvals.approve("a", "u", &pdf, 0).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
-    }
-
-    #[test]
-    fn a_lock_that_is_kept_is_an_error_and_no_hang() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("approvals.json");
-        let approvals = Approvals::new(Some(path.clone()));
-        let held = lock_file(&path).unwrap();
-        let error = approvals.approve("a", "u", &entry("pdf", "one"), 0).unwrap_err();
-        assert!(error.to_string().contains("another process"), "{error}");
-        assert_eq!(approvals.standing("a", "u", &entry("pdf", "one")), Standing::Never, "reading needs no lock");
-        drop(held);
-        approvals.approve("a", "u", &entry("pdf", "one"), 0).unwrap();
     }
 
     #[test]

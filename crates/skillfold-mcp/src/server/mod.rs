@@ -353,7 +353,7 @@ impl ServerHandler for SkillServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.tools(request.as_ref(), &context)
+        self.tools(request, &context).await
     }
 
     async fn call_tool(

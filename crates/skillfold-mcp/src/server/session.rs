@@ -46,6 +46,8 @@ pub(super) struct News {
     pub(super) resources: bool,
     /// Whether the list of prompts is another.
     pub(super) prompts: bool,
+    /// The names of the skills that changed: whoever has loaded one may have other tools now.
+    pub(super) skills: Vec<String>,
     /// The paths, as in their URIs but decoded, of the skills that changed.
     pub(super) places: HashSet<String>,
     /// What to log.
@@ -55,7 +57,7 @@ pub(super) struct News {
 impl News {
     /// What of a change concerns skills that clients could see before it or can see now.
     pub(super) fn of(changed: &Changed, before: &Catalog, after: &Catalog) -> News {
-        let mut news = News::default();
+        let mut news = News { skills: changed.skills.clone(), ..News::default() };
         // Nobody knows whose lists they are, then.
         let is_unknown = changed.skills.is_empty();
         (news.resources, news.prompts) = (is_unknown && changed.listing, is_unknown && changed.listing);
@@ -102,12 +104,16 @@ impl Pending {
     }
 }
 
+/// The skills whose bodies a client has loaded.
+type Loaded = Mutex<Arc<Vec<String>>>;
+
 /// Where a client's news wait until they are sent: a session's own, or those of one `subscriptions/listen` stream.
 #[derive(Debug)]
 pub(super) struct Outbox {
     id: u64,
-    /// Which session it belongs to.
+    /// Which session it belongs to, and what that has loaded.
     session: u64,
+    loaded: Arc<Loaded>,
     tools: bool,
     prompts: bool,
     resources: bool,
@@ -120,11 +126,13 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn new(id: u64, session: u64, lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
+    fn new(id: u64, of: (u64, Arc<Loaded>), lists: [bool; 3], watched: HashSet<String>, level: u8) -> Outbox {
+        let (session, loaded) = of;
         let [tools, prompts, resources] = lists;
         Outbox {
             id,
             session,
+            loaded,
             tools,
             prompts,
             resources,
@@ -171,6 +179,7 @@ impl Outbox {
     fn announce(&self, news: &News) {
         let mut pending = lock(&self.pending);
         pending.prompts |= self.prompts && news.prompts;
+        pending.tools |= self.tools && lock(&self.loaded).iter().any(|name| news.skills.contains(name));
         pending.resources |= self.resources && news.resources;
         for uri in lock(&self.watched).iter() {
             if uris::parse(uri).is_ok_and(|parts| parts.is_below(&news.places)) {
@@ -283,7 +292,6 @@ pub(super) struct Session {
     backlog: Arc<Backlog>,
     outbox: Arc<Outbox>,
     audience: Arc<Audience>,
-    loaded: Mutex<Arc<Vec<String>>>,
     /// Whether there will be a second request.
     is_lasting: AtomicBool,
 }
@@ -291,14 +299,8 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(audience: Arc<Audience>, is_lasting: bool) -> Session {
         let id = audience.next_id();
-        let outbox = Outbox::new(id, id, [true; 3], HashSet::new(), Level::Warning.rank());
-        Session {
-            backlog: Arc::default(),
-            outbox: Arc::new(outbox),
-            audience,
-            loaded: Mutex::default(),
-            is_lasting: AtomicBool::new(is_lasting),
-        }
+        let outbox = Outbox::new(id, (id, Arc::default()), [true; 3], HashSet::new(), Level::Warning.rank());
+        Session { backlog: Arc::default(), outbox: Arc::new(outbox), audience, is_lasting: AtomicBool::new(is_lasting) }
     }
 
     /// The answers that wait for the client.
@@ -318,21 +320,25 @@ impl Session {
 
     /// The skills whose bodies the client has loaded.
     pub(super) fn loaded(&self) -> Arc<Vec<String>> {
-        Arc::clone(&lock(&self.loaded))
+        Arc::clone(&lock(&self.outbox.loaded))
     }
 
-    /// Remembers a loaded skill. Says what had been loaded before, if that did not include it.
-    pub(super) fn remember(&self, name: &str) -> Option<Arc<Vec<String>>> {
+    /// Remembers a loaded skill. Says whether it had not been loaded before.
+    pub(super) fn remember(&self, name: &str) -> bool {
         if !self.is_lasting.load(Ordering::Acquire) {
-            return None;
+            return false;
         }
-        let mut loaded = lock(&self.loaded);
-        if loaded.iter().any(|known| known == name) {
-            return None;
+        let mut loaded = lock(&self.outbox.loaded);
+        let is_new = !loaded.iter().any(|known| known == name);
+        if is_new {
+            Arc::make_mut(&mut loaded).push(name.to_owned());
         }
-        let before = Arc::clone(&loaded);
-        Arc::make_mut(&mut loaded).push(name.to_owned());
-        Some(before)
+        is_new
+    }
+
+    /// What tells this session apart from the others of this process.
+    pub(super) fn label(&self) -> String {
+        format!("mcp-{}-{}", std::process::id(), self.outbox.session)
     }
 
     pub(super) fn tools_changed(&self) {
@@ -365,7 +371,8 @@ impl Session {
         let watched = accepted.resource_subscriptions.iter().flatten().take(MAX_WATCHED).cloned().collect();
         let id = self.audience.next_id();
         // Log lines have no place on such a stream.
-        let outbox = Arc::new(Outbox::new(id, self.outbox.session, lists, watched, u8::MAX));
+        let outbox =
+            Arc::new(Outbox::new(id, (self.outbox.session, Arc::clone(&self.outbox.loaded)), lists, watched, u8::MAX));
         lock(&self.audience.outboxes).insert(id, Arc::clone(&outbox));
         Some(Listening { outbox, audience: Arc::downgrade(&self.audience) })
     }
@@ -453,6 +460,7 @@ mod tests {
             audience.announce(&News {
                 resources: true,
                 prompts: true,
+                skills: vec!["pdf".to_owned()],
                 places: HashSet::from(["pdf".to_owned()]),
                 line: Some(Line::new(Level::Warning, "changes", "x")),
             });
@@ -461,5 +469,18 @@ mod tests {
         assert!(news.prompts && news.resources && !news.tools);
         assert_eq!(news.updated.iter().collect::<Vec<_>>(), ["skill://pdf/SKILL.md"]);
         assert_eq!(news.lines.len(), super::MAX_LINES);
+    }
+
+    #[tokio::test]
+    async fn whoever_has_loaded_a_skill_that_changes_may_have_other_tools() {
+        let audience = Arc::new(Audience::default());
+        let session = Session::new(Arc::clone(&audience), true);
+        session.join();
+        assert!(session.remember("pdf") && !session.remember("pdf"));
+        let changed = |name: &str| News { skills: vec![name.to_owned()], prompts: true, ..News::default() };
+        audience.announce(&changed("csv"));
+        assert!(!session.outbox().next().await.unwrap().tools);
+        audience.announce(&changed("pdf"));
+        assert!(session.outbox().next().await.unwrap().tools);
     }
 }

@@ -41,15 +41,17 @@ fn result(output: &mut ToolOutput) -> CallToolResult {
 }
 
 impl SkillServer {
-    pub(super) fn tools(
+    pub(super) async fn tools(
         &self,
-        request: Option<&PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|request| request.cursor.is_some()) {
             return Err(ErrorData::invalid_params("the cursor is none that this list gave out", None));
         }
-        let definitions = self.shared.skillfold.tools(&self.session.loaded());
+        let loaded = self.session.loaded();
+        // What a loaded skill brings along may have to be looked at first.
+        let definitions = self.unbounded(move |shared, _| shared.skillfold.tools(&loaded)).await?;
         let mut result = ListToolsResult::with_all_items(definitions.into_iter().map(tool).collect());
         if is_modern(context) {
             result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
@@ -72,6 +74,7 @@ impl SkillServer {
         let token = context.meta.get_progress_token();
         let wants_progress = token.is_some();
         let loaded = self.session.loaded();
+        let session = self.session.label();
         let cancellation = context.ct.clone();
         let name = request.name.clone();
         let work = self.unbounded(move |shared, _| {
@@ -82,7 +85,8 @@ impl SkillServer {
                 }
             };
             let is_cancelled = || cancellation.is_cancelled();
-            let context = ToolContext { progress: &report, cancelled: &is_cancelled, loaded: &loaded };
+            let context =
+                ToolContext { progress: &report, cancelled: &is_cancelled, loaded: &loaded, session: &session };
             shared.skillfold.call_tool(&name, &request.arguments.unwrap_or_default(), &context)
         });
         let forward = async {
@@ -113,11 +117,9 @@ impl SkillServer {
         id.and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
     }
 
-    /// Remembers a loaded skill, and tells the client if that gives it other tools.
+    /// Remembers a loaded skill, and tells the client if that may give it other tools.
     pub(super) fn remember(&self, name: &str) {
-        let Some(before) = self.session.remember(name) else { return };
-        let skillfold = &self.shared.skillfold;
-        if skillfold.tools(&before) != skillfold.tools(&self.session.loaded()) {
+        if self.session.remember(name) && self.shared.skillfold.brings_tools(name) {
             self.session.tools_changed();
         }
     }

@@ -5,7 +5,10 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 /// Why arguments will not do, as a sentence for the model.
-pub(super) struct Refused(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused(String);
+
+impl std::error::Error for Refused {}
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,11 +16,24 @@ impl fmt::Display for Refused {
     }
 }
 
-pub(super) struct Arguments<'a>(&'a Map<String, Value>);
+/// The arguments of a call, one by one. Whoever adds tools to the table takes them apart with it, so that models are
+/// refused in the same words everywhere.
+///
+/// ```
+/// use skillfold::tools::Arguments;
+///
+/// let call = serde_json::json!({"skill_id": "pdf", "limit": 5});
+/// let arguments = Arguments::of(call.as_object().unwrap(), &["skill_id", "limit", "path"])?;
+/// assert_eq!(arguments.required("skill_id")?, "pdf");
+/// assert_eq!(arguments.required("path").unwrap_err().to_string(), "The argument `path` is missing.");
+/// # Ok::<(), skillfold::tools::Refused>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Arguments<'a>(&'a Map<String, Value>);
 
 impl<'a> Arguments<'a> {
     /// Takes arguments of these names and no others.
-    pub(super) fn of(map: &'a Map<String, Value>, known: &[&str]) -> Result<Arguments<'a>, Refused> {
+    pub fn of(map: &'a Map<String, Value>, known: &[&str]) -> Result<Arguments<'a>, Refused> {
         match map.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(Arguments(map)),
             Some(key) => {
@@ -28,7 +44,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A text that must be there and must not be blank, character for character.
-    pub(super) fn required(&self, name: &str) -> Result<&'a str, Refused> {
+    pub fn required(&self, name: &str) -> Result<&'a str, Refused> {
         match self.text(name)? {
             Some(text) if !text.trim().is_empty() => Ok(text),
             Some(_) => Err(Refused(format!("The argument `{name}` is blank."))),
@@ -37,7 +53,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A text that may be missing.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+    pub fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -45,8 +61,33 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// A list of texts that may be missing. Numbers and booleans in it count as texts: models write them so.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+        let wrong = |what: &Value| {
+            let what = kind(what);
+            Refused(format!("The argument `{name}` must be a list of strings, not {what}."))
+        };
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|item| match item {
+                    Value::String(text) => Ok(text.clone()),
+                    Value::Number(_) | Value::Bool(_) => Ok(item.to_string()),
+                    other => Err(wrong(other)),
+                })
+                .collect(),
+            Some(other) => Err(wrong(other)),
+        }
+    }
+
+    /// Any value, if it is there.
+    pub fn value(&self, name: &str) -> Option<&'a Value> {
+        self.0.get(name)
+    }
+
     /// A whole number from 1 that may be missing; more than `most` is `most`.
-    pub(super) fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Refused> {
+    pub fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Refused> {
         let wrong = |what: &dyn fmt::Display| {
             Err(Refused(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
         };

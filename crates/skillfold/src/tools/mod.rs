@@ -5,13 +5,15 @@ mod load;
 mod read;
 mod search;
 
+pub use arguments::{Arguments, Refused};
 pub(crate) use load::envelope;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use skillfold_load::{attribute, text};
 
 use crate::Skillfold;
 use crate::skills::usable;
@@ -102,16 +104,41 @@ pub struct ToolContext<'c> {
     pub cancelled: &'c (dyn Fn() -> bool + Sync),
     /// The skills whose bodies the session has loaded.
     pub loaded: &'c [String],
+    /// What tells the session apart from others; empty if there is none.
+    pub session: &'c str,
 }
 
 impl ToolOutput {
+    /// A result that is this text.
+    pub fn said(text: String) -> ToolOutput {
+        ToolOutput { text, structured: None, is_error: false, effect: None }
+    }
+
     fn failed(text: String) -> ToolOutput {
-        ToolOutput { text, structured: None, is_error: true, effect: None }
+        ToolOutput { is_error: true, ..ToolOutput::said(text) }
+    }
+
+    /// A failure in the form all tools have: an `<error>` with its code inside the element that the result would have
+    /// been in. `opening` is that element's tag with its attributes, escaped.
+    ///
+    /// ```
+    /// let output = skillfold::tools::ToolOutput::failure("skill_file id=\"pdf\"", "not_found", "It is not there.");
+    /// assert!(output.is_error);
+    /// assert!(output.text.starts_with("<skill_file id=\"pdf\">\n  <error code=\"not_found\">\n    It is not there.\n"));
+    /// ```
+    pub fn failure(opening: &str, code: &str, message: &str) -> ToolOutput {
+        let element = opening.split_whitespace().next().unwrap_or_default();
+        let mut said = format!("<{opening}>\n  <error code=\"{}\">\n", attribute(code));
+        for line in message.lines() {
+            let _ = writeln!(said, "    {}", text(line));
+        }
+        let _ = write!(said, "  </error>\n</{element}>");
+        ToolOutput::failed(said)
     }
 }
 
 /// A skill that a model may have: one that hides from models is not there for it, even by its name.
-fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
+pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
     let not_found = || {
         let close = catalog.close_names(id).into_iter().filter(|name| *name != id).map(str::to_owned).collect();
         Error::NotFound { name: id.to_owned(), close }
@@ -129,7 +156,7 @@ fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
 }
 
 /// A failure in the words of the envelope: one of its codes, and sentences for the model.
-fn said(error: &Error, id: &str) -> (&'static str, String) {
+pub fn said(error: &Error, id: &str) -> (&'static str, String) {
     match error {
         Error::NotFound { close, .. } => {
             let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
@@ -159,7 +186,7 @@ fn capital(sentence: &str) -> String {
 
 impl Default for ToolContext<'_> {
     fn default() -> Self {
-        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[] }
+        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[], session: "" }
     }
 }
 
@@ -172,8 +199,18 @@ impl fmt::Debug for ToolContext<'_> {
 /// Adds tools to the table: those that run scripts, and those of skills' toolsets.
 pub trait ToolProvider: Send + Sync + fmt::Debug {
     /// Its tools, for a session that has loaded these skills.
-    fn definitions(&self, loaded: &[String]) -> Vec<ToolDefinition>;
+    fn definitions(&self, skills: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition>;
+
+    /// Whether a session that has loaded this skill may have other tools for it. It looks and runs nothing, so that
+    /// loading a skill runs nothing.
+    fn brings(&self, skills: &Skillfold, skill: &str) -> bool;
 
     /// Calls one of them; nothing if it has none of that name.
-    fn call(&self, name: &str, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> Option<ToolOutput>;
+    fn call(
+        &self,
+        skills: &Skillfold,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput>;
 }

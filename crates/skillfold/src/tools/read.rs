@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold_catalog::Shown;
-use skillfold_load::{attribute, neutralise, text};
+use skillfold_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};
 use super::{Tool, ToolContext, ToolOutput, for_model, said};
@@ -52,14 +52,7 @@ struct Wanted<'a> {
 fn handler(skills: &Skillfold, arguments: &Map<String, Value>, _: &ToolContext<'_>) -> ToolOutput {
     let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let opening = opening(given("skill_id"), given("path"));
-    let fail = |code: &str, message: &str| {
-        let mut said = format!("<{opening}>\n  <error code=\"{}\">\n", attribute(code));
-        for line in message.lines() {
-            let _ = writeln!(said, "    {}", text(line));
-        }
-        said.push_str("  </error>\n</skill_file>");
-        ToolOutput::failed(said)
-    };
+    let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
     let read = || -> Result<_, Refused> {
         let arguments = Arguments::of(arguments, &["skill_id", "path", "offset", "limit"])?;
         Ok(Wanted {

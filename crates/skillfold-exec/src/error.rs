@@ -1,0 +1,59 @@
+//! Why a process could not be started.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a process could not be started in a sandbox.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// The platform offers too little, and nobody allowed running without.
+    #[error("this machine offers no sandbox: {reason}")]
+    SandboxUnavailable {
+        /// What is missing.
+        reason: String,
+    },
+    /// The helper program could not be started.
+    #[error("cannot start the sandbox's helper {}: {source}", helper.display())]
+    Helper {
+        /// Which program.
+        helper: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The helper did not do its part.
+    #[error("the sandbox's helper failed: {0}")]
+    Broken(String),
+    /// The program could not be executed inside the sandbox.
+    #[error("cannot start {}: {reason}", program.display())]
+    Program {
+        /// Which program.
+        program: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ExecError {
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::SandboxUnavailable { .. } => "sandbox_unavailable",
+            Self::Helper { .. } | Self::Broken(_) | Self::Program { .. } => "execution_failed",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::SandboxUnavailable { .. } => {
+                "a kernel with Landlock and seccomp (Linux 5.13 or later) is needed; to run without a sandbox, say so explicitly"
+            }
+            Self::Helper { .. } => "the helper is the program `skillfold` or `skillfold-sandbox`; is it installed?",
+            Self::Broken(_) => "run again with more logging to see what happened",
+            Self::Program { .. } => "is the program installed, executable and made for this machine?",
+        }
+    }
+}

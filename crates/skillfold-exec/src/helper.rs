@@ -1,0 +1,53 @@
+//! The other side: what the helper program does when a [`Launcher`](crate::Launcher) starts it.
+//!
+//! ```text
+//! host ── socket ── H0 supervisor ── H1 first process of the namespace ── the job
+//! ```
+//!
+//! H0 makes the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1
+//! is the first process inside; when it ends, the kernel ends all others in there, whatever they have done to be
+//! overlooked. Only the job's process takes on the layers that cannot be taken off again, and then becomes the program,
+//! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
+//! leaves behind, and kills it.
+
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod inside;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod supervisor;
+
+/// The first argument by which a program knows that it is asked to be the helper.
+pub(crate) const WORD: &str = "__skillfold-helper";
+
+/// Becomes the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
+///
+/// Call it first thing in `main`, before any thread is started: the helper forks. `engine` is what
+/// [`Program::Engine`](crate::Program::Engine) runs, with the job's pipes as standard input, output and error; what it
+/// returns is the exit code.
+///
+/// ```
+/// fn main() {
+///     skillfold_exec::helper::run_if_asked(None);
+///     // …the program's own business.
+/// }
+/// ```
+pub fn run_if_asked(engine: Option<fn() -> i32>) {
+    let mut args = std::env::args_os();
+    if args.nth(1).is_none_or(|word| word != WORD) {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    supervisor::run(engine);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = engine;
+        std::process::exit(125);
+    }
+}

@@ -1,0 +1,420 @@
+//! The filter of system calls.
+//!
+//! Programs get a list of what is denied, because nobody can list what all interpreters need; the engine, which we know,
+//! gets a list of what is allowed. Both refuse calls that are newer than this file, so that a kernel update adds no way
+//! out.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+/// The first number of a system call that this file knows nothing about. Numbers have been the same on all
+/// architectures since 424; on `x86_64` this also covers the x32 calls, which have a high bit set.
+const UNKNOWN: u32 = 468;
+
+// Calls that the `libc` crate has no names for on every architecture.
+const MEMFD_SECRET: i64 = 447;
+const PROCESS_MRELEASE: i64 = 448;
+const SET_MEMPOLICY_HOME_NODE: i64 = 450;
+const MAP_SHADOW_STACK: i64 = 453;
+const STATMOUNT: i64 = 457;
+const LISTMOUNT: i64 = 458;
+const LSM_SET_SELF_ATTR: i64 = 460;
+const OPEN_TREE_ATTR: i64 = 467;
+
+/// Refused with EPERM, whatever the arguments.
+const DENIED: &[i64] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    PROCESS_MRELEASE,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // File systems and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    STATMOUNT,
+    LISTMOUNT,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    // The kernel.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_syslog,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_vhangup,
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+    SET_MEMPOLICY_HOME_NODE,
+    LSM_SET_SELF_ATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ustat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_sysfs,
+    // Who one is.
+    libc::SYS_setuid,
+    libc::SYS_setgid,
+    libc::SYS_setreuid,
+    libc::SYS_setregid,
+    libc::SYS_setresuid,
+    libc::SYS_setresgid,
+    libc::SYS_setfsuid,
+    libc::SYS_setfsgid,
+    libc::SYS_setgroups,
+    libc::SYS_capset,
+    // Memory that belongs to no process, and so to no bound.
+    libc::SYS_shmget,
+    libc::SYS_mq_open,
+];
+
+/// Answered as if the kernel did not have them, because programs then do without.
+const ABSENT: &[i64] = &[
+    // Its flags are in memory, where no filter sees them; the C library falls back to `clone`.
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_memfd_create,
+    MEMFD_SECRET,
+    MAP_SHADOW_STACK,
+];
+
+/// Namespaces that `clone` could make.
+const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u64;
+
+/// What the engine may call: memory, its pipes, clocks, locks, and ending. No file, no process, no socket.
+const ENGINE: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_lseek,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_eventfd2,
+    libc::SYS_pipe2,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_futex_waitv,
+    libc::SYS_set_robust_list,
+    libc::SYS_get_robust_list,
+    libc::SYS_set_tid_address,
+    libc::SYS_rseq,
+    libc::SYS_membarrier,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getcpu,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_timer_create,
+    libc::SYS_timer_settime,
+    libc::SYS_timer_delete,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getppid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getrusage,
+    libc::SYS_sysinfo,
+    libc::SYS_uname,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_time,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_pipe,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+];
+
+/// Signals: what is allowed without a layer that keeps them inside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signals {
+    /// Another layer keeps them inside.
+    Kept,
+    /// Nothing does: only to oneself and one's own group.
+    OnlyOneself,
+}
+
+/// The filters for a program, in the order in which to apply them.
+pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProgram>, String> {
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+
+    // A socket by its path is a way to whoever listens there (a container daemon, a key agent), which no other layer
+    // closes: so the family is denied even with the network. `socketpair` stays.
+    let mut socket = Vec::new();
+    if network {
+        let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+        socket.push(rule(families.into_iter().map(|family| dword(0, Op::Ne, number(family))).collect())?);
+        // Of netlink, what lists addresses and routes; raw sockets of any family need a capability anyway.
+        socket.push(rule(vec![
+            dword(0, Op::Eq, number(libc::AF_NETLINK)),
+            dword(2, Op::Ne, number(libc::NETLINK_ROUTE)),
+        ])?);
+    }
+    denied.insert(libc::SYS_socket, socket);
+    denied.insert(libc::SYS_socketpair, vec![rule(vec![dword(0, Op::Ne, number(libc::AF_UNIX))])?]);
+
+    let mut clone = Vec::new();
+    for bit in (0..32).map(|bit| 1_u64 << bit).filter(|bit| NEW_NAMESPACES & bit != 0) {
+        clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(bit), bit)])?);
+    }
+    denied.insert(libc::SYS_clone, clone);
+
+    // Typing into a terminal as if somebody sat there.
+    let mut ioctl = Vec::new();
+    for request in [0x5412_u64, 0x541C] {
+        ioctl.push(rule(vec![dword(1, Op::Eq, request)])?);
+    }
+    denied.insert(libc::SYS_ioctl, ioctl);
+
+    // `personality(0xffffffff)` asks, all else changes; 0x0008 (Linux on all) and 0 are what it is anyway.
+    denied.insert(
+        libc::SYS_personality,
+        vec![rule(vec![dword(0, Op::Ne, 0xffff_ffff), dword(0, Op::Ne, 0), dword(0, Op::Ne, 8)])?],
+    );
+
+    let device = |argument: u8| -> Result<Vec<SeccompRule>, String> {
+        let kind = u64::from(libc::S_IFMT);
+        [libc::S_IFCHR, libc::S_IFBLK]
+            .into_iter()
+            .map(|mode| rule(vec![SeccompCondition::new(argument, Len::Dword, Op::MaskedEq(kind), u64::from(mode))]))
+            .collect()
+    };
+    denied.insert(libc::SYS_mknodat, device(2)?);
+    #[cfg(target_arch = "x86_64")]
+    denied.insert(libc::SYS_mknod, device(1)?);
+
+    // Only one's own limits, and they can only go down.
+    denied.insert(libc::SYS_prlimit64, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
+
+    if signals == Signals::OnlyOneself {
+        denied.insert(libc::SYS_kill, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
+        denied.insert(libc::SYS_tgkill, vec![rule(vec![dword(0, Op::Ne, own_pid())])?]);
+        for call in [
+            libc::SYS_tkill,
+            libc::SYS_rt_sigqueueinfo,
+            libc::SYS_rt_tgsigqueueinfo,
+            libc::SYS_pidfd_send_signal,
+        ] {
+            denied.insert(call, Vec::new());
+        }
+    }
+
+    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    Ok(vec![
+        program(absent, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOSYS)))?,
+        program(denied, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::EPERM)))?,
+    ])
+}
+
+/// The filter for the engine. Threads are allowed, processes are not.
+pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
+    let mut allowed: BTreeMap<i64, Vec<SeccompRule>> = ENGINE.iter().map(|call| (*call, Vec::new())).collect();
+    // Never both writable and executable later on: the engine interprets, it generates no code.
+    allowed.insert(
+        libc::SYS_mprotect,
+        vec![rule(vec![SeccompCondition::new(2, Len::Dword, Op::MaskedEq(number(libc::PROT_EXEC)), 0)])?],
+    );
+    let thread = u64::try_from(libc::CLONE_VM | libc::CLONE_THREAD).unwrap_or(0);
+    allowed.insert(
+        libc::SYS_clone,
+        vec![rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | NEW_NAMESPACES), thread)])?],
+    );
+    // Ending oneself, as `abort` does.
+    allowed.insert(libc::SYS_tgkill, vec![rule(vec![dword(0, Op::Eq, own_pid())])?]);
+    // Naming a thread and a mapping.
+    allowed.insert(
+        libc::SYS_prctl,
+        vec![
+            rule(vec![dword(0, Op::Eq, number(libc::PR_SET_NAME))])?,
+            rule(vec![dword(0, Op::Eq, number(libc::PR_GET_NAME))])?,
+            rule(vec![dword(0, Op::Eq, 0x5356_4d41)])?,
+        ],
+    );
+    // What asks about oneself only.
+    allowed.insert(
+        libc::SYS_prlimit64,
+        vec![rule(vec![
+            dword(0, Op::Eq, 0),
+            SeccompCondition::new(2, Len::Qword, Op::Eq, 0),
+        ])?],
+    );
+    allowed.insert(
+        libc::SYS_fcntl,
+        [libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL, libc::F_DUPFD_CLOEXEC]
+            .into_iter()
+            .map(|command| rule(vec![dword(1, Op::Eq, number(command))]))
+            .collect::<Result<_, _>>()?,
+    );
+    // The filter applied last decides between two refusals, so it must let this one pass for the other to answer.
+    allowed.insert(libc::SYS_clone3, Vec::new());
+    let absent = [libc::SYS_clone3].into_iter().map(|call| (call, Vec::new())).collect();
+    Ok(vec![
+        program(absent, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOSYS)))?,
+        program(allowed, &SeccompAction::Errno(errno(libc::EPERM)), &SeccompAction::Allow)?,
+    ])
+}
+
+fn program(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    otherwise: &SeccompAction,
+    matching: &SeccompAction,
+) -> Result<BpfProgram, String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
+    let filter =
+        SeccompFilter::new(rules, otherwise.clone(), matching.clone(), arch).map_err(|error| error.to_string())?;
+    let mut program = BpfProgram::try_from(filter).map_err(|error| error.to_string())?;
+    program.splice(ARCH_CHECK..ARCH_CHECK, refuse_unknown());
+    Ok(program)
+}
+
+/// How many instructions the check of the architecture takes, with which the compiler's programs begin.
+const ARCH_CHECK: usize = 3;
+
+/// Load the number; if it is unknown, answer that there is no such call. Jumps are relative, so this can stand in front
+/// of everything that follows.
+fn refuse_unknown() -> [sock_filter; 3] {
+    const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
+    const AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
+    const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+    [
+        sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: AT_LEAST, jt: 0, jf: 1, k: UNKNOWN },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | errno(libc::ENOSYS) },
+    ]
+}
+
+fn dword(argument: u8, op: Op, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, Len::Dword, op, value)
+}
+
+/// All conditions must hold; no condition always does.
+fn rule(conditions: Vec<Result<SeccompCondition, seccompiler::BackendError>>) -> Result<SeccompRule, String> {
+    let conditions = conditions.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    SeccompRule::new(conditions).map_err(|error| error.to_string())
+}
+
+/// A constant of the C library, none of which is negative.
+fn number(constant: i32) -> u64 {
+    u64::from(constant.unsigned_abs())
+}
+
+fn errno(constant: i32) -> u32 {
+    constant.unsigned_abs()
+}
+
+fn own_pid() -> u64 {
+    u64::from(std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_made_and_begin_with_the_check_of_the_architecture() {
+        for programs in [for_program(false, Signals::Kept), for_program(true, Signals::OnlyOneself), for_engine()] {
+            for program in programs.unwrap() {
+                assert_eq!(program[1].code, 0x15, "a comparison with the architecture");
+                assert_eq!((program[1].jt, program[1].jf), (1, 0));
+                assert_eq!(program[ARCH_CHECK + 1].k, UNKNOWN);
+            }
+        }
+    }
+
+    #[test]
+    fn no_call_is_both_denied_and_absent() {
+        assert!(DENIED.iter().all(|call| !ABSENT.contains(call)));
+        assert!(DENIED.iter().chain(ABSENT).all(|call| *call < i64::from(UNKNOWN)));
+    }
+}

@@ -1,0 +1,141 @@
+//! What the kernel says about processes, read from `/proc`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+/// One process, as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    parent: i32,
+    threads: u64,
+    resident_pages: u64,
+}
+
+/// What all processes below one use together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    /// Resident memory, in bytes; what several share is counted for each.
+    pub(super) memory: u64,
+    /// Processes and threads.
+    pub(super) tasks: u64,
+}
+
+/// Every descendant of `ancestor`, with what all of them use.
+pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Pid>, Usage)> {
+    let mut all: HashMap<i32, Entry> = HashMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Ok(entry) = entry else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        // A process that ends meanwhile cannot be read, and need not be.
+        if let Ok(text) = fs::read_to_string(entry.path().join("stat"))
+            && let Some(stat) = parse(&text)
+        {
+            all.insert(pid, stat);
+        }
+    }
+    let page = rustix::param::page_size() as u64;
+    let (mut found, mut usage) = (Vec::new(), Usage::default());
+    for (pid, entry) in &all {
+        if !descends(&all, *pid, ancestor.as_raw_nonzero().get()) {
+            continue;
+        }
+        usage.memory += entry.resident_pages * page;
+        usage.tasks += entry.threads;
+        found.extend(Pid::from_raw(*pid));
+    }
+    Ok((found, usage))
+}
+
+fn descends(all: &HashMap<i32, Entry>, mut pid: i32, ancestor: i32) -> bool {
+    // Parents change while the list is read, so a circle is thinkable.
+    for _ in 0..=all.len() {
+        match all.get(&pid) {
+            Some(entry) if entry.parent == ancestor => return true,
+            Some(entry) => pid = entry.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The name stands in parentheses and may hold anything, so fields are counted from the last one.
+fn parse(stat: &str) -> Option<Entry> {
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // From the state on: 17 is the number of threads, 21 the resident pages.
+    let rest: Vec<&str> = fields.collect();
+    let threads = rest.get(15)?.parse().ok()?;
+    let resident_pages = rest.get(19)?.parse().ok()?;
+    // What has ended and waits to be reaped uses nothing any more.
+    let ended = matches!(state, "Z" | "X");
+    Some(Entry { parent, threads: if ended { 0 } else { threads }, resident_pages: if ended { 0 } else { resident_pages } })
+}
+
+/// The memory of `processes` in which what several share is counted once. Slow, so only asked when it matters; what the
+/// kernel does not tell counts as `otherwise`.
+pub(super) fn proportional(processes: &[Pid], otherwise: u64) -> u64 {
+    let mut sum = 0;
+    for pid in processes {
+        let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
+        match fs::read_to_string(Path::new(&path)) {
+            Ok(text) => {
+                let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+                let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+                sum += kib.unwrap_or(0) * 1024;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Nothing to tell of a process that has just ended; anything else means that nobody may look.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(_) => return otherwise,
+        }
+    }
+    sum
+}
+
+/// Kills every descendant of this process until none is left, and reaps them all. For where no namespace does it.
+pub(super) fn kill_all_below(ancestor: Pid) {
+    loop {
+        // Stopped first: what does not run cannot fork while the rest is being killed.
+        for signal in [Signal::STOP, Signal::KILL] {
+            if let Ok((found, _)) = below(ancestor) {
+                for pid in found {
+                    let _ = rustix::process::kill_process(pid, signal);
+                }
+            }
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                // Some are left, which will be reaped in a moment or found by the next round.
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_blanks_is_only_a_name() {
+        let line = "42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 100 1000 55 18446744073709551615";
+        let entry = parse(line).unwrap();
+        assert_eq!((entry.parent, entry.threads, entry.resident_pages), (7, 3, 55));
+    }
+
+    #[test]
+    fn this_process_is_below_its_parent_and_uses_memory() {
+        let parent = rustix::process::getppid().unwrap();
+        let (found, usage) = below(parent).unwrap();
+        assert!(found.contains(&rustix::process::getpid()));
+        assert!(usage.memory > 0 && usage.tasks > 0);
+    }
+}

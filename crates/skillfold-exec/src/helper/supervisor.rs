@@ -1,0 +1,379 @@
+//! H0, the supervisor, and H1, the first process of the job's namespace.
+
+use std::fs::{self, File};
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::Timespec;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+
+use super::inside::Inside;
+use super::mounts::{self, Mounted};
+use super::processes;
+use crate::layer::{Layer, SandboxReport};
+use crate::sys::{self, Fork};
+use crate::wire::{EndReason, Ended, Order, Said, receive, send};
+
+/// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The exit code of a helper that cannot even say what is wrong.
+const NOT_A_HELPER: i32 = 125;
+
+/// Runs as the helper. Never returns.
+pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
+    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map(File::from) else {
+        sys::exit_now(NOT_A_HELPER)
+    };
+    if let Err(error) = supervise(&control, engine) {
+        let _ = send(&control, &Said::Failed { reason: error.to_string() });
+        sys::exit_now(NOT_A_HELPER);
+    }
+    sys::exit_now(0)
+}
+
+/// The private temporary directory, removed with all in it when this is dropped.
+struct Tmp(PathBuf);
+
+impl Tmp {
+    fn new(base: &Path) -> io::Result<Tmp> {
+        use std::os::unix::fs::DirBuilderExt;
+        let mut random = [0_u8; 8];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let path = base.join(format!("skillfold-{:016x}", u64::from_ne_bytes(random)));
+        let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
+        Ok(Tmp(path))
+    }
+}
+
+impl Drop for Tmp {
+    fn drop(&mut self) {
+        // Nearly always an empty directory: what was written was in a file system of the namespace.
+        if fs::remove_dir(&self.0).is_err() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
+    let pipes = receive_pipes(control)?;
+    let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
+    sys::default_signals();
+    sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()])?;
+    // The socket stays as what it was duplicated to; standard input must not keep a second copy of it, or be inherited.
+    let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+
+    let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
+    let mut report = SandboxReport::default();
+    report.note::<String>(Layer::Supervisor, Ok(()));
+    namespaces(&order, &mut report);
+    let own_processes = report.has(Layer::PidNamespace);
+    if !own_processes {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
+
+    let (ready_from, ready_to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (end_from, end_to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let first = match sys::fork()? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop((ready_from, end_from));
+            die_with_supervisor(&end_to);
+            let mounted = separate_mounts(&order, &mut report, tmp.as_ref(), own_processes);
+            // Removing it is the supervisor's business.
+            let tmp = tmp.map(|tmp| std::mem::ManuallyDrop::new(tmp).0.clone());
+            let inside = Inside { order, pipes, ready: ready_to.into(), report, tmp, mounted, engine };
+            if own_processes { first_process(inside, end_to.into()) } else { inside.run() }
+        }
+    };
+    drop((ready_to, end_to, pipes));
+    let ended = watch(control, first, own_processes, &order, &File::from(ready_from), &File::from(end_from))?;
+    drop(tmp);
+    if let Some(ended) = ended {
+        send(control, &Said::Ended(ended))?;
+    }
+    Ok(())
+}
+
+/// The job's three pipes, which come along with the first byte.
+fn receive_pipes(control: &File) -> io::Result<[OwnedFd; 3]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    rustix::net::recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    fds.try_into().map_err(|_| io::Error::other("no pipes were given"))
+}
+
+/// Moves this process (and with the namespace of processes, its children) into namespaces, as far as the kernel allows.
+fn namespaces(order: &Order, report: &mut SandboxReport) {
+    let off = |layer| order.without.contains(&layer);
+    let mut enter = |layer, with: &dyn Fn() -> io::Result<()>| {
+        let outcome = if off(layer) { Err("switched off".to_owned()) } else { with().map_err(|it| it.to_string()) };
+        report.note(layer, outcome);
+    };
+    enter(Layer::UserNamespace, &|| {
+        let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        sys::unshare(libc::CLONE_NEWUSER)?;
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+    });
+    enter(Layer::PidNamespace, &|| sys::unshare(libc::CLONE_NEWPID));
+    enter(Layer::IpcNamespace, &|| sys::unshare(libc::CLONE_NEWIPC | libc::CLONE_NEWUTS));
+    if order.network {
+        report.note(Layer::NetworkNamespace, Err("the network is allowed"));
+    } else {
+        enter(Layer::NetworkNamespace, &|| sys::unshare(libc::CLONE_NEWNET));
+    }
+}
+
+/// Mounts are made by the child, so that the supervisor keeps seeing the `/proc` that shows all of them.
+fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>, own_processes: bool) -> Mounted {
+    if order.without.contains(&Layer::MountNamespace) {
+        report.note(Layer::MountNamespace, Err("switched off"));
+        return Mounted::default();
+    }
+    match mounts::separate(tmp.map(|tmp| tmp.0.as_path()), order.bounds.tmp_size, own_processes) {
+        Ok(mounted) => {
+            report.note::<String>(Layer::MountNamespace, Ok(()));
+            mounted
+        }
+        Err(error) => {
+            report.note(Layer::MountNamespace, Err(error));
+            Mounted::default()
+        }
+    }
+}
+
+/// Sees to it that this process does not outlive the supervisor, which alone holds the other end of `pipe`.
+fn die_with_supervisor(pipe: &OwnedFd) {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have died before the line above; then nobody is there to read. (Its number would not tell: seen from
+    // another namespace of processes, it has none.)
+    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if rustix::event::poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR) {
+        sys::exit_now(0);
+    }
+}
+
+/// H1: starts the job, reaps whatever is left to it, and says how the job ended. With it, all others end.
+fn first_process(inside: Inside, mut end: File) -> ! {
+    if inside.mounted.proc {
+        mounts::bound_processes(inside.order.bounds.processes);
+    }
+    let job = match sys::fork() {
+        Ok(Fork::Child) => {
+            drop(end);
+            inside.run()
+        }
+        Ok(Fork::Parent(job)) => job,
+        Err(error) => {
+            let _ = send(&inside.ready, &Said::Failed { reason: format!("starting the job: {error}") });
+            sys::exit_now(NOT_A_HELPER)
+        }
+    };
+    drop((inside.ready, inside.pipes));
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == job => {
+                let _ = end.write_all(&Status::of(status).to_bytes());
+                sys::exit_now(0)
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => sys::exit_now(NOT_A_HELPER),
+        }
+    }
+}
+
+/// Watches host and job until no process of the job is left. Nothing comes back if the job never began.
+fn watch(
+    control: &File,
+    first: Pid,
+    own_processes: bool,
+    order: &Order,
+    ready: &File,
+    end: &File,
+) -> io::Result<Option<Ended>> {
+    let me = rustix::process::getpid();
+    let first_fd = rustix::process::pidfd_open(first, PidfdFlags::empty()).ok();
+    let mut state = Watch { reason: None, peak: 0, began: false, pending: None };
+    let mut ready_open = true;
+    let mut next_look = Instant::now() + LOOK;
+    let status = loop {
+        let mut fds = vec![PollFd::new(control, PollFlags::IN)];
+        if let Some(fd) = &first_fd {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+        }
+        if ready_open {
+            fds.push(PollFd::new(ready, PollFlags::IN));
+        }
+        // Without a handle on the process, only looking tells.
+        let most = if first_fd.is_some() { LOOK } else { Duration::from_millis(5) };
+        let wait = next_look.saturating_duration_since(Instant::now()).min(most);
+        let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+        match rustix::event::poll(&mut fds, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let host_is_gone = !fds[0].revents().is_empty();
+        let heard = ready_open && fds.last().is_some_and(|fd| !fd.revents().is_empty());
+        drop(fds);
+        if heard {
+            ready_open = state.hear(ready, control)?;
+        }
+        // The host never says anything after the job: whatever is there is the end.
+        if host_is_gone && state.reason.is_none() {
+            state.end(EndReason::Killed, first, own_processes, me);
+        }
+        if let Some(status) = ended(first)? {
+            break status;
+        }
+        if state.reason.is_none() && Instant::now() >= next_look {
+            state.look(order, first, own_processes, me);
+            next_look = Instant::now() + LOOK;
+        }
+    };
+    if !own_processes {
+        processes::kill_all_below(me);
+    }
+    while ready_open {
+        ready_open = state.hear(ready, control)?;
+    }
+    state.conclude(control)?;
+    // Without a namespace of processes, the first is the job itself.
+    let status = if own_processes { Status::said(end) } else { Some(Status::of(status)) };
+    let Status { code, signal } = status.unwrap_or(Status { code: None, signal: Some(libc::SIGKILL) });
+    Ok(state.began.then_some(Ended { code, signal, reason: state.reason, peak_memory: state.peak }))
+}
+
+/// What the supervisor knows so far.
+struct Watch {
+    reason: Option<EndReason>,
+    peak: u64,
+    /// Whether the host was told that the job runs.
+    began: bool,
+    /// What the job's process said before it executed: true only once that worked, which closing the pipe tells.
+    pending: Option<Said>,
+}
+
+impl Watch {
+    /// Hears what the job's process says before it becomes the job. False once there is no more to come.
+    fn hear(&mut self, ready: &File, control: &File) -> io::Result<bool> {
+        match receive::<Said>(ready)? {
+            // A later word is about what went wrong after an earlier one.
+            Some(said) => {
+                self.pending = Some(said);
+                Ok(true)
+            }
+            None => {
+                self.conclude(control)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Tells the host how the beginning went, once.
+    fn conclude(&mut self, control: &File) -> io::Result<()> {
+        if let Some(said) = self.pending.take() {
+            self.began = matches!(said, Said::Ready { .. });
+            // A host that is gone need not hear it; that it is gone is seen elsewhere.
+            let _ = send(control, &said);
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, order: &Order, first: Pid, own_processes: bool, me: Pid) {
+        let Ok((found, usage)) = processes::below(me) else { return };
+        let bounds = &order.bounds;
+        // The first process of the namespace is ours.
+        let ours = u64::from(own_processes);
+        let mut memory = usage.memory;
+        if memory > bounds.memory_total {
+            memory = processes::proportional(&found, memory);
+        }
+        self.peak = self.peak.max(memory);
+        if usage.tasks.saturating_sub(ours) > u64::from(bounds.processes) {
+            self.end(EndReason::Processes, first, own_processes, me);
+        } else if memory > bounds.memory_total {
+            self.end(EndReason::Memory, first, own_processes, me);
+        }
+    }
+
+    fn end(&mut self, reason: EndReason, first: Pid, own_processes: bool, me: Pid) {
+        self.reason = Some(reason);
+        if own_processes {
+            // The kernel ends everything else in the namespace with its first process.
+            let _ = rustix::process::kill_process(first, Signal::KILL);
+        } else {
+            kill_but_leave(me, first);
+        }
+    }
+}
+
+/// Kills the job's processes, but reaps only by and by: the first is still to be asked how it ended.
+fn kill_but_leave(me: Pid, first: Pid) {
+    let _ = rustix::process::kill_process(first, Signal::STOP);
+    for signal in [Signal::STOP, Signal::KILL] {
+        if let Ok((found, _)) = processes::below(me) {
+            for pid in found {
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+        }
+    }
+    let _ = rustix::process::kill_process(first, Signal::KILL);
+}
+
+/// How the process ended, if it has. Reaps others that were left to the supervisor on the way.
+fn ended(first: Pid) -> io::Result<Option<WaitStatus>> {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == first => return Ok(Some(status)),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// How a process ended: what it exited with, or by which signal.
+#[derive(Debug, Clone, Copy, Default)]
+struct Status {
+    code: Option<i32>,
+    signal: Option<i32>,
+}
+
+impl Status {
+    fn of(status: WaitStatus) -> Status {
+        Status { code: status.exit_status(), signal: status.terminating_signal() }
+    }
+
+    fn to_bytes(self) -> [u8; 2] {
+        // An exit code has eight bits, a signal seven.
+        let byte = |value: Option<i32>| u8::try_from(value.unwrap_or(0) & 0xff).unwrap_or(0);
+        [byte(self.code), byte(self.signal)]
+    }
+
+    /// What H1 said about the job, if it could.
+    fn said(end: &File) -> Option<Status> {
+        let mut bytes = [0; 2];
+        io::Read::read_exact(&mut &*end, &mut bytes).ok()?;
+        let signal = (bytes[1] != 0).then(|| i32::from(bytes[1]));
+        Some(Status { code: signal.is_none().then(|| i32::from(bytes[0])), signal })
+    }
+}

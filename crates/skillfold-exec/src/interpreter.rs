@@ -1,0 +1,319 @@
+//! What runs a script: by its `#!` line, else by its extension; and where that is installed.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What a script wants to be run by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// It is a program itself.
+    Native,
+    /// By a program of this name (or at this path, if it begins with `/`), with these options before the script.
+    Program { name: String, options: Vec<String> },
+    /// By whatever runs files with this extension.
+    Extension(&'static str),
+}
+
+/// Extensions, and the programs that run them, best first.
+const EXTENSIONS: &[(&str, &[&str])] = &[
+    ("py", &["python3", "python"]),
+    ("sh", &["bash", "sh"]),
+    ("js", &["node", "bun", "deno"]),
+    ("mjs", &["node", "bun", "deno"]),
+    ("ts", &["bun", "deno", "node"]),
+    ("rb", &["ruby"]),
+    ("pl", &["perl"]),
+];
+
+/// The first version of `node` that runs TypeScript without being told to.
+const NODE_WITH_TYPES: (u32, u32) = (22, 18);
+/// The first version of `node` that runs TypeScript when told to.
+const NODE_WITH_FLAG: (u32, u32) = (22, 6);
+
+impl Wanted {
+    /// What the script at `path` that begins with `head` wants; nothing, if it is none.
+    pub(crate) fn of(path: &str, head: &[u8], executable: bool) -> Option<Wanted> {
+        if let Some(wanted) = shebang(head) {
+            return Some(wanted);
+        }
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+        let known = extension.and_then(|it| EXTENSIONS.iter().find(|(known, _)| *known == it));
+        match known {
+            Some((extension, _)) => Some(Wanted::Extension(extension)),
+            None => (executable && head.starts_with(b"\x7fELF")).then_some(Wanted::Native),
+        }
+    }
+
+    /// What to call it in a list.
+    pub(crate) fn word(&self) -> &str {
+        match self {
+            Wanted::Native => "native",
+            Wanted::Program { name, .. } => name.rsplit('/').next().unwrap_or(name),
+            Wanted::Extension(extension) => programs(extension)[0],
+        }
+    }
+
+    /// Whether it is Python.
+    pub(crate) fn is_python(&self) -> bool {
+        self.word().starts_with("python")
+    }
+}
+
+fn programs(extension: &str) -> &'static [&'static str] {
+    EXTENSIONS.iter().find(|(known, _)| *known == extension).map_or(&["sh"], |(_, programs)| programs)
+}
+
+/// What a `#!` line asks for. `env` is seen through, `uv run --script` is Python.
+fn shebang(head: &[u8]) -> Option<Wanted> {
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?.trim();
+    let (program, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(a, b)| (a, b.trim()));
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if name != "env" {
+        // The kernel passes what follows as one option.
+        let options = if rest.is_empty() { Vec::new() } else { vec![rest.to_owned()] };
+        return (!program.is_empty()).then(|| Wanted::Program { name: program.to_owned(), options });
+    }
+    let mut words = rest.split_whitespace().skip_while(|word| word.starts_with('-') || word.contains('='));
+    let program = words.next()?.to_owned();
+    let options: Vec<String> = words.map(str::to_owned).collect();
+    if program == "uv" || program == "uvx" || program == "pipx" {
+        return Some(Wanted::Program { name: "python3".to_owned(), options: Vec::new() });
+    }
+    Some(Wanted::Program { name: program, options })
+}
+
+/// A program that runs a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interpreter {
+    /// The program itself.
+    pub(crate) program: PathBuf,
+    /// What stands before the script.
+    pub(crate) options: Vec<String>,
+    /// More that has to be readable, besides what [`crate::interpreter_paths`] tells of the program.
+    pub(crate) extra: Vec<PathBuf>,
+}
+
+impl Interpreter {
+    pub(crate) fn at(program: PathBuf) -> Interpreter {
+        Interpreter { program, options: Vec::new(), extra: Vec::new() }
+    }
+}
+
+/// Finds what runs a script that wants `wanted` on `path`; or says what is missing.
+pub(crate) fn find(wanted: &Wanted, path: &OsStr) -> Result<Interpreter, String> {
+    match wanted {
+        Wanted::Native => Err("it is a program itself".to_owned()),
+        Wanted::Program { name, options } => {
+            let mut found = find_named(name, path)
+                .ok_or_else(|| format!("{name} is not installed, or not on the PATH; its first line asks for it"))?;
+            found.options.clone_from(options);
+            Ok(found)
+        }
+        Wanted::Extension(extension) => {
+            let names = programs(extension);
+            for name in names {
+                let Some(mut found) = find_named(name, path) else { continue };
+                if *name == "deno" {
+                    found.options = vec!["run".to_owned(), "--quiet".to_owned()];
+                }
+                if *extension == "ts" && *name == "node" {
+                    match node_version(&found.program) {
+                        Some(version) if version >= NODE_WITH_TYPES => {}
+                        Some(version) if version >= NODE_WITH_FLAG => {
+                            found.options = vec!["--experimental-strip-types".to_owned()];
+                        }
+                        _ => continue,
+                    }
+                }
+                return Ok(found);
+            }
+            Err(match *extension {
+                "ts" => "TypeScript needs bun, deno, or node 22.18 or later on the PATH".to_owned(),
+                _ => format!("none of {} is on the PATH", names.join(", ")),
+            })
+        }
+    }
+}
+
+/// A program by its name on the PATH, or at its absolute path, or, where that does not exist, by the last part of it.
+fn find_named(name: &str, path: &OsStr) -> Option<Interpreter> {
+    let found = if name.starts_with('/') {
+        let at = PathBuf::from(name);
+        let last = name.rsplit('/').next()?;
+        if is_program(&at) { at } else { on_path(last, path)? }
+    } else if name.contains('/') {
+        return None;
+    } else {
+        on_path(name, path).or_else(|| if name == "python" { on_path("python3", path) } else { None })?
+    };
+    Some(behind_shim(found, path))
+}
+
+/// The first program called `name` in the directories of `path`. Directories that are relative are none.
+pub(crate) fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let mut directories = std::env::split_paths(path).filter(|dir| dir.is_absolute());
+    directories.find_map(|dir| Some(dir.join(name)).filter(|at| is_program(at)))
+}
+
+fn is_program(at: &Path) -> bool {
+    at.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// What version managers put on the PATH is no interpreter, but chooses one. Inside the sandbox it could not look
+/// around, so it is asked here, once.
+fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
+    let Some(shims) = program.parent().filter(|dir| dir.ends_with("shims")) else { return Interpreter::at(program) };
+    if let Some(real) = ask(&program, path).filter(|real| is_program(real) && !real.starts_with(shims)) {
+        return Interpreter::at(real);
+    }
+    // Not one that can be asked: it gets to read what belongs to it.
+    let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
+    Interpreter { program, options: Vec::new(), extra }
+}
+
+type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
+
+/// Answers of shims, by path and time of change.
+static ASKED: LazyLock<Mutex<Asked>> = LazyLock::default();
+
+/// How long a shim may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
+    let key = (shim.to_path_buf(), shim.metadata().and_then(|it| it.modified()).ok());
+    if let Some(known) = ASKED.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return known.clone();
+    }
+    let name = shim.file_name()?.to_str()?;
+    let question: &[&str] = match name {
+        _ if name.starts_with("python") => &["-I", "-c", "import sys; print(sys.executable)"],
+        "node" => &["-p", "process.execPath"],
+        "ruby" => &["-rrbconfig", "-e", "puts RbConfig.ruby"],
+        "perl" => &["-e", "print $^X"],
+        _ => return None,
+    };
+    let answer = output(Command::new(shim).args(question).env("PATH", path), PATIENCE);
+    let real = answer.map(|text| PathBuf::from(text.trim())).filter(|real| real.is_absolute());
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner).insert(key, real.clone());
+    real
+}
+
+fn node_version(node: &Path) -> Option<(u32, u32)> {
+    let text = output(Command::new(node).arg("--version"), PATIENCE)?;
+    let mut numbers = text.trim().trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// What a trusted program prints, if it succeeds within `patience`. Runs outside of the sandbox, in `/`, so that no file
+/// of a skill has a say in what it answers.
+pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String> {
+    use std::io::Read;
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let mut pipe = child.stdout.take()?;
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = pipe.by_ref().take(64 * 1024).read_to_string(&mut text);
+        text
+    });
+    let until = Instant::now() + patience;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return reader.join().ok().filter(|_| status.success()),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// The directories of `path` that lie below one of `readable`, for the PATH inside.
+pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
+    let kept = std::env::split_paths(path).filter(|dir| {
+        dir.is_absolute()
+            && dir.canonicalize().is_ok_and(|real| real.is_dir() && readable.iter().any(|it| real.starts_with(it)))
+    });
+    std::env::join_paths(kept).ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/bin:/bin".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(name: &str, options: &[&str]) -> Option<Wanted> {
+        Some(Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() })
+    }
+
+    #[test]
+    fn first_lines() {
+        let cases: &[(&str, Option<Wanted>)] = &[
+            ("#!/bin/sh\n", program("/bin/sh", &[])),
+            ("#!/bin/bash -eu\n", program("/bin/bash", &["-eu"])),
+            ("#!/usr/bin/env python3\n", program("python3", &[])),
+            ("#!/usr/bin/env -S python3 -u -X dev\n", program("python3", &["-u", "-X", "dev"])),
+            ("#! /usr/bin/env -S A=1 node\r\n", program("node", &[])),
+            ("#!/usr/bin/env -S uv run --script\n", program("python3", &[])),
+            ("#!\n", None),
+            ("#!/usr/bin/env\n", None),
+            ("echo\n", None),
+        ];
+        for (head, want) in cases {
+            assert_eq!(&Wanted::of("x", head.as_bytes(), false), want, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn extensions_without_a_first_line() {
+        for (path, word) in [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")] {
+            assert_eq!(Wanted::of(path, b"x", false).unwrap().word(), word);
+        }
+        assert_eq!(Wanted::of("a.txt", b"x", true), None);
+        assert_eq!(Wanted::of("a.py.d/README", b"x", false), None);
+        assert_eq!(Wanted::of("tool", b"\x7fELF", true), Some(Wanted::Native));
+        assert_eq!(Wanted::of("tool", b"\x7fELF", false), None);
+    }
+
+    #[test]
+    fn a_shim_is_seen_through() {
+        let tmp = tempfile::tempdir().unwrap();
+        let at = |path: &str| tmp.path().join(path);
+        std::fs::create_dir_all(at("shims")).unwrap();
+        std::fs::create_dir_all(at("real")).unwrap();
+        let make = |path: &Path, text: &str| {
+            std::fs::write(path, text).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        make(&at("real/ruby"), "#!/bin/sh\n");
+        make(&at("shims/ruby"), &format!("#!/bin/sh\necho {}\n", at("real/ruby").display()));
+        make(&at("shims/other"), "#!/bin/sh\necho no\n");
+        let path = at("shims").into_os_string();
+        let wanted = |name: &str| Wanted::Program { name: name.into(), options: Vec::new() };
+        assert_eq!(find(&wanted("ruby"), &path).unwrap().program, at("real/ruby"));
+        assert_eq!(find(&wanted("other"), &path).unwrap().extra, [tmp.path().to_path_buf()]);
+        assert!(find(&wanted("nothing"), &path).is_err());
+        assert!(find(&wanted("../real/ruby"), &path).is_err());
+    }
+
+    #[test]
+    fn typescript_without_anything_that_runs_it_says_what_would() {
+        let error = find(&Wanted::Extension("ts"), OsStr::new("/nowhere")).unwrap_err();
+        assert!(error.contains("bun, deno, or node 22.18"), "{error}");
+    }
+
+    #[test]
+    fn only_readable_directories_stay_on_the_path() {
+        let kept = reachable(OsStr::new("/usr/bin:/root:relative:/nowhere:/bin"), &["/usr".into(), "/bin".into()]);
+        assert_eq!(kept, "/usr/bin:/bin");
+        assert_eq!(reachable(OsStr::new("/root"), &["/usr".into()]), "/usr/bin:/bin");
+    }
+}

@@ -1,0 +1,119 @@
+//! What to start: the program, what it may reach, what it may use up.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What runs inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// A program on disk, executed inside the sandbox.
+    File(PathBuf),
+    /// The helper's own engine: nothing is executed, the function given to
+    /// [`run_if_asked`](crate::helper::run_if_asked) runs inside the sandbox, under a stricter filter: it can open no
+    /// file, make no socket and start no process.
+    Engine,
+}
+
+/// One process to start.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What runs.
+    pub program: Program,
+    /// Its arguments, without its name. An engine gets none.
+    pub args: Vec<OsString>,
+    /// Its whole environment: nothing is inherited. With [`Policy::private_tmp`], `HOME`, `TMPDIR`, `TMP` and `TEMP`
+    /// are added.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its working directory: `/`, if none is given.
+    pub cwd: Option<PathBuf>,
+    /// What it may reach.
+    pub policy: Policy,
+    /// What it may use up.
+    pub bounds: Bounds,
+}
+
+impl Job {
+    /// A job for `program`, which may reach what `policy` says, within the usual bounds.
+    pub fn new(program: Program, policy: Policy) -> Job {
+        Job { program, args: Vec::new(), env: Vec::new(), cwd: None, policy, bounds: Bounds::default() }
+    }
+}
+
+/// What a process may reach. Everything else is denied.
+///
+/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`,
+/// `/dev/urandom`) and what the process may know of itself in `/proc` come with every [`Program::File`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Files and directories with all below them that may be read and, with [`Policy::execute`], executed.
+    pub read: Vec<PathBuf>,
+    /// Files and directories with all below them that may be read, written and removed.
+    pub write: Vec<PathBuf>,
+    /// Whether it may execute programs. Without, [`Program::File`] itself is executed and nothing after it.
+    pub execute: bool,
+    /// Whether it may use the network: all of it, the machine's own addresses too.
+    pub network: bool,
+    /// Whether it gets an empty directory of its own, named by `HOME` and `TMPDIR`, which is gone afterwards.
+    pub private_tmp: bool,
+}
+
+impl Policy {
+    /// Nothing at all: what an engine gets.
+    pub fn nothing() -> Policy {
+        Policy::default()
+    }
+
+    /// What an ordinary program needs in order to start: system libraries and programs, its own installation
+    /// ([`interpreter_paths`](crate::interpreter_paths)), and a private temporary directory.
+    pub fn program(program: &Path) -> Policy {
+        let mut read = crate::system_paths(false);
+        read.extend(crate::interpreter_paths(program));
+        Policy { read, write: Vec::new(), execute: true, network: false, private_tmp: true }
+    }
+
+    /// With the network, and the few files that looking up names needs.
+    #[must_use]
+    pub fn with_network(mut self) -> Policy {
+        self.network = true;
+        self.read.extend(crate::policy::network_paths());
+        self
+    }
+}
+
+/// What a job may use up. A limit of the whole job counts all of its processes together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Bytes of memory that one process may have for itself.
+    pub memory: u64,
+    /// Bytes of memory that all processes of the job may have together.
+    pub memory_total: u64,
+    /// Processes and threads at once.
+    pub processes: u32,
+    /// Open files of one process.
+    pub open_files: u32,
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Bytes in the private temporary directory.
+    pub tmp_size: u64,
+    /// Seconds of processor time of one process; unlimited if none.
+    pub cpu_seconds: Option<u64>,
+}
+
+impl Default for Bounds {
+    /// 1 GiB a process, 2 GiB in all, 256 processes and threads, 1,024 open files, files and the temporary directory
+    /// of 256 MiB.
+    fn default() -> Bounds {
+        const MIB: u64 = 1024 * 1024;
+        Bounds {
+            memory: 1024 * MIB,
+            memory_total: 2048 * MIB,
+            processes: 256,
+            open_files: 1024,
+            file_size: 256 * MIB,
+            tmp_size: 256 * MIB,
+            cpu_seconds: None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What host and helper say to each other: JSON with its length before it, over a socket.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::job::{Bounds, Job, Program};
+use crate::layer::{Layer, SandboxReport};
+
+/// No message is longer: a job's arguments and environment are bounded long before by the kernel.
+const MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// Text of the operating system, which need not be UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Raw(pub(crate) OsString);
+
+impl Raw {
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+impl From<&Path> for Raw {
+    fn from(path: &Path) -> Raw {
+        Raw(path.as_os_str().to_owned())
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.to_str() {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.collect_seq(self.0.as_bytes()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Text(String),
+            Bytes(Vec<u8>),
+        }
+        Ok(Raw(match Either::deserialize(deserializer)? {
+            Either::Text(text) => text.into(),
+            Either::Bytes(bytes) => OsString::from_vec(bytes),
+        }))
+    }
+}
+
+/// What the helper starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Start {
+    File(Raw),
+    Engine,
+    /// Nothing: only finds out what the machine offers.
+    Probe,
+}
+
+/// A job, as the helper gets it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) start: Start,
+    pub(crate) args: Vec<Raw>,
+    pub(crate) env: Vec<(Raw, Raw)>,
+    pub(crate) cwd: Option<Raw>,
+    pub(crate) read: Vec<Raw>,
+    pub(crate) write: Vec<Raw>,
+    pub(crate) execute: bool,
+    pub(crate) network: bool,
+    /// The directory in which the private one is made, if it gets one.
+    pub(crate) tmp_base: Option<Raw>,
+    pub(crate) bounds: Bounds,
+    pub(crate) without: Vec<Layer>,
+    pub(crate) allow_unsandboxed: bool,
+}
+
+impl Order {
+    pub(crate) fn of(job: &Job, tmp_base: &Path, without: &[Layer], allow_unsandboxed: bool) -> Order {
+        let paths = |paths: &[PathBuf]| paths.iter().map(|path| Raw::from(path.as_path())).collect();
+        Order {
+            start: match &job.program {
+                Program::File(path) => Start::File(Raw::from(path.as_path())),
+                Program::Engine => Start::Engine,
+            },
+            args: job.args.iter().cloned().map(Raw).collect(),
+            env: job.env.iter().map(|(name, value)| (Raw(name.clone()), Raw(value.clone()))).collect(),
+            cwd: job.cwd.as_deref().map(Raw::from),
+            read: paths(&job.policy.read),
+            write: paths(&job.policy.write),
+            execute: job.policy.execute,
+            network: job.policy.network,
+            tmp_base: job.policy.private_tmp.then(|| Raw::from(tmp_base)),
+            bounds: job.bounds.clone(),
+            without: without.to_vec(),
+            allow_unsandboxed,
+        }
+    }
+}
+
+/// Why a job was ended from outside of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The host asked for it.
+    Killed,
+    /// [`Bounds::memory_total`] was exceeded.
+    Memory,
+    /// [`Bounds::processes`] was exceeded.
+    Processes,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// What the first process exited with, if it did.
+    pub code: Option<i32>,
+    /// The signal that ended the first process, if one did.
+    pub signal: Option<i32>,
+    /// Why it was ended, if it did not end by itself.
+    pub reason: Option<EndReason>,
+    /// The most memory that all of its processes had together when somebody looked, in bytes. Short jobs have 0.
+    pub peak_memory: u64,
+}
+
+/// What the helper says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Said {
+    /// The job runs; with where its private directory is.
+    Ready { report: SandboxReport, tmp: Option<Raw> },
+    /// Too little sandbox: nothing runs.
+    Refused { report: SandboxReport },
+    /// The program could not be executed.
+    NotExecuted { reason: String },
+    /// The helper itself failed.
+    Failed { reason: String },
+    /// No process of the job is left.
+    Ended(Ended),
+}
+
+/// Writes one message.
+pub(crate) fn send<T: Serialize>(mut to: impl Write, message: &T) -> io::Result<()> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message)?;
+    let length = u32::try_from(frame.len() - 4).map_err(io::Error::other)?;
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    to.write_all(&frame)
+}
+
+/// Reads one message; nothing when the other side has closed.
+pub(crate) fn receive<T: for<'de> Deserialize<'de>>(mut from: impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
+    if length > MAX_FRAME {
+        return Err(io::Error::other("a message is too long"));
+    }
+    let mut bytes = vec![0; length];
+    from.read_exact(&mut bytes)?;
+    Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_utf8_arrives_as_it_was() {
+        let sent = vec![Raw("täxt".into()), Raw(OsString::from_vec(vec![b'a', 0xff, 1]))];
+        let mut bytes = Vec::new();
+        send(&mut bytes, &sent).unwrap();
+        let got: Vec<Raw> = receive(&bytes[..]).unwrap().unwrap();
+        assert_eq!(got, sent);
+        assert!(receive::<Vec<Raw>>(&bytes[..0]).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_message_that_claims_too_much_is_refused() {
+        assert!(receive::<Vec<Raw>>(&[0xff; 8][..]).is_err());
+    }
+}
