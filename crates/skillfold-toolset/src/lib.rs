@@ -6,6 +6,7 @@
 mod engine;
 mod frame;
 mod message;
+mod resolve;
 #[cfg(feature = "engine")]
 mod strip;
 
