@@ -2,17 +2,24 @@
 
 #![warn(missing_docs)]
 
+mod cache;
 #[cfg(feature = "engine")]
 mod engine;
 mod frame;
 mod message;
 mod resolve;
+mod schema;
 #[cfg(feature = "engine")]
 mod strip;
+mod subject;
+mod toolsets;
+mod warm;
 
 #[cfg(feature = "engine")]
 pub use engine::engine;
-pub use message::Level;
+pub use message::{Finding, Level};
+pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
+pub use toolsets::Toolsets;
 
 /// The largest module.
 pub const MAX_MODULE_BYTES: usize = 1 << 20;

@@ -31,6 +31,8 @@ pub(crate) enum FromChild {
     Module(ModuleQuestion),
     /// What is the source of a module already resolved?
     Source(SourceQuestion),
+    /// This entry is evaluated now: whoever has to kill the child knows why.
+    Loading(Loading),
     /// The toolsets are loaded, as far as they could be.
     Ready(Ready),
     /// Compiled modules, to be kept for the next start. Their bytes follow, in this order.
@@ -40,7 +42,7 @@ pub(crate) enum FromChild {
     /// A tool did not.
     Failed(Failed),
     /// An abort was seen and its call let go.
-    Aborted(Abort),
+    Aborted(Aborted),
     /// A line for the log.
     Log(Log),
     /// The answer to [`ToChild::Strip`].
@@ -95,6 +97,18 @@ pub(crate) struct Call {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Abort {
     pub(crate) id: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Aborted {
+    pub(crate) id: u64,
+    /// Whether the tool ended when it was told. One that did not may still be at work.
+    pub(crate) settled: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Loading {
+    pub(crate) entry: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -163,16 +177,39 @@ pub(crate) struct Defined {
     pub(crate) line: Option<u32>,
 }
 
-/// What is wrong with a toolset.
+/// What is wrong with a toolset: a diagnostic with the place in the author's file.
+///
+/// The codes: `toolset_entry` (the manifest's line is no `path:Export`), `toolset_syntax`, `toolset_export`,
+/// `toolset_shape`, `toolset_threw`, `toolset_duplicate`, `toolset_schema` (part of a schema cannot be checked; the tool
+/// works), `toolset_crashed`, `module_not_found`, `module_refused`, and those of [`ToolError`](crate::ToolError) when
+/// nothing could be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Finding {
-    pub(crate) code: String,
-    pub(crate) toolset: String,
-    pub(crate) file: Option<String>,
-    pub(crate) line: Option<u32>,
-    pub(crate) column: Option<u32>,
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
+pub struct Finding {
+    /// What kind of finding: a stable word.
+    pub code: String,
+    /// The toolset, as the manifest has it.
+    pub toolset: String,
+    /// The file, relative to the skill's directory; `packages:` stands for the user's packages.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1, in UTF-16 units.
+    pub column: Option<u32>,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl std::fmt::Display for Finding {
+    /// One line: `file:line:column: error[code]: message`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.file.as_deref().unwrap_or(&self.toolset))?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}:{}", self.column.unwrap_or(1))?;
+        }
+        write!(f, ": error[{}]: {}", self.code, self.message)
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ mod package;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value;
 use skillfold_catalog::{FileError, SkillDir, Stamp};
@@ -31,7 +31,7 @@ const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's m
 pub(crate) struct Resolver {
     skill: SkillDir,
     packages: Option<SkillDir>,
-    manifests: HashMap<String, Option<Rc<Value>>>,
+    manifests: HashMap<String, Option<Arc<Value>>>,
     /// What was read: id and stamp.
     pub(crate) read: BTreeMap<String, Stamp>,
     /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
@@ -232,7 +232,7 @@ impl Resolver {
         }
     }
 
-    fn manifest(&mut self, prefix: &'static str, root: &str) -> Found<Option<Rc<Value>>> {
+    fn manifest(&mut self, prefix: &'static str, root: &str) -> Found<Option<Arc<Value>>> {
         let path = if root.is_empty() { "package.json".to_owned() } else { format!("{root}/package.json") };
         let id = format!("{prefix}{path}");
         if let Some(known) = self.manifests.get(&id) {
@@ -244,7 +244,7 @@ impl Resolver {
                 self.read.insert(id.clone(), stamp);
                 let value = serde_json::from_str(&text)
                     .map_err(|error| refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package"))?;
-                Some(Rc::new(value))
+                Some(Arc::new(value))
             }
             Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
                 self.absent.insert(id.clone());

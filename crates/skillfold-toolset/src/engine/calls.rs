@@ -14,7 +14,7 @@ use super::globals::{self, Prelude};
 use super::link::Link;
 use super::loading::{self, Tool};
 use super::{place, value};
-use crate::message::{Abort, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Ready, ToChild};
+use crate::message::{Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild};
 
 /// Jobs run before the inbox and timers get a look in.
 const JOBS: usize = 512;
@@ -109,10 +109,11 @@ impl<'js> Calls<'js> {
         for (from, specifier, id) in &load.resolved {
             self.link.resolved.borrow_mut().insert((from.clone(), specifier.clone()), id.clone());
         }
-        let until = Instant::now() + Duration::from_millis(load.timeout_ms);
-        self.link.watch.until.set(Some(until));
         let mut ready = Ready::default();
-        for entry in &load.entries {
+        for (index, entry) in load.entries.iter().enumerate() {
+            self.link.send(&FromChild::Loading(Loading { entry: index }));
+            let until = Instant::now() + Duration::from_millis(load.timeout_ms);
+            self.link.watch.until.set(Some(until));
             match self.entry(entry, until) {
                 Ok(tools) => {
                     for (tool, trouble) in tools {
@@ -558,6 +559,7 @@ impl<'js> Calls<'js> {
 
     /// Nobody waits for the call any more: the tool is told, and its promise forgotten.
     fn abort(&mut self, abort: Abort) {
+        let mut settled = true;
         if let Some(index) = self.flying.iter().position(|flying| flying.id == abort.id) {
             let flying = self.flying.swap_remove(index);
             // Its time is over, but its listeners get a moment.
@@ -567,14 +569,15 @@ impl<'js> Calls<'js> {
                 drop(self.ctx.catch());
             }
             let _ = self.jobs();
-            if flying.promise.state() != PromiseState::Pending {
+            settled = flying.promise.state() != PromiseState::Pending;
+            if settled {
                 self.handled(flying.promise.as_value());
             }
             self.contexts.remove(&abort.id);
         }
         self.link.watch.dealt_with(abort.id);
         self.deadline();
-        self.link.send(&FromChild::Aborted(abort));
+        self.link.send(&FromChild::Aborted(Aborted { id: abort.id, settled }));
     }
 
     /// A promise of a call is ours to handle.
