@@ -19,7 +19,7 @@ pub(crate) struct Acting {
     pub(crate) grants: Grants,
     launcher: Launcher,
     options: RunnerOptions,
-    pub(crate) toolsets: Arc<Toolsets>,
+    toolsets: Arc<Toolsets>,
 }
 
 impl Acting {
@@ -34,14 +34,14 @@ impl Acting {
         let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillfold").join(name));
         let grants = Grants::new(data("permissions.json"));
         let limits = limits(settings);
-        let timeout = limits.timeout;
-        let options = options(environment, settings, limits, grants.clone());
-        let toolsets = Toolsets::new(Options {
+        let mut toolsets = Options {
             cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
             packages: toolset::packages(context)?,
             ..Options::new(launcher.clone())
-        });
-        let _ = timeout;
+        };
+        toolsets.limits.call = limits.timeout;
+        let options = options(environment, settings, limits, grants.clone());
+        let toolsets = Toolsets::new(toolsets);
         Ok(Acting { grants, launcher, options, toolsets: Arc::new(toolsets) })
     }
 
@@ -57,7 +57,7 @@ impl Acting {
     }
 
     pub(crate) fn toolset_tools(&self) -> ToolsetTools {
-        ToolsetTools::new(Arc::clone(&self.toolsets), self.grants.clone())
+        ToolsetTools::new(Arc::clone(&self.toolsets), self.runner(false))
     }
 }
 

@@ -33,7 +33,10 @@ use terminal::Terminal;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What runs toolsets inside the sandbox.
+#[cfg(feature = "engine")]
 const ENGINE: Option<fn() -> i32> = Some(skillfold_toolset::engine);
+#[cfg(not(feature = "engine"))]
+const ENGINE: Option<fn() -> i32> = None;
 
 /// What a command that did its work came to. The numbers are the exit codes, and part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

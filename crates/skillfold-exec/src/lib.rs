@@ -22,10 +22,10 @@ mod wire;
 
 pub use error::ExecError;
 pub use grants::{Grant, GrantError, Grants, Reach, TOOLSETS};
+pub use interpreter::on_path as find_program;
 pub use job::{Bounds, Job, Policy, Program};
 pub use launcher::{Child, Killer, Launcher};
 pub use layer::{Layer, Missing, SandboxReport, Support};
-pub use interpreter::on_path as find_program;
 pub use policy::{interpreter_paths, system_paths};
 pub use provider::ScriptTools;
 pub use result::{RunError, RunResult};

@@ -211,7 +211,9 @@ fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
     text.push_str("</skill_scripts>");
     let rows: Vec<Value> = known
         .iter()
-        .map(|script| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter}))
+        .map(
+            |script| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter}),
+        )
         .collect();
     ToolOutput { structured: Some(json!({"skill_id": id, "scripts": rows})), ..ToolOutput::said(text) }
 }

@@ -85,7 +85,8 @@ fn scripts_are_listed_run_and_reported() {
     let house = house();
     let list = house.call(&json!({"skill_id": "report", "action": "list"}));
     assert!(list.text.contains("- scripts/count.sh: Counts its arguments"), "{}", list.text);
-    let output = house.call(&json!({"skill_id": "report", "script": "scripts/count.sh", "arguments": ["a b", 2, "$X"]}));
+    let output =
+        house.call(&json!({"skill_id": "report", "script": "scripts/count.sh", "arguments": ["a b", 2, "$X"]}));
     assert_eq!(
         output.text,
         "<skill_script id=\"report\" script=\"scripts/count.sh\" exit_code=\"0\" sandboxed=\"true\">\n\

@@ -154,8 +154,7 @@ fn grant(args: &GrantArgs, context: &Context) -> Result<Outcome, CliError> {
 /// What is to be granted: to one script, to the toolsets, or to all that the skill has.
 fn wanted(skill: &Skill, asked: &Permissions, subject: Option<&str>) -> Result<Vec<Grant>, CliError> {
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillfold::Error::from)?;
-    let mut subjects: Vec<String> =
-        scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
+    let mut subjects: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
     if skill.manifest().toolsets().next().is_some() {
         subjects.push(TOOLSETS.to_owned());
     }
@@ -167,7 +166,9 @@ fn wanted(skill: &Skill, asked: &Permissions, subject: Option<&str>) -> Result<V
             Some(subject) => format!("{:?} has no script {subject:?}", skill.name()),
             None => format!("{:?} has no scripts and no toolsets", skill.name()),
         };
-        return Err(CliError::failure("not_found", message).help(format!("`skillfold run {}` lists them", skill.name())));
+        return Err(
+            CliError::failure("not_found", message).help(format!("`skillfold run {}` lists them", skill.name()))
+        );
     }
     subjects.iter().map(|subject| Grant::asked(&dir, subject, asked).map_err(|error| refused(&error))).collect()
 }

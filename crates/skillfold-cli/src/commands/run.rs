@@ -149,9 +149,7 @@ const MOST_INPUT: u64 = 16 << 20;
 fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, CliError> {
     let known = scripts(dir, skill.manifest());
     if context.json() {
-        let row = |script: &ScriptInfo| {
-            json!({"script": script.path, "description": script.description, "runs_with": script.interpreter})
-        };
+        let row = |script: &ScriptInfo| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter});
         context.print_json(&known.iter().map(row).collect::<Vec<_>>())?;
         return Ok(Outcome::Done);
     }
@@ -202,7 +200,11 @@ impl<'c> Watched<'c> {
                 Stream::Stderr => (&mut begun[1], self.context.terminal.stderr_is_terminal()),
             };
             waiting.extend_from_slice(bytes);
-            let whole = if is_terminal { waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) } else { waiting.len() };
+            let whole = if is_terminal {
+                waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+            } else {
+                waiting.len()
+            };
             let ready: Vec<u8> = waiting.drain(..whole).collect();
             progress.aside(|| self.show(stream, &ready, is_terminal));
         };

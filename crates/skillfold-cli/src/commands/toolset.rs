@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use skillfold_toolset::packages::{LOCK, PACKAGES};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -18,10 +19,6 @@ Examples:
 A toolset with plain JSON Schemas needs none of this. One that imports `zod` takes it from the skill's own
 node_modules, else from the folder that this command fills through npm, with pinned versions and without
 running any install script.";
-
-/// What is installed, with the digests of the packages.
-const PACKAGES: &str = include_str!("../../../skillfold-toolset/packages/package.json");
-const LOCK: &str = include_str!("../../../skillfold-toolset/packages/package-lock.json");
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

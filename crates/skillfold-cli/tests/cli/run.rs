@@ -43,7 +43,10 @@ fn a_result_for_programs() {
     let run = sandbox.act(&["run", "report", "scripts/echo.sh", "--input", r#"{"a": 1}"#, "--json"]);
     assert_eq!(run.code, Some(0));
     let json = run.json();
-    assert_eq!((&json["exit_code"], &json["stdout"], &json["truncated"]), (&0.into(), &r#"{"a":1}"#.into(), &false.into()));
+    assert_eq!(
+        (&json["exit_code"], &json["stdout"], &json["truncated"]),
+        (&0.into(), &r#"{"a":1}"#.into(), &false.into())
+    );
     assert_eq!(json["sandboxed"], true);
     assert!(json["duration"].is_f64() && json["sandbox"]["layers"].is_array());
     let failed = sandbox.act(&["run", "report", "scripts/fail.sh", "--json"]);

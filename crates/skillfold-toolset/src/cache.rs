@@ -1,0 +1,240 @@
+//! What loading made, kept: definitions and bytecode, one file a skill.
+//!
+//! Believed only while every file that was read has the stamp it had, everything that was looked for in vain is still
+//! missing, and the helper is the program that made it. Bytecode is never shared between skills.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use skillfold_catalog::{Stamp, StampPath, replace_file};
+use twox_hash::XxHash3_128;
+
+use crate::message::{Compiled, Ready};
+use crate::resolve::Resolver;
+
+/// What a cache file starts with. Changes when the engine or the protocol does.
+const MAGIC: &str = concat!("skillfold toolset 1, ", env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0\n");
+/// The largest file that is read.
+const LARGEST: u64 = 160 << 20;
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub(crate) struct Doors {
+    pub(crate) dir: PathBuf,
+    pub(crate) packages: Option<PathBuf>,
+    /// The program that makes and takes bytecode.
+    pub(crate) helper: PathBuf,
+}
+
+impl Doors {
+    fn path(&self, id: &str) -> Option<PathBuf> {
+        match id.strip_prefix("packages:") {
+            Some(path) => Some(self.packages.as_ref()?.join(path)),
+            None => Some(self.dir.join(id)),
+        }
+    }
+
+    fn file(&self, cache_dir: &Path) -> PathBuf {
+        let name = format!("{}\0{}", self.dir.display(), self.packages.as_deref().unwrap_or(Path::new("")).display());
+        cache_dir.join(format!("{:032x}.toolset", XxHash3_128::oneshot(name.as_bytes())))
+    }
+
+    fn helper_stamp(&self) -> Option<Card> {
+        StampPath::new(&self.helper).ok()?.stamp().ok().map(Card::of)
+    }
+}
+
+/// A stamp as it is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Card(i64, u32, u64, u64);
+
+impl Card {
+    fn of(stamp: Stamp) -> Card {
+        let seconds = stamp.modified_ns.div_euclid(1_000_000_000);
+        let rest = stamp.modified_ns.rem_euclid(1_000_000_000);
+        Card(i64::try_from(seconds).unwrap_or(0), u32::try_from(rest).unwrap_or(0), stamp.size, stamp.inode)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SeenFile {
+    id: String,
+    card: Card,
+    /// What it held, if the stamp alone cannot be trusted.
+    digest: u128,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    dir: PathBuf,
+    packages: Option<PathBuf>,
+    helper: Card,
+    asked: Vec<String>,
+    /// When it was made, in seconds since 1970.
+    made: i64,
+    files: Vec<SeenFile>,
+    absent: Vec<String>,
+    resolved: Vec<(String, String, String)>,
+    modules: Vec<Compiled>,
+    ready: Ready,
+    /// Of the bytecode.
+    digest: u128,
+}
+
+/// What is kept of one skill.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    made: i64,
+    asked: Vec<String>,
+    files: Vec<SeenFile>,
+    paths: HashMap<String, StampPath>,
+    absent: Vec<String>,
+    pub(crate) resolved: Vec<(String, String, String)>,
+    pub(crate) modules: Vec<Compiled>,
+    pub(crate) ready: Ready,
+    bytes: Vec<u8>,
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|time| i64::try_from(time.as_secs()).ok()).unwrap_or(0)
+}
+
+impl Kept {
+    /// What a child has compiled, with what was read for it.
+    pub(crate) fn of(
+        doors: &Doors,
+        asked: &[String],
+        modules: Vec<(String, Vec<u8>)>,
+        resolver: &Resolver,
+    ) -> Option<Kept> {
+        let mut files = Vec::new();
+        for (id, stamp) in &resolver.read {
+            let text = std::fs::read(doors.path(id)?).ok()?;
+            // It has changed since; what was compiled is not what stands there.
+            if text.len() as u64 != stamp.size {
+                return None;
+            }
+            files.push(SeenFile { id: id.clone(), card: Card::of(*stamp), digest: XxHash3_128::oneshot(&text) });
+        }
+        let mut bytes = Vec::new();
+        let mut compiled = Vec::new();
+        for (id, module) in modules {
+            compiled.push(Compiled { id, length: module.len() as u64 });
+            bytes.extend_from_slice(&module);
+        }
+        let resolved =
+            resolver.resolved.iter().map(|((from, specifier), id)| (from.clone(), specifier.clone(), id.clone()));
+        let mut kept = Kept {
+            made: now(),
+            asked: asked.to_vec(),
+            files,
+            paths: HashMap::new(),
+            absent: resolver.absent.iter().cloned().collect(),
+            resolved: resolved.collect(),
+            modules: compiled,
+            ready: Ready::default(),
+            bytes,
+        };
+        kept.prepare(doors)?;
+        Some(kept)
+    }
+
+    fn prepare(&mut self, doors: &Doors) -> Option<()> {
+        for id in self.files.iter().map(|file| &file.id).chain(&self.absent) {
+            self.paths.insert(id.clone(), StampPath::new(&doors.path(id)?).ok()?);
+        }
+        Some(())
+    }
+
+    /// The bytecode, module by module.
+    pub(crate) fn pieces(&self) -> Vec<&[u8]> {
+        let mut rest = self.bytes.as_slice();
+        let mut pieces = Vec::new();
+        for module in &self.modules {
+            let (piece, after) = rest.split_at(usize::try_from(module.length).unwrap_or(usize::MAX).min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        pieces
+    }
+
+    /// Whether everything is as it was. Files of packages are only looked at when it is to be thorough.
+    pub(crate) fn is_fresh(&self, doors: &Doors, thorough: bool) -> bool {
+        let looked_at = |id: &str| thorough || !(id.starts_with("packages:") || id.contains("node_modules/"));
+        let unchanged = |file: &SeenFile| {
+            let same = self.paths.get(&file.id).and_then(|path| path.stamp().ok()).map(Card::of) == Some(file.card);
+            // A file written in the second it was read may have changed again without its time changing.
+            if same && file.card.0 < self.made - 1 {
+                return true;
+            }
+            let text = doors.path(&file.id).and_then(|path| std::fs::read(path).ok());
+            text.is_some_and(|text| XxHash3_128::oneshot(&text) == file.digest)
+        };
+        self.files.iter().filter(|file| looked_at(&file.id)).all(unchanged)
+            && self
+                .absent
+                .iter()
+                .filter(|id| looked_at(id))
+                .all(|id| self.paths.get(id).is_some_and(|path| path.stamp().is_err()))
+    }
+}
+
+/// What is kept of a skill, if it may still be believed.
+pub(crate) fn read(cache_dir: &Path, doors: &Doors, asked: &[String]) -> Option<Kept> {
+    let path = doors.file(cache_dir);
+    if std::fs::metadata(&path).ok()?.len() > LARGEST {
+        return None;
+    }
+    let mut bytes = std::fs::read(path).ok()?;
+    let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let header: Header = serde_json::from_slice(&rest[..end]).ok()?;
+    let start = MAGIC.len() + end + 1;
+    if XxHash3_128::oneshot(&bytes[start..]) != header.digest
+        || header.modules.iter().map(|module| module.length).sum::<u64>() != (bytes.len() - start) as u64
+        || header.asked != asked
+        || header.dir != doors.dir
+        || header.packages != doors.packages
+        || Some(header.helper) != doors.helper_stamp()
+    {
+        return None;
+    }
+    bytes.drain(..start);
+    let mut kept = Kept {
+        made: header.made,
+        asked: header.asked,
+        files: header.files,
+        paths: HashMap::new(),
+        absent: header.absent,
+        resolved: header.resolved,
+        modules: header.modules,
+        ready: header.ready,
+        bytes,
+    };
+    kept.prepare(doors)?;
+    kept.is_fresh(doors, true).then_some(kept)
+}
+
+/// Keeps it.
+pub(crate) fn write(cache_dir: &Path, doors: &Doors, kept: &Kept, ready: &Ready) -> io::Result<()> {
+    let Some(helper) = doors.helper_stamp() else { return Ok(()) };
+    let header = Header {
+        dir: doors.dir.clone(),
+        packages: doors.packages.clone(),
+        helper,
+        asked: kept.asked.clone(),
+        made: kept.made,
+        files: kept.files.iter().map(|file| SeenFile { id: file.id.clone(), ..*file }).collect(),
+        absent: kept.absent.clone(),
+        resolved: kept.resolved.clone(),
+        modules: kept.modules.clone(),
+        ready: ready.clone(),
+        digest: XxHash3_128::oneshot(&kept.bytes),
+    };
+    let mut line = serde_json::to_vec(&header).map_err(io::Error::other)?;
+    line.push(b'\n');
+    replace_file(&doors.file(cache_dir), [MAGIC.as_bytes(), &line, &kept.bytes])
+}

@@ -1,0 +1,604 @@
+//! The loop: loads once, then runs calls, their promises and their timers, side by side.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rquickjs::function::{Rest, This};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Runtime, Value};
+use serde_json::value::RawValue;
+
+use super::globals::{self, Prelude};
+use super::link::Link;
+use super::loading::{self, Tool};
+use super::{place, value};
+use crate::message::{
+    Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild,
+};
+
+/// Jobs run before the inbox and timers get a look in.
+const JOBS: usize = 512;
+
+/// Promises that were rejected, until somebody handles them.
+pub(super) type Rejected = Rc<RefCell<Vec<(Persistent<Value<'static>>, String)>>>;
+
+/// Watches for promises that are rejected and nobody handles.
+pub(super) struct Rejections;
+
+impl Rejections {
+    pub(super) fn watch(runtime: &Runtime) -> Rejected {
+        let kept: Rejected = Rc::default();
+        let seen = Rc::clone(&kept);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, handled| {
+            let mut seen = seen.borrow_mut();
+            if handled {
+                seen.retain(|(other, _)| other.clone().restore(&ctx).is_ok_and(|other| other != promise));
+            } else if seen.len() < 64 {
+                let text = place::thrown(&ctx, &reason).message;
+                seen.push((Persistent::save(&ctx, promise), text));
+            }
+        })));
+        kept
+    }
+}
+
+struct Flying<'js> {
+    id: u64,
+    tool: String,
+    /// What the tool returned, or what checking its arguments did.
+    promise: Promise<'js>,
+    signal: Value<'js>,
+    until: Instant,
+    /// The arguments are being checked; the tool itself has not been called.
+    checking: bool,
+}
+
+pub(super) struct Calls<'js> {
+    ctx: Ctx<'js>,
+    link: Rc<Link>,
+    prelude: Prelude<'js>,
+    rejected: Rejected,
+    tools: HashMap<String, Rc<Tool<'js>>>,
+    flying: Vec<Flying<'js>>,
+    contexts: HashMap<u64, Object<'js>>,
+    skill: String,
+    dir: String,
+}
+
+/// What is to be done with a call.
+enum Step<'js> {
+    Wait(Promise<'js>, bool),
+    Settled(Result<Value<'js>, Failed>),
+}
+
+impl<'js> Calls<'js> {
+    pub(super) fn new(ctx: Ctx<'js>, link: Rc<Link>, prelude: Prelude<'js>, rejected: Rejected) -> Calls<'js> {
+        Calls {
+            ctx,
+            link,
+            prelude,
+            rejected,
+            tools: HashMap::new(),
+            flying: Vec::new(),
+            contexts: HashMap::new(),
+            skill: String::new(),
+            dir: String::new(),
+        }
+    }
+
+    /// Loads, then serves until the host hangs up.
+    pub(super) fn serve(mut self, load: &Load) -> i32 {
+        self.load(load);
+        loop {
+            self.turn();
+        }
+    }
+
+    fn load(&mut self, load: &Load) {
+        self.skill.clone_from(&load.skill);
+        self.dir.clone_from(&load.dir);
+        if load.bytecode {
+            *self.link.compiled.borrow_mut() = Some(Vec::new());
+        }
+        let bytes = self.link.bytes.take();
+        for (module, bytes) in load.cached.iter().zip(bytes) {
+            // The engine refers to the bytes for as long as the process lives.
+            let bytes: &'static [u8] = Box::leak(bytes.into_boxed_slice());
+            self.link.cached.borrow_mut().insert(module.id.clone(), bytes);
+        }
+        for (from, specifier, id) in &load.resolved {
+            self.link.resolved.borrow_mut().insert((from.clone(), specifier.clone()), id.clone());
+        }
+        let mut ready = Ready::default();
+        for (index, entry) in load.entries.iter().enumerate() {
+            self.link.send(&FromChild::Loading(Loading { entry: index }));
+            let until = Instant::now() + Duration::from_millis(load.timeout_ms);
+            self.link.watch.until.set(Some(until));
+            match self.entry(entry, until) {
+                Ok(tools) => {
+                    for (tool, trouble) in tools {
+                        match (tool, trouble) {
+                            (Some(tool), _) => self.add(entry, tool, &mut ready),
+                            (None, Some(trouble)) => ready.findings.push(loading::finding(entry, trouble)),
+                            (None, None) => {}
+                        }
+                    }
+                }
+                Err(trouble) => ready.findings.push(loading::finding(entry, trouble)),
+            }
+        }
+        self.link.watch.until.set(None);
+        self.report_rejections();
+        self.link.refill_log();
+        let compiled = self.link.compiled.take();
+        self.link.send(&FromChild::Ready(ready));
+        if let Some(compiled) = compiled {
+            let modules =
+                compiled.iter().map(|(id, bytes)| Compiled { id: id.clone(), length: bytes.len() as u64 }).collect();
+            let bytes: Vec<&[u8]> = compiled.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+            self.link.send_with(&FromChild::Bytecode(Bytecode { modules }), &bytes);
+        }
+    }
+
+    fn add(&mut self, entry: &Entry, tool: Tool<'js>, ready: &mut Ready) {
+        let id = tool.defined.id.clone();
+        if let Some(first) = self.tools.get(&id) {
+            // The same object in two toolsets is a list in two places, not two tools.
+            if first.object == tool.object {
+                return;
+            }
+            let message = format!("there are two tools `{id}`; the first one counts, in {}", first.defined.file);
+            let mut trouble = loading::trouble("toolset_duplicate", message, Some("give one of them another id"));
+            trouble.file = Some(tool.defined.file.clone());
+            trouble.line = tool.defined.line;
+            ready.findings.push(loading::finding(entry, trouble));
+            return;
+        }
+        ready.tools.push(tool.defined.clone());
+        self.tools.insert(id, Rc::new(tool));
+    }
+
+    #[expect(clippy::type_complexity, reason = "a list of either")]
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        until: Instant,
+    ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
+        self.link.trouble.take();
+        self.link.watch.hit.set(false);
+        let imported = Module::import(&self.ctx, entry.path.as_str());
+        let promise = match imported {
+            Ok(promise) => promise,
+            Err(_) => return Err(self.why(entry, self.ctx.catch())),
+        };
+        let file = self.file_of(entry);
+        loop {
+            match promise.state() {
+                PromiseState::Resolved => break,
+                PromiseState::Rejected => {
+                    self.handled(promise.as_value());
+                    let _ = promise.result::<Value<'js>>();
+                    return Err(self.why(entry, self.ctx.catch()));
+                }
+                PromiseState::Pending => {}
+            }
+            let waiting = self.prelude.timers.borrow().next();
+            let worked = self.jobs() || self.fire_timers();
+            if worked || promise.state() != PromiseState::Pending {
+                if Instant::now() < until {
+                    continue;
+                }
+            } else if let Some(next) = waiting
+                && Instant::now() < until
+            {
+                std::thread::sleep(next.min(until).saturating_duration_since(Instant::now()));
+                continue;
+            }
+            let message = if Instant::now() < until {
+                "waits at its top level for something that never comes"
+            } else {
+                "did not finish loading in time"
+            };
+            let mut trouble = loading::trouble("toolset_threw", format!("`{}` {message}", entry.path), None);
+            trouble.file = Some(file);
+            return Err(trouble);
+        }
+        let namespace = match promise.result::<Object<'js>>() {
+            Some(Ok(namespace)) => namespace,
+            _ => return Err(self.why(entry, self.ctx.catch())),
+        };
+        let (tools, troubles) = loading::tools(&self.ctx, entry, &file, &namespace);
+        let tools = tools.into_iter().map(|tool| (Some(tool), None));
+        Ok(tools.chain(troubles.into_iter().map(|trouble| (None, Some(trouble)))).collect())
+    }
+
+    fn file_of(&self, entry: &Entry) -> String {
+        let key = (String::new(), entry.path.clone());
+        self.link.resolved.borrow().get(&key).cloned().unwrap_or_else(|| entry.path.clone())
+    }
+
+    /// Why a toolset did not load.
+    fn why(&self, entry: &Entry, thrown: Value<'js>) -> super::link::Trouble {
+        if let Some(trouble) = self.link.trouble.take() {
+            return trouble;
+        }
+        let late = self.link.watch.hit.replace(false);
+        let thrown = place::thrown(&self.ctx, &thrown);
+        let missing = thrown.message.contains("Could not find export");
+        let code = if missing { "toolset_export" } else { "toolset_threw" };
+        let message = match (missing, late) {
+            (true, _) => thrown.message,
+            (false, true) => format!("`{}` did not finish loading in time", entry.path),
+            (false, false) => format!("`{}` threw while it was loaded: {}", entry.path, thrown.message),
+        };
+        let mut trouble = loading::trouble(code, message, None);
+        match thrown.place {
+            Some(place) => {
+                (trouble.file, trouble.line, trouble.column) = (Some(place.file), Some(place.line), Some(place.column));
+            }
+            None => trouble.file = Some(self.file_of(entry)),
+        }
+        trouble
+    }
+
+    /// One turn: receives, runs what is ready, settles what is done.
+    fn turn(&mut self) {
+        let busy = !self.flying.is_empty();
+        if !busy {
+            self.report_rejections();
+        }
+        let pause = if !busy {
+            None
+        } else if self.work() {
+            Some(Duration::ZERO)
+        } else {
+            let next = self.prelude.timers.borrow().next();
+            // Without timers only a message can change anything.
+            next.map(|next| next.saturating_duration_since(Instant::now())).or(Some(Duration::from_secs(3_600)))
+        };
+        match self.link.receive(pause) {
+            Some(ToChild::Call(call)) => self.call(&call),
+            Some(ToChild::Abort(abort)) => self.abort(abort),
+            Some(ToChild::Strip(text)) => self.link.send(&FromChild::Stripped(crate::strip::answer(&text))),
+            Some(ToChild::Load(_) | ToChild::Module(_)) | None => {}
+        }
+        self.settle();
+    }
+
+    /// Runs jobs and timers that are due; whether there was something to run.
+    fn work(&mut self) -> bool {
+        self.deadline();
+        let worked = self.jobs();
+        self.settle();
+        self.deadline();
+        self.fire_timers() || worked
+    }
+
+    fn deadline(&self) {
+        self.link.watch.until.set(self.flying.iter().map(|flying| flying.until).min());
+        self.link.watch.alone.set(self.flying.len() == 1);
+        self.link.watch.running.set(0);
+    }
+
+    fn jobs(&self) -> bool {
+        let mut ran = 0;
+        while ran < JOBS && self.ctx.execute_pending_job() {
+            ran += 1;
+        }
+        ran == JOBS
+    }
+
+    fn fire_timers(&self) -> bool {
+        let now = Instant::now();
+        let Some(id) = self.prelude.timers.borrow_mut().take(now) else { return false };
+        if self.prelude.fire.call::<_, Value<'js>>((id,)).is_err() {
+            let thrown = place::thrown(&self.ctx, &self.ctx.catch());
+            self.link.log(Level::Error, &format!("a timer threw: {}", thrown.message), None);
+        }
+        true
+    }
+
+    fn call(&mut self, call: &Call) {
+        self.link.refill_log();
+        let failed =
+            |code: &str, message: String| Failed { id: call.id, code: code.into(), message, ..Failed::default() };
+        let Some(tool) = self.tools.get(&call.tool).cloned() else {
+            let failed = failed("no_such_tool", format!("there is no tool `{}`", call.tool));
+            return self.link.send(&FromChild::Failed(failed));
+        };
+        let until = Instant::now() + Duration::from_millis(call.timeout_ms);
+        self.link
+            .watch
+            .until
+            .set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
+        self.link.watch.alone.set(self.flying.is_empty());
+        self.link.watch.running.set(call.id);
+        self.link.watch.hit.set(false);
+        let begun = (|| -> rquickjs::Result<(Value<'js>, Step<'js>)> {
+            let arguments = self.ctx.json_parse(call.arguments.get())?;
+            let signal: Value<'js> = self.prelude.make_signal.call(())?;
+            let context = self.context(call, &signal)?;
+            self.contexts.insert(call.id, context);
+            let step = match &tool.parser {
+                Some(parser) => self.check(call.id, &tool, parser, arguments)?,
+                None => self.execute(call.id, &tool, arguments)?,
+            };
+            Ok((signal, step))
+        })();
+        let (signal, step) = match begun {
+            Ok(begun) => begun,
+            Err(_) => {
+                self.contexts.remove(&call.id);
+                let failed = self.failed(call.id);
+                return self.link.send(&FromChild::Failed(failed));
+            }
+        };
+        match step {
+            Step::Wait(promise, checking) => {
+                self.flying.push(Flying { id: call.id, tool: call.tool.clone(), promise, signal, until, checking });
+                // Most tools are done after their first jobs: no need for another turn.
+                let _ = self.work();
+            }
+            Step::Settled(result) => self.finish(call.id, &call.tool, result),
+        }
+    }
+
+    /// Checks arguments with the library the schema was written with, so that its defaults and transforms apply.
+    fn check(
+        &self,
+        id: u64,
+        tool: &Rc<Tool<'js>>,
+        parser: &Object<'js>,
+        arguments: Value<'js>,
+    ) -> rquickjs::Result<Step<'js>> {
+        let parse: Function<'js> = parser.get("safeParse")?;
+        match parse.call::<_, Value<'js>>((This(parser.clone()), arguments.clone())) {
+            Ok(parsed) => self.checked(id, tool, &parsed),
+            // Refinements that are async: zod says so by throwing.
+            Err(_) => {
+                let thrown = self.ctx.catch();
+                let name = thrown.as_object().and_then(|object| object.get::<_, Object<'js>>("constructor").ok());
+                let name = name.and_then(|class| class.get::<_, Value<'js>>("name").ok());
+                if name.as_ref().and_then(value::text).as_deref() != Some("$ZodAsyncError") {
+                    return Err(self.ctx.throw(thrown));
+                }
+                let parse: Function<'js> = parser.get("safeParseAsync")?;
+                let parsed: Value<'js> = parse.call((This(parser.clone()), arguments))?;
+                match parsed.as_promise() {
+                    Some(promise) => Ok(Step::Wait(promise.clone(), true)),
+                    None => self.checked(id, tool, &parsed),
+                }
+            }
+        }
+    }
+
+    /// The library has looked at the arguments: go on, or say what is wrong with them.
+    fn checked(&self, id: u64, tool: &Rc<Tool<'js>>, parsed: &Value<'js>) -> rquickjs::Result<Step<'js>> {
+        let parsed: Object<'js> = parsed.get()?;
+        let good: Value<'js> = parsed.get("success")?;
+        if good.as_bool() == Some(true) {
+            return self.execute(id, tool, parsed.get("data")?);
+        }
+        let mut lines = Vec::new();
+        let error: Object<'js> = parsed.get("error")?;
+        let issues: rquickjs::Array<'js> = error.get("issues")?;
+        for index in 0..issues.len().min(20) {
+            let issue: Object<'js> = issues.get(index)?;
+            let path: rquickjs::Array<'js> = issue.get("path")?;
+            let mut at = String::new();
+            for step in 0..path.len().min(20) {
+                let step: Value<'js> = path.get(step)?;
+                match step.as_int() {
+                    Some(index) => at.push_str(&format!("[{index}]")),
+                    None => {
+                        if !at.is_empty() {
+                            at.push('.');
+                        }
+                        at.push_str(&value::inspect(&step));
+                    }
+                }
+            }
+            let message: Value<'js> = issue.get("message")?;
+            let message = value::inspect(&message);
+            lines.push(if at.is_empty() { message } else { format!("`{at}`: {message}") });
+        }
+        let message = lines.join("; ");
+        Ok(Step::Settled(Err(Failed { id, code: "invalid_arguments".into(), message, ..Failed::default() })))
+    }
+
+    fn execute(&self, id: u64, tool: &Rc<Tool<'js>>, arguments: Value<'js>) -> rquickjs::Result<Step<'js>> {
+        let context = self.contexts.get(&id).cloned();
+        let returned: Value<'js> = tool.execute.call((This(tool.object.clone()), arguments, context))?;
+        if let Some(promise) = returned.as_promise() {
+            return Ok(Step::Wait(promise.clone(), false));
+        }
+        let thenable = returned.as_object().is_some_and(|object| {
+            object
+                .get::<_, Value<'js>>("then")
+                .inspect_err(|_| drop(self.ctx.catch()))
+                .is_ok_and(|then| then.is_function())
+        });
+        if thenable {
+            let (promise, resolve, _) = self.ctx.promise()?;
+            resolve.call::<_, ()>((returned,))?;
+            return Ok(Step::Wait(promise, false));
+        }
+        Ok(Step::Settled(Ok(returned)))
+    }
+
+    fn context(&self, call: &Call, signal: &Value<'js>) -> rquickjs::Result<Object<'js>> {
+        let context = Object::new(self.ctx.clone())?;
+        context.set("skillName", self.skill.as_str())?;
+        context.set("skillDir", self.dir.as_str())?;
+        context.set("sessionId", call.session.as_str())?;
+        context.set("signal", signal.clone())?;
+        let link = Rc::clone(&self.link);
+        let id = call.id;
+        let log = move |values: Rest<Value<'js>>| {
+            let word = values.0.first().and_then(value::text);
+            let is_level = matches!(word.as_deref(), Some("debug" | "info" | "warn" | "error" | "trace" | "warning"));
+            let (level, rest) = if is_level && values.0.len() > 1 {
+                (globals::level_of(word.as_deref().unwrap_or_default()), &values.0[1..])
+            } else {
+                (Level::Info, &values.0[..])
+            };
+            link.log(level, &globals::line(rest), Some(id));
+        };
+        context.set("log", Function::new(self.ctx.clone(), log)?.with_name("log")?)?;
+        Ok(context)
+    }
+
+    /// Sends the results of all calls that are done.
+    fn settle(&mut self) {
+        let mut index = 0;
+        while index < self.flying.len() {
+            let state = self.flying[index].promise.state();
+            if state == PromiseState::Pending {
+                index += 1;
+                continue;
+            }
+            let flying = self.flying.swap_remove(index);
+            self.handled(flying.promise.as_value());
+            let result = match flying.promise.result::<Value<'js>>() {
+                Some(Ok(value)) => Ok(value),
+                _ => Err(self.failed(flying.id)),
+            };
+            match result {
+                Ok(parsed) if flying.checking => {
+                    let Some(tool) = self.tools.get(&flying.tool).cloned() else { continue };
+                    self.deadline();
+                    self.link.watch.running.set(flying.id);
+                    match self.checked(flying.id, &tool, &parsed) {
+                        Ok(Step::Wait(promise, _)) => {
+                            self.flying.push(Flying { promise, checking: false, ..flying });
+                        }
+                        Ok(Step::Settled(result)) => self.finish(flying.id, &flying.tool, result),
+                        Err(_) => {
+                            let failed = self.failed(flying.id);
+                            self.finish(flying.id, &flying.tool, Err(failed));
+                        }
+                    }
+                }
+                result => self.finish(flying.id, &flying.tool, result),
+            }
+        }
+    }
+
+    /// What was thrown, as the end of a call.
+    fn failed(&self, id: u64) -> Failed {
+        let value = self.ctx.catch();
+        let thrown = place::thrown(&self.ctx, &value);
+        let interrupted = self.link.watch.hit.replace(false);
+        let code = if interrupted {
+            "timeout"
+        } else if thrown.message.contains("out of memory") {
+            "memory"
+        } else {
+            "threw"
+        };
+        let message = if interrupted { "it ran for too long".to_owned() } else { thrown.message };
+        let (file, line, column) = match thrown.place {
+            Some(place) => (Some(place.file), Some(place.line), Some(place.column)),
+            None => (None, None, None),
+        };
+        Failed { id, code: code.into(), message, stack: thrown.stack, file, line, column }
+    }
+
+    fn finish(&mut self, id: u64, tool: &str, result: Result<Value<'js>, Failed>) {
+        self.contexts.remove(&id);
+        let answer = match result {
+            Ok(value) => match self.done(id, tool, &value) {
+                Ok(done) => FromChild::Done(done),
+                Err(value::NotJson(why)) => FromChild::Failed(Failed {
+                    id,
+                    code: "bad_result".into(),
+                    message: format!("`{tool}` returned what is no result: {why}"),
+                    ..Failed::default()
+                }),
+            },
+            Err(failed) => FromChild::Failed(failed),
+        };
+        if self.flying.is_empty() {
+            self.link.refill_log();
+        }
+        self.link.send(&answer);
+    }
+
+    fn done(&self, id: u64, tool: &str, value: &Value<'js>) -> Result<Done, value::NotJson> {
+        let caught = |key: &str| {
+            let thrown = place::thrown(&self.ctx, &self.ctx.catch());
+            value::NotJson(format!("`{key}` cannot be read: {}", thrown.message))
+        };
+        let mut title = None;
+        let mut metadata = None;
+        let mut output = value.clone();
+        if let Some(object) = value.as_object().filter(|_| !value.is_array() && !value.is_error()) {
+            let own = |key: &str| object.get::<_, Value<'js>>(key).map_err(|_| caught(key));
+            let fields = (own("title")?, own("metadata")?, own("output")?);
+            if fields.2.is_undefined() && fields.0.is_undefined() {
+                // No result of a tool, just some object: it is the output.
+            } else {
+                title = value::text(&fields.0);
+                metadata = fields.1.is_object().then_some(fields.1);
+                output = fields.2;
+            }
+        }
+        let limit = crate::MAX_OUTPUT_BYTES;
+        let output = match value::text(&output) {
+            Some(text) => text,
+            None if output.is_undefined() || output.is_null() => String::new(),
+            None => value::json(&output, limit)?,
+        };
+        let metadata = match metadata {
+            Some(metadata) => value::json(&metadata, limit)?,
+            None => "{}".to_owned(),
+        };
+        let kept = crate::cut(&output, limit);
+        let truncated = kept.len() < output.len();
+        Ok(Done {
+            id,
+            title: crate::cut(title.as_deref().unwrap_or(tool), 1 << 10).to_owned(),
+            metadata: RawValue::from_string(metadata).map_err(|error| value::NotJson(error.to_string()))?,
+            output: kept.to_owned(),
+            truncated,
+        })
+    }
+
+    /// Nobody waits for the call any more: the tool is told, and its promise forgotten.
+    fn abort(&mut self, abort: Abort) {
+        let mut settled = true;
+        if let Some(index) = self.flying.iter().position(|flying| flying.id == abort.id) {
+            let flying = self.flying.swap_remove(index);
+            // Its time is over, but its listeners get a moment.
+            self.link.watch.until.set(Some(Instant::now() + Duration::from_millis(100)));
+            self.link.watch.dealt_with(abort.id);
+            if self.prelude.abort.call::<_, ()>((flying.signal.clone(),)).is_err() {
+                drop(self.ctx.catch());
+            }
+            let _ = self.jobs();
+            settled = flying.promise.state() != PromiseState::Pending;
+            if settled {
+                self.handled(flying.promise.as_value());
+            }
+            self.contexts.remove(&abort.id);
+        }
+        self.link.watch.dealt_with(abort.id);
+        self.deadline();
+        self.link.send(&FromChild::Aborted(Aborted { id: abort.id, settled }));
+    }
+
+    /// A promise of a call is ours to handle.
+    fn handled(&self, promise: &Value<'js>) {
+        self.rejected
+            .borrow_mut()
+            .retain(|(other, _)| other.clone().restore(&self.ctx).is_ok_and(|other| other != *promise));
+    }
+
+    fn report_rejections(&self) {
+        for (_, reason) in self.rejected.take() {
+            self.link.log(Level::Warn, &format!("a promise was rejected and nobody handled it: {reason}"), None);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! From entries of the manifest to tools.
+
+use rquickjs::object::Property;
+use rquickjs::{Ctx, Function, Object, Value};
+use serde_json::value::RawValue;
+
+use super::link::Trouble;
+use super::{place, value};
+use crate::message::{Defined, Entry, Finding};
+
+/// The largest schema a tool may have.
+const SCHEMA: usize = 256 << 10;
+/// The longest description of a tool.
+const DESCRIPTION: usize = 16 << 10;
+/// The most tools one toolset may have.
+const TOOLS: usize = 256;
+
+/// A tool that can be called.
+pub(super) struct Tool<'js> {
+    pub(super) defined: Defined,
+    pub(super) execute: Function<'js>,
+    /// What the tool's object was, for `this`.
+    pub(super) object: Object<'js>,
+    /// The schema that parses arguments, if it is one of a library.
+    pub(super) parser: Option<Object<'js>>,
+}
+
+/// A finding about an entry.
+pub(super) fn finding(entry: &Entry, trouble: Trouble) -> Finding {
+    Finding {
+        code: trouble.code.to_owned(),
+        toolset: entry.declared.clone(),
+        file: trouble.file,
+        line: trouble.line,
+        column: trouble.column,
+        message: trouble.message,
+        help: trouble.help,
+    }
+}
+
+/// A finding at a place.
+pub(super) fn trouble(code: &'static str, message: impl Into<String>, help: Option<&str>) -> Trouble {
+    Trouble { code, file: None, line: None, column: None, message: message.into(), help: help.map(str::to_owned) }
+}
+
+const SHAPE_HELP: &str = "export an array of `Tool.define(id, {description, parameters, execute})`";
+
+/// The tools of one export, and what is wrong with those that are none.
+pub(super) fn tools<'js>(
+    ctx: &Ctx<'js>,
+    entry: &Entry,
+    file: &str,
+    namespace: &Object<'js>,
+) -> (Vec<Tool<'js>>, Vec<Trouble>) {
+    let mut found = Vec::new();
+    let mut troubles = Vec::new();
+    let here = |mut trouble: Trouble| {
+        trouble.file.get_or_insert_with(|| file.to_owned());
+        trouble
+    };
+    let exported = match namespace.get::<_, Value<'js>>(entry.export.as_str()) {
+        Ok(exported) if !exported.is_undefined() => exported,
+        Ok(_) => {
+            let names: Vec<String> = namespace.keys::<String>().flatten().take(20).collect();
+            let message = format!("`{}` exports no `{}`", entry.path, entry.export);
+            let mut missing = trouble("toolset_export", message, None);
+            missing.help = Some(if names.is_empty() {
+                "it exports nothing".to_owned()
+            } else {
+                format!("it exports {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+            });
+            return (found, vec![here(missing)]);
+        }
+        Err(_) => {
+            let thrown = place::thrown(ctx, &ctx.catch());
+            return (found, vec![here(trouble("toolset_export", thrown.message, None))]);
+        }
+    };
+    let items: Vec<Value<'js>> = match exported.as_array() {
+        Some(array) => (0..array.len().min(TOOLS)).map_while(|index| array.get(index).ok()).collect(),
+        None if exported.as_object().is_some_and(is_tool) => vec![exported.clone()],
+        None => {
+            let message = format!("`{}` is {}, not an array of tools", entry.export, a(exported.type_name()));
+            return (found, vec![here(trouble("toolset_shape", message, Some(SHAPE_HELP)))]);
+        }
+    };
+    for (index, item) in items.into_iter().enumerate() {
+        match tool(ctx, file, &item) {
+            Ok(tool) => found.push(tool),
+            Err(mut wrong) => {
+                wrong.message = format!("`{}[{index}]` {}", entry.export, wrong.message);
+                troubles.push(here(wrong));
+            }
+        }
+    }
+    (found, troubles)
+}
+
+fn is_tool(object: &Object<'_>) -> bool {
+    object.get::<_, Value<'_>>("execute").is_ok_and(|execute| execute.is_function())
+}
+
+fn a(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    if matches!(kind, "undefined" | "null") { kind.to_owned() } else { format!("{article} {kind}") }
+}
+
+fn tool<'js>(ctx: &Ctx<'js>, file: &str, item: &Value<'js>) -> Result<Tool<'js>, Trouble> {
+    let shape = |message: String| trouble("toolset_shape", message, Some(SHAPE_HELP));
+    let Some(object) = item.as_object() else {
+        return Err(shape(format!("is {}, not a tool", a(item.type_name()))));
+    };
+    let get = |key: &str| -> Result<Value<'js>, Trouble> {
+        object.get::<_, Value<'js>>(key).map_err(|_| {
+            let thrown = place::thrown(ctx, &ctx.catch());
+            shape(format!("has a `{key}` that cannot be read: {}", thrown.message))
+        })
+    };
+    let origin = get("definedAt").ok().as_ref().and_then(value::text).and_then(|at| {
+        let (rest, column) = at.rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse::<u32>().ok()?, column.parse::<u32>().ok()?))
+    });
+    let placed = |mut trouble: Trouble| {
+        if let Some((file, line, column)) = &origin {
+            (trouble.file, trouble.line, trouble.column) = (Some(file.clone()), Some(*line), Some(*column));
+        }
+        trouble
+    };
+    let id = value::text(&get("id")?).ok_or_else(|| placed(shape("has no `id`".into())))?;
+    let well_formed = (1..=64).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !well_formed {
+        let message = format!("has the id {:?}, which is not 1 to 64 letters, digits, `-` or `_`", crate::cut(&id, 80));
+        return Err(placed(trouble("toolset_shape", message, Some("give it another id"))));
+    }
+    let named = |what: &str| placed(shape(format!("(`{id}`) {what}")));
+    let description = match value::text(&get("description")?) {
+        Some(description) if !description.trim().is_empty() => crate::cut(&description, DESCRIPTION).to_owned(),
+        _ => return Err(named("has no `description`; a model would not know what it is for")),
+    };
+    let execute = get("execute")?.as_function().cloned().ok_or_else(|| named("has no function `execute`"))?;
+    let parameters = get("parameters")?;
+    let (schema, parser) = schema(ctx, &parameters).map_err(|why| named(&why))?;
+    let (file, line) = match &origin {
+        Some((file, line, _)) => (file.clone(), Some(*line)),
+        None => (file.to_owned(), None),
+    };
+    let defined = Defined { id, description, schema, parsed: parser.is_some(), file, line };
+    Ok(Tool { defined, execute, object: object.clone(), parser })
+}
+
+/// The JSON Schema of a tool's parameters, and the object that checks arguments if they are no plain JSON Schema.
+fn schema<'js>(ctx: &Ctx<'js>, parameters: &Value<'js>) -> Result<(Box<RawValue>, Option<Object<'js>>), String> {
+    let raw = |text: String| RawValue::from_string(text).map_err(|error| format!("has a bad schema: {error}"));
+    if parameters.is_undefined() || parameters.is_null() {
+        return Ok((raw(r#"{"type":"object","properties":{},"additionalProperties":false}"#.into())?, None));
+    }
+    let Some(object) = parameters.as_object() else {
+        return Err(format!("has `parameters` that are {}, not a schema", a(parameters.type_name())));
+    };
+    let has = |key: &str| object.get::<_, Value<'js>>(key).is_ok_and(|value| value.is_object());
+    if has("_zod") {
+        let converted = of_zod(ctx, object).map_err(|_| {
+            let thrown = place::thrown(ctx, &ctx.catch());
+            format!("has a zod schema that cannot be written as JSON Schema: {}", thrown.message)
+        })?;
+        let text = value::json(&converted, SCHEMA).map_err(|value::NotJson(why)| format!("has a bad schema: {why}"))?;
+        return Ok((raw(text)?, Some(object.clone())));
+    }
+    if has("_def") {
+        return Err("has a schema of zod 3, which cannot be written as JSON Schema; use zod 4".into());
+    }
+    if has("~standard") {
+        return Err("has a schema that is neither of zod nor JSON Schema".into());
+    }
+    let text = value::json(parameters, SCHEMA).map_err(|value::NotJson(why)| format!("has a bad schema: {why}"))?;
+    Ok((raw(text)?, None))
+}
+
+/// What zod's own `toJSONSchema` says. Objects that take no further keys say so, as models do better knowing it.
+fn of_zod<'js>(ctx: &Ctx<'js>, schema: &Object<'js>) -> rquickjs::Result<Value<'js>> {
+    let convert: Function<'js> = schema.get("toJSONSchema")?;
+    let options = Object::new(ctx.clone())?;
+    options.set("io", "input")?;
+    options.set("unrepresentable", "any")?;
+    options.set(
+        "override",
+        Function::new(ctx.clone(), |about: Object<'js>| -> rquickjs::Result<()> {
+            let of: Object<'js> = about.get("zodSchema")?;
+            let zod: Object<'js> = of.get("_zod")?;
+            let def: Object<'js> = zod.get("def")?;
+            let kind: Value<'js> = def.get("type")?;
+            let rest: Value<'js> = def.get("catchall")?;
+            if value::text(&kind).as_deref() == Some("object") && rest.is_undefined() {
+                let schema: Object<'js> = about.get("jsonSchema")?;
+                schema.prop("additionalProperties", Property::from(false).enumerable().writable().configurable())?;
+            }
+            Ok(())
+        })?,
+    )?;
+    convert.call((rquickjs::function::This(schema.clone()), options))
+}

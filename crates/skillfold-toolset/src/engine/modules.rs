@@ -1,0 +1,238 @@
+//! Modules: asked for, stripped of their types, compiled, or taken from bytecode.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use rquickjs::function::Opt;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::object::Property;
+use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Result, Value, WriteOptions};
+
+use super::link::{Link, Trouble};
+use super::place;
+use crate::message::{FromChild, Kind, ModuleAnswer, ModuleQuestion, Refused, Source, SourceQuestion};
+use crate::strip;
+
+/// The module that every toolset imports, and that no file holds.
+pub(super) const AGENT_TOOLS: &str = "@agent/tools";
+
+/// Resolves and loads by asking the host.
+pub(super) struct Asking(pub(super) Rc<Link>);
+
+impl Resolver for Asking {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        if name == AGENT_TOOLS {
+            return Ok(name.to_owned());
+        }
+        let key = (base.to_owned(), name.to_owned());
+        if let Some(id) = self.0.resolved.borrow().get(&key) {
+            return Ok(id.clone());
+        }
+        let question = ModuleQuestion { specifier: key.1.clone(), from: key.0.clone() };
+        match self.0.ask(&FromChild::Module(question)) {
+            ModuleAnswer::Found { id, source } => {
+                if let Some(source) = source {
+                    self.take(ctx, &id, source)?;
+                }
+                self.0.resolved.borrow_mut().insert(key, id.clone());
+                Ok(id)
+            }
+            ModuleAnswer::Refused(refused) => Err(self.refuse(ctx, base, name, refused)),
+        }
+    }
+}
+
+impl Asking {
+    fn refuse(&self, ctx: &Ctx<'_>, base: &str, name: &str, refused: Refused) -> Error {
+        let at = self.0.sources.borrow().get(base).and_then(|(_, text)| place::of_specifier(text, name));
+        let message = refused.message.clone();
+        self.0.report(Trouble {
+            code: if refused.code == "module_not_found" { "module_not_found" } else { "module_refused" },
+            file: (!base.is_empty()).then(|| base.to_owned()),
+            line: at.map(|at| at.0),
+            column: at.map(|at| at.1),
+            message: refused.message,
+            help: refused.help,
+        });
+        Exception::throw_message(ctx, &message)
+    }
+
+    /// Keeps a source that came from the host.
+    fn take(&self, ctx: &Ctx<'_>, id: &str, source: Source) -> Result<()> {
+        if let Err(refused) = self.0.admit(source.text.len()) {
+            return Err(self.refuse(ctx, id, id, refused));
+        }
+        let text = match source.kind {
+            Kind::Ts => match strip::strip(&source.text) {
+                Ok(text) => text,
+                Err(problem) => {
+                    let trouble = of_problem(id, problem);
+                    self.0.broken.borrow_mut().insert(id.to_owned(), trouble);
+                    source.text
+                }
+            },
+            Kind::Js | Kind::Json => source.text,
+        };
+        self.0.sources.borrow_mut().insert(id.to_owned(), (source.kind, text.into()));
+        Ok(())
+    }
+
+    fn source(&self, ctx: &Ctx<'_>, id: &str) -> Result<(Kind, Rc<str>)> {
+        if let Some((kind, text)) = self.0.sources.borrow().get(id) {
+            return Ok((*kind, Rc::clone(text)));
+        }
+        match self.0.ask(&FromChild::Source(SourceQuestion { id: id.to_owned() })) {
+            ModuleAnswer::Found { source: Some(source), .. } => {
+                self.take(ctx, id, source)?;
+                let sources = self.0.sources.borrow();
+                let (kind, text) = &sources[id];
+                Ok((*kind, Rc::clone(text)))
+            }
+            ModuleAnswer::Found { .. } => Err(Exception::throw_message(ctx, "the host has no such module")),
+            ModuleAnswer::Refused(refused) => Err(self.refuse(ctx, "", id, refused)),
+        }
+    }
+
+    fn fail(&self, ctx: &Ctx<'_>, id: &str, trouble: Trouble) -> Error {
+        let message = trouble.message.clone();
+        self.0.broken.borrow_mut().insert(id.to_owned(), trouble.clone());
+        self.0.report(trouble);
+        Exception::throw_syntax(ctx, &message)
+    }
+}
+
+fn of_problem(file: &str, problem: strip::Problem) -> Trouble {
+    Trouble {
+        code: "toolset_syntax",
+        file: Some(file.to_owned()),
+        line: Some(problem.line),
+        column: Some(problem.column),
+        message: problem.message,
+        help: problem.help,
+    }
+}
+
+impl Loader for Asking {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js>> {
+        if name == AGENT_TOOLS {
+            return Module::declare_def::<AgentTools, _>(ctx.clone(), name);
+        }
+        if let Some(bytes) = self.0.cached.borrow().get(name) {
+            return super::unsafe_load::module(ctx, bytes);
+        }
+        let (kind, text) = self.source(ctx, name)?;
+        let known = self.0.broken.borrow().get(name).cloned();
+        if let Some(trouble) = known {
+            return Err(self.fail(ctx, name, trouble));
+        }
+        if kind == Kind::Json {
+            if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+                let trouble = Trouble {
+                    code: "toolset_syntax",
+                    file: Some(name.to_owned()),
+                    line: u32::try_from(error.line()).ok(),
+                    column: u32::try_from(error.column()).ok(),
+                    message: format!("this is not JSON: {error}"),
+                    help: None,
+                };
+                return Err(self.fail(ctx, name, trouble));
+            }
+            JSON.with_borrow_mut(|texts| texts.insert(name.to_owned(), text));
+            return Module::declare_def::<JsonModule, _>(ctx.clone(), name);
+        }
+        let module = match Module::declare(ctx.clone(), name, text.as_bytes()) {
+            Ok(module) => module,
+            // An import of the module that could not be had: whoever failed to get it has said so.
+            Err(error) if self.0.trouble.borrow().is_some() => return Err(error),
+            Err(_) => {
+                let thrown = place::thrown(ctx, &ctx.catch());
+                // The parser for TypeScript words it better; the engine knows rules it does not check.
+                let trouble = strip::check(&text).map_or_else(
+                    || Trouble {
+                        code: "toolset_syntax",
+                        file: Some(name.to_owned()),
+                        line: thrown.place.as_ref().map(|place| place.line),
+                        column: thrown.place.as_ref().map(|place| place.column),
+                        message: thrown.message,
+                        help: None,
+                    },
+                    |problem| of_problem(name, problem),
+                );
+                return Err(self.fail(ctx, name, trouble));
+            }
+        };
+        if let Some(compiled) = &mut *self.0.compiled.borrow_mut()
+            && let Ok(bytes) = module.write(WriteOptions::default())
+        {
+            compiled.push((name.to_owned(), bytes));
+        }
+        Ok(module)
+    }
+}
+
+thread_local! {
+    static JSON: RefCell<HashMap<String, Rc<str>>> = RefCell::default();
+}
+
+struct JsonModule;
+
+impl ModuleDef for JsonModule {
+    fn declare(decl: &Declarations<'_>) -> Result<()> {
+        decl.declare("default")?;
+        Ok(())
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let name: String = exports.module().name()?;
+        let text = JSON.with_borrow_mut(|texts| texts.remove(&name)).unwrap_or_else(|| "null".into());
+        exports.export("default", ctx.json_parse(text.as_bytes())?)?;
+        Ok(())
+    }
+}
+
+struct AgentTools;
+
+impl ModuleDef for AgentTools {
+    fn declare(decl: &Declarations<'_>) -> Result<()> {
+        decl.declare("Tool")?.declare("default")?;
+        Ok(())
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let tool = Object::new(ctx.clone())?;
+        tool.prop("define", Property::from(Function::new(ctx.clone(), define)?.with_name("define")?).enumerable())?;
+        exports.export("Tool", tool.clone())?.export("default", tool)?;
+        Ok(())
+    }
+}
+
+/// `Tool.define(id, {description, parameters, execute})`: what it is given, fixed, with the place where it stands.
+///
+/// What is wrong with it is said when the toolset is read, so that one bad tool does not take the others along.
+fn define<'js>(ctx: Ctx<'js>, id: Value<'js>, spec: Opt<Value<'js>>) -> Result<Object<'js>> {
+    let tool = Object::new(ctx.clone())?;
+    tool.prop("id", Property::from(id).enumerable())?;
+    if let Some(spec) = spec.0.as_ref().and_then(Value::as_object) {
+        for key in ["description", "parameters", "execute"] {
+            let value: Value<'js> = spec.get(key)?;
+            tool.prop(key, Property::from(value).enumerable())?;
+        }
+    }
+    if let Some(place) = place::here(&ctx) {
+        tool.prop("definedAt", Property::from(format!("{}:{}:{}", place.file, place.line, place.column)))?;
+    }
+    Ok(tool)
+}

@@ -1,0 +1,293 @@
+//! What host and child say to each other: one JSON value a line, some lines with bytes behind them.
+//!
+//! The host drives: it says `load`, then `call`s. While it loads, or when a tool says `import()`, the child asks for
+//! modules, because it can open no file; whoever asks waits. Bytecode is no text: a line that has some says how many
+//! bytes follow it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What the host says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToChild {
+    /// Evaluate a skill's toolsets. Comes first, and once.
+    Load(Box<Load>),
+    /// Run a tool.
+    Call(Box<Call>),
+    /// Whoever made the call no longer waits for it.
+    Abort(Abort),
+    /// The answer to [`FromChild::Module`] or [`FromChild::Source`].
+    Module(ModuleAnswer),
+    /// Strip the types off a text: for runtimes that cannot.
+    Strip(Strip),
+}
+
+/// What the child says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FromChild {
+    /// Which module is meant by a specifier, and what is its source?
+    Module(ModuleQuestion),
+    /// What is the source of a module already resolved?
+    Source(SourceQuestion),
+    /// This entry is evaluated now: whoever has to kill the child knows why.
+    Loading(Loading),
+    /// The toolsets are loaded, as far as they could be.
+    Ready(Ready),
+    /// Compiled modules, to be kept for the next start. Their bytes follow, in this order.
+    Bytecode(Bytecode),
+    /// A tool returned.
+    Done(Done),
+    /// A tool did not.
+    Failed(Failed),
+    /// An abort was seen and its call let go.
+    Aborted(Aborted),
+    /// A line for the log.
+    Log(Log),
+    /// The answer to [`ToChild::Strip`].
+    Stripped(Stripped),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Load {
+    pub(crate) skill: String,
+    pub(crate) dir: String,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) memory: u64,
+    /// How long evaluating all toolsets may take.
+    pub(crate) timeout_ms: u64,
+    /// Whether compiled modules are to be handed back.
+    pub(crate) bytecode: bool,
+    /// Modules compiled earlier. Their bytes follow, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cached: Vec<Compiled>,
+    /// What specifiers meant earlier: importer, specifier, module.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resolved: Vec<(String, String, String)>,
+    /// Where the files are, for runtimes that open them themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packages: Option<String>,
+}
+
+/// One toolset of the manifest: `toolsets/index:HelloToolset`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// As the manifest has it.
+    pub(crate) declared: String,
+    pub(crate) path: String,
+    pub(crate) export: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Compiled {
+    pub(crate) id: String,
+    pub(crate) length: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) tool: String,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) session: String,
+    pub(crate) timeout_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Abort {
+    pub(crate) id: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Aborted {
+    pub(crate) id: u64,
+    /// Whether the tool ended when it was told. One that did not may still be at work.
+    pub(crate) settled: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Loading {
+    pub(crate) entry: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ModuleQuestion {
+    pub(crate) specifier: String,
+    /// The importer's id; empty for an entry.
+    pub(crate) from: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SourceQuestion {
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModuleAnswer {
+    Found {
+        id: String,
+        /// The source, unless the child has been given it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<Source>,
+    },
+    Refused(Refused),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Source {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+}
+
+/// What a module's text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Ts,
+    Js,
+    Json,
+}
+
+/// Why a specifier means nothing here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) help: Option<String>,
+}
+
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) tools: Vec<Defined>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A tool as its module defines it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Defined {
+    pub(crate) id: String,
+    pub(crate) description: String,
+    pub(crate) schema: Box<RawValue>,
+    /// Whether the arguments are checked where the tool runs, by the library its schema was written with.
+    pub(crate) parsed: bool,
+    pub(crate) file: String,
+    pub(crate) line: Option<u32>,
+}
+
+/// What is wrong with a toolset: a diagnostic with the place in the author's file.
+///
+/// The codes: `toolset_entry` (the manifest's line is no `path:Export`), `toolset_syntax`, `toolset_export`,
+/// `toolset_shape`, `toolset_threw`, `toolset_duplicate`, `toolset_schema` (part of a schema cannot be checked; the tool
+/// works), `toolset_crashed`, `module_not_found`, `module_refused`, and those of [`ToolError`](crate::ToolError) when
+/// nothing could be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind of finding: a stable word.
+    pub code: String,
+    /// The toolset, as the manifest has it.
+    pub toolset: String,
+    /// The file, relative to the skill's directory; `packages:` stands for the user's packages.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1, in UTF-16 units.
+    pub column: Option<u32>,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl std::fmt::Display for Finding {
+    /// One line: `file:line:column: error[code]: message`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.file.as_deref().unwrap_or(&self.toolset))?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}:{}", self.column.unwrap_or(1))?;
+        }
+        write!(f, ": error[{}]: {}", self.code, self.message)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Bytecode {
+    pub(crate) modules: Vec<Compiled>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) id: u64,
+    pub(crate) title: String,
+    pub(crate) metadata: Box<RawValue>,
+    pub(crate) output: String,
+    #[serde(default)]
+    pub(crate) truncated: bool,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    pub(crate) id: u64,
+    pub(crate) code: String,
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) stack: Option<String>,
+    #[serde(default)]
+    pub(crate) file: Option<String>,
+    #[serde(default)]
+    pub(crate) line: Option<u32>,
+    #[serde(default)]
+    pub(crate) column: Option<u32>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Log {
+    pub(crate) level: Level,
+    pub(crate) text: String,
+    /// The call whose `ctx.log` it was; none for `console`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<u64>,
+}
+
+/// How much a line of a tool's log matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// For the author of the toolset.
+    Debug,
+    /// For whoever looks.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+impl Level {
+    /// `debug`, `info`, `warn` or `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Strip {
+    pub(crate) id: u64,
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Stripped {
+    pub(crate) id: u64,
+    pub(crate) text: Option<String>,
+    #[serde(default)]
+    pub(crate) finding: Option<Finding>,
+}

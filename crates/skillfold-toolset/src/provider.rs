@@ -1,0 +1,229 @@
+//! The tools of toolsets as tools for models, once their skill is loaded.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, for_model};
+use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
+use skillfold_exec::{Grant, Runner, TOOLSETS, find_program};
+
+use crate::{CallContext, Granted, Offered, Runtime, Subject, ToolError, Toolsets};
+
+/// Between a skill's name and its tool's id.
+const BETWEEN: &str = "__";
+
+/// Names that are tools already, whatever a skill calls its own.
+const TAKEN: [&str; 4] = ["load_skill", "search_skills", "read_skill_file", "run_skill_script"];
+
+/// Gives models the tools of the skills that they have loaded.
+///
+/// A tool is called by the id that its author gave it. Where two loaded skills have the same, or one is a tool of
+/// Skillfold's, only `skill__tool` is left, which always works.
+#[derive(Debug)]
+pub struct ToolsetTools {
+    toolsets: Arc<Toolsets>,
+    runner: Runner,
+}
+
+impl ToolsetTools {
+    /// Runs tools with `toolsets`; what people have granted, and where programs are, `runner` knows.
+    pub fn new(toolsets: Arc<Toolsets>, runner: Runner) -> ToolsetTools {
+        ToolsetTools { toolsets, runner }
+    }
+
+    /// What a skill's toolsets offer; nothing if it has none. Evaluates them, in the sandbox, if they have changed.
+    pub fn offered(&self, skill: &Skill) -> Option<Arc<Offered>> {
+        let dir = skill.dir();
+        Some(self.toolsets.tools(&self.subject(skill, &dir)?))
+    }
+
+    /// The skill as what runs it needs it; nothing if it has no toolsets or is not on this machine.
+    fn subject<'s>(&self, skill: &'s Skill, dir: &'s std::path::Path) -> Option<Subject<'s>> {
+        let manifest = skill.manifest();
+        if skill.server().is_some() || manifest.toolsets().len() == 0 {
+            return None;
+        }
+        let runtime = manifest.permissions().and_then(|asked| asked.runtime);
+        Some(Subject {
+            version: manifest.version(),
+            runtime: runtime.into(),
+            // The embedded engine could make no use of anything.
+            granted: runtime.and_then(|_| self.granted(skill, dir)).unwrap_or_default(),
+            ..Subject::new(skill.name(), dir, manifest.toolsets())
+        })
+    }
+
+    /// What a person has granted the skill's toolsets as they are now.
+    fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
+        let asked = skill.manifest().permissions()?;
+        let dir = SkillDir::open(skill.name(), dir).ok()?;
+        let options = self.runner.options();
+        if !self.runner.grants().is_granted(&Grant::asked(&dir, TOOLSETS, asked).ok()?) {
+            return None;
+        }
+        let reach = self.runner.grants().reach(&dir, asked, options.home.as_deref()).ok()?;
+        let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
+        Some(Granted {
+            program: find_program(asked.runtime?.name(), &options.path),
+            read: reach.read,
+            write: reach.write,
+            network: asked.network,
+            env: options.environment.iter().filter(|(name, _)| is_granted(name)).cloned().collect(),
+        })
+    }
+
+    /// The tools of the loaded skills, by the names under which they can be called.
+    fn named<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<Named<'c>> {
+        let mut all = Vec::new();
+        let mut seen = HashSet::new();
+        for name in loaded {
+            let Ok(skill) = for_model(catalog, name) else { continue };
+            if !seen.insert(skill.address()) {
+                continue;
+            }
+            let Some(offered) = self.offered(skill) else { continue };
+            for finding in &offered.diagnostics {
+                tracing::warn!(target: "skillfold::toolset", skill = skill.name(), "{finding}");
+            }
+            let at = 0..offered.tools.len();
+            all.extend(at.map(|at| Named { skill, offered: Arc::clone(&offered), at, is_alone: true }));
+        }
+        let mut count: HashMap<String, usize> = TAKEN.iter().map(|name| ((*name).to_owned(), 1)).collect();
+        for tool in &all {
+            *count.entry(tool.id().to_owned()).or_default() += 1;
+        }
+        for tool in &mut all {
+            tool.is_alone = count[tool.id()] == 1;
+            if !tool.is_alone {
+                let (skill, id) = (tool.skill.name(), tool.id());
+                tracing::warn!(
+                    target: "skillfold::toolset",
+                    skill,
+                    "error[tool_collision]: `{id}` is the name of another tool, too; it is called {skill}{BETWEEN}{id}"
+                );
+            }
+        }
+        all
+    }
+}
+
+/// A tool of a loaded skill.
+struct Named<'c> {
+    skill: &'c Skill,
+    offered: Arc<Offered>,
+    at: usize,
+    /// Whether no other tool has its id.
+    is_alone: bool,
+}
+
+impl Named<'_> {
+    fn id(&self) -> &str {
+        &self.offered.tools[self.at].id
+    }
+
+    fn long(&self) -> String {
+        format!("{}{BETWEEN}{}", self.skill.name(), self.id())
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.is_alone && name == self.id() || name == self.long()
+    }
+}
+
+impl ToolProvider for ToolsetTools {
+    fn definitions(&self, skills: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
+        let catalog = skills.catalog();
+        let definition = |tool: &Named<'_>| {
+            let spec = &tool.offered.tools[tool.at];
+            ToolDefinition {
+                name: if tool.is_alone { spec.id.clone() } else { tool.long() }.into(),
+                title: format!("{} ({})", spec.id, tool.skill.name()).into(),
+                description: spec.description.clone().into(),
+                input_schema: spec.schema.clone(),
+                read_only: false,
+            }
+        };
+        self.named(&catalog, loaded).iter().map(definition).collect()
+    }
+
+    fn brings(&self, skills: &Skillfold, skill: &str) -> bool {
+        let catalog = skills.catalog();
+        for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
+    }
+
+    fn call(
+        &self,
+        skills: &Skillfold,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput> {
+        let catalog = skills.catalog();
+        let known = self.named(&catalog, context.loaded);
+        let Some(tool) = known.iter().find(|tool| tool.is_called(name)) else {
+            return self.not_there(&catalog, name, &known, context);
+        };
+        let dir = tool.skill.dir();
+        let subject = self.subject(tool.skill, &dir)?;
+        let call = CallContext {
+            session_id: context.session,
+            cancelled: context.cancelled,
+            log: &|_, message| (context.progress)(0.0, None, message),
+        };
+        Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
+            Ok(result) => ToolOutput {
+                structured: Some(json!({
+                    "title": result.title,
+                    "metadata": result.metadata,
+                    "output": result.output,
+                })),
+                ..ToolOutput::said(result.output)
+            },
+            Err(error) => failed(name, &error),
+        })
+    }
+}
+
+impl ToolsetTools {
+    /// Why a name that means a skill's tool cannot be called; nothing if it means none.
+    fn not_there(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        known: &[Named<'_>],
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput> {
+        if let Some(tool) = known.iter().find(|tool| tool.id() == name) {
+            let message = format!("Several tools have that name. This skill's is called {}.", tool.long());
+            return Some(ToolOutput::failure(&opening(name), "ambiguous", &message));
+        }
+        let (skill, _) = name.split_once(BETWEEN)?;
+        let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
+        let (code, message) = if context.loaded.iter().any(|loaded| loaded == skill.name()) {
+            let names: Vec<String> =
+                known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            ("not_found", format!("The skill has no such tool. Its tools are: {names}."))
+        } else {
+            ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
+        };
+        Some(ToolOutput::failure(&opening(name), code, &message))
+    }
+}
+
+fn opening(name: &str) -> String {
+    format!("skill_tool name=\"{}\"", attribute(&Shown(name).to_string()))
+}
+
+fn failed(name: &str, error: &ToolError) -> ToolOutput {
+    let mut message = format!("{error}.");
+    if let ToolError::Threw { place: Some(place), .. } = error {
+        message.push_str(&format!("\nAt {place}."));
+    }
+    message.push_str(&format!("\n{}.", error.hint()));
+    let mut output = ToolOutput::failure(&opening(name), error.code(), &message);
+    output.structured =
+        Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.hint()}}));
+    output
+}

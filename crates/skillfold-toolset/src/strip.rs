@@ -1,0 +1,114 @@
+//! TypeScript to JavaScript, in place: types become spaces, so every line and column stays what the author wrote and no
+//! source map is needed. Only `enum` and parameter properties, which are code, are written anew, on the same lines.
+//!
+//! The way is that of `ts-blank-space` and of node's `--strip-types`; the parser is oxc's. What neither is nor can be
+//! made JavaScript in place (`namespace` with values, `import x = require()`, `export =`, decorators, JSX) is a problem
+//! with a place.
+
+mod blank;
+mod edits;
+mod enums;
+
+use oxc_allocator::Allocator;
+use oxc_parser::{Parser, ParserReturn};
+use oxc_span::SourceType;
+
+use crate::message::{Finding, Strip, Stripped};
+
+/// The deepest nesting of brackets that is parsed: the parser calls itself for each.
+const NESTING: usize = 1_000;
+
+/// Why a text is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Problem {
+    fn at(text: &str, offset: usize, message: impl Into<String>, help: Option<String>) -> Problem {
+        let (line, column) = place(text, offset);
+        Problem { line, column, message: message.into(), help }
+    }
+}
+
+/// Line and column of a byte, from 1, the column in UTF-16 units as JavaScript counts.
+fn place(text: &str, offset: usize) -> (u32, u32) {
+    let before = crate::cut(text, offset);
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before[start..].encode_utf16().count() + 1;
+    (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+}
+
+/// The text without its types.
+pub(crate) fn strip(text: &str) -> Result<String, Problem> {
+    let allocator = Allocator::default();
+    let parsed = parse(&allocator, text, SourceType::ts())?;
+    let edits = blank::edits(text, &parsed.program)?;
+    Ok(edits.apply(text))
+}
+
+/// What is wrong with a text that should be JavaScript, as far as its syntax goes.
+pub(crate) fn check(text: &str) -> Option<Problem> {
+    parse(&Allocator::default(), text, SourceType::mjs()).err()
+}
+
+/// Answers a host whose runtime cannot strip types.
+pub(crate) fn answer(asked: &Strip) -> Stripped {
+    match strip(&asked.text) {
+        Ok(text) => Stripped { id: asked.id, text: Some(text), finding: None },
+        Err(problem) => Stripped {
+            id: asked.id,
+            text: None,
+            finding: Some(Finding {
+                code: "toolset_syntax".into(),
+                toolset: String::new(),
+                file: Some(asked.path.clone()),
+                line: Some(problem.line),
+                column: Some(problem.column),
+                message: problem.message,
+                help: problem.help,
+            }),
+        },
+    }
+}
+
+fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Result<ParserReturn<'a>, Problem> {
+    if let Some(offset) = nests_too_deeply(text) {
+        return Err(Problem::at(text, offset, format!("brackets nest deeper than {NESTING}"), None));
+    }
+    let parsed = Parser::new(allocator, text, kind).parse();
+    let Some(first) = parsed.diagnostics.iter().next() else { return Ok(parsed) };
+    let offset = first.labels.first().map_or(0, |label| label.offset() as usize);
+    let jsx = text.get(offset..).is_some_and(|rest| rest.starts_with('<')) || first.message.contains("JSX");
+    let help = if jsx {
+        Some("JSX is not supported in toolsets".to_owned())
+    } else {
+        first.help.as_ref().map(ToString::to_string)
+    };
+    Err(Problem::at(text, offset, first.message.to_string(), help))
+}
+
+/// Where brackets nest too deeply, counted without looking for strings and comments: close enough for a bound.
+fn nests_too_deeply(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                if depth > NESTING {
+                    return Some(offset);
+                }
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Changes to a text that leave its lines alone.
+
+use std::ops::Range;
+
+/// What is to become of a text.
+#[derive(Default)]
+pub(super) struct Edits {
+    /// Ranges that become spaces.
+    blank: Vec<Range<usize>>,
+    /// Characters of one byte that become another, also inside of what is blanked.
+    put: Vec<(usize, u8)>,
+    /// Ranges that become other text.
+    replace: Vec<(Range<usize>, String)>,
+}
+
+impl Edits {
+    pub(super) fn blank(&mut self, range: Range<usize>) {
+        if !range.is_empty() {
+            self.blank.push(range);
+        }
+    }
+
+    pub(super) fn put(&mut self, at: usize, byte: u8) {
+        self.put.push((at, byte));
+    }
+
+    pub(super) fn replace(&mut self, range: Range<usize>, with: String) {
+        self.replace.push((range, with));
+    }
+
+    /// Where the blanked text starts that reaches to `end`, if any does: white space and further blanks before it
+    /// belong to it.
+    pub(super) fn blanked_until(&self, text: &str, end: usize) -> Option<usize> {
+        let mut start = end;
+        loop {
+            let before = text[..start].trim_end().len();
+            match self
+                .blank
+                .iter()
+                .rev()
+                .take(64)
+                .filter(|range| range.end >= before && range.start < before && range.end <= end)
+                .map(|range| range.start)
+                .min()
+            {
+                Some(found) if found < start => start = found,
+                _ => break,
+            }
+        }
+        (start < end).then_some(start)
+    }
+
+    /// The text, changed.
+    pub(super) fn apply(mut self, text: &str) -> String {
+        self.blank.sort_by_key(|range| range.start);
+        self.replace.sort_by_key(|(range, _)| (range.start, range.end));
+        self.put.sort_unstable();
+        let mut out = String::with_capacity(text.len() + 64);
+        let mut replace = self.replace.iter().peekable();
+        let mut put = self.put.iter().peekable();
+        let mut blank = self.blank.iter().peekable();
+        let mut blanked = 0;
+        let mut at = 0;
+        while at <= text.len() {
+            while let Some((range, with)) = replace.next_if(|(range, _)| range.start <= at) {
+                out.push_str(with);
+                at = at.max(range.end);
+            }
+            while put.next_if(|(place, _)| *place < at).is_some() {}
+            while let Some(range) = blank.next_if(|range| range.start <= at) {
+                blanked = blanked.max(range.end);
+            }
+            let Some(c) = text[at..].chars().next() else { break };
+            if let Some((_, byte)) = put.next_if(|(place, _)| *place == at) {
+                out.push(char::from(*byte));
+            } else if at < blanked && !matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}') {
+                // As many units as JavaScript counts, so that columns behind it stay.
+                (0..c.len_utf16()).for_each(|_| out.push(' '));
+            } else {
+                out.push(c);
+            }
+            at += c.len_utf8();
+        }
+        out
+    }
+}

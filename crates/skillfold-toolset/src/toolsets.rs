@@ -1,0 +1,525 @@
+//! The warm children, one a skill, and what is known of their tools.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use skillfold_exec::{Bounds, Job, Policy, Program};
+
+use crate::cache::{self, Kept};
+use crate::message::{Defined, Entry, Finding, Load, Ready};
+use crate::resolve::Resolver;
+use crate::schema::Schema;
+use crate::subject::{CallContext, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
+use crate::warm::{Loaded, Warm};
+
+/// What the engine's process needs beyond what scripts may allocate: its stacks, its code, the parser's trees.
+const OVERHEAD: u64 = 256 << 20;
+
+/// The toolsets of any number of skills.
+///
+/// A skill's modules are evaluated in a process of their own when somebody asks for its tools the first time, and that
+/// process is kept for calls. Cheap to clone; clones share the processes.
+#[derive(Clone)]
+pub struct Toolsets {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Options,
+    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    dir: PathBuf,
+    runtime: Runtime,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Held while a child is started, so that nobody starts a second one.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    known: Option<Arc<Known>>,
+    warm: Option<Arc<Warm>>,
+    checked: Option<Instant>,
+}
+
+/// What is known of a skill's tools.
+struct Known {
+    asked: Vec<String>,
+    offered: Arc<Offered>,
+    tools: HashMap<String, Tool>,
+    kept: Mutex<Option<Arc<Kept>>>,
+    /// A file changed while it was loaded: next time everything is read again.
+    doubtful: AtomicBool,
+    /// Entries that must not be loaded again: they did not come to an end.
+    stuck: Vec<String>,
+}
+
+struct Tool {
+    /// The schema, if arguments are checked here.
+    schema: Option<Schema>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Toolsets {
+    /// Nothing is started until somebody asks for tools.
+    pub fn new(options: Options) -> Toolsets {
+        let inner = Arc::new(Inner { options, slots: Mutex::default() });
+        let weak = Arc::downgrade(&inner);
+        // A process that nobody needs any more ends even if nobody calls.
+        let _ =
+            std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
+        Toolsets { inner }
+    }
+
+    /// What a skill's toolsets offer.
+    ///
+    /// Evaluates its modules in the sandbox the first time; after that, and from the cache, a look at the files' stamps
+    /// is all. Never fails: what is wrong is a diagnostic.
+    pub fn tools(&self, subject: &Subject<'_>) -> Arc<Offered> {
+        let slot = self.slot(subject);
+        let mut state = lock(&slot.state);
+        match self.inner.known(subject, &mut state) {
+            Ok(known) => Arc::clone(&known.offered),
+            Err(error) => {
+                let finding = |toolset: &String| Finding {
+                    code: error.code().to_owned(),
+                    toolset: toolset.clone(),
+                    file: None,
+                    line: None,
+                    column: None,
+                    message: error.to_string(),
+                    help: Some(error.hint().to_owned()),
+                };
+                Arc::new(Offered { tools: Vec::new(), diagnostics: subject.toolsets.iter().map(finding).collect() })
+            }
+        }
+    }
+
+    /// Calls a tool and waits for its result.
+    pub fn call(
+        &self,
+        subject: &Subject<'_>,
+        id: &str,
+        arguments: &Map<String, Value>,
+        context: &CallContext<'_>,
+    ) -> Result<ToolResult, ToolError> {
+        let slot = self.slot(subject);
+        let warm = {
+            let mut state = lock(&slot.state);
+            let known = self.inner.known(subject, &mut state)?;
+            let Some(tool) = known.tools.get(id) else {
+                let known = known.offered.tools.iter().map(|tool| tool.id.clone()).collect();
+                return Err(ToolError::NoSuchTool { id: id.to_owned(), known });
+            };
+            if let Some(schema) = &tool.schema {
+                let wrong = schema.violations(arguments);
+                if !wrong.is_empty() {
+                    return Err(ToolError::InvalidArguments { id: id.to_owned(), message: wrong.join("; ") });
+                }
+            }
+            self.inner.warm(subject, &known, &mut state)?
+        };
+        let arguments = serde_json::value::to_raw_value(arguments)
+            .or_else(|_| RawValue::from_string("{}".to_owned()))
+            .map_err(|error| ToolError::InvalidArguments { id: id.to_owned(), message: error.to_string() })?;
+        let done = warm.call(id, &arguments, &self.inner.options.limits, context)?;
+        Ok(ToolResult {
+            title: done.title,
+            metadata: serde_json::from_str(done.metadata.get()).unwrap_or(Value::Null),
+            output: done.output,
+            truncated: done.truncated,
+            sandbox: warm.report().clone(),
+        })
+    }
+
+    /// How many processes are kept right now.
+    pub fn running(&self) -> usize {
+        let slots: Vec<Arc<Slot>> = lock(&self.inner.slots).values().cloned().collect();
+        slots
+            .iter()
+            .filter(|slot| {
+                slot.state.try_lock().map_or(true, |state| state.warm.as_ref().is_some_and(|warm| warm.is_usable()))
+            })
+            .count()
+    }
+
+    /// Ends all processes. Calls in flight fail; later ones start new processes.
+    pub fn end(&self) {
+        let slots: Vec<Arc<Slot>> = lock(&self.inner.slots).values().cloned().collect();
+        for slot in slots {
+            if let Some(warm) = lock(&slot.state).warm.take() {
+                warm.kill();
+            }
+        }
+    }
+
+    fn slot(&self, subject: &Subject<'_>) -> Arc<Slot> {
+        let key = Key { dir: subject.dir.to_path_buf(), runtime: subject.runtime };
+        Arc::clone(lock(&self.inner.slots).entry(key).or_default())
+    }
+}
+
+impl Inner {
+    /// What is known of a skill's tools, as its files are now.
+    fn known(&self, subject: &Subject<'_>, state: &mut State) -> Result<Arc<Known>, ToolError> {
+        if let Some(known) = &state.known
+            && known.asked == subject.toolsets
+            && !known.doubtful.load(Ordering::Acquire)
+        {
+            // The skill's own files are looked at every time, those of packages now and then: they are many.
+            let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1));
+            let kept = lock(&known.kept).clone();
+            if kept.is_none_or(|kept| kept.is_fresh(&self.doors(subject), thorough)) {
+                if thorough {
+                    state.checked = Some(Instant::now());
+                }
+                return Ok(Arc::clone(known));
+            }
+            state.known = None;
+            state.warm = None;
+        }
+        if let Some(dir) = &self.options.cache_dir
+            && subject.runtime == Runtime::Embedded
+            && let Some(kept) = cache::read(dir, &self.doors(subject), &subject.toolsets)
+        {
+            let known = Arc::new(Known::of(subject, kept.ready.clone(), Some(Arc::new(kept)), Vec::new()));
+            state.known = Some(Arc::clone(&known));
+            state.checked = Some(Instant::now());
+            return Ok(known);
+        }
+        self.load(subject, state, &[])
+    }
+
+    fn doors(&self, subject: &Subject<'_>) -> cache::Doors {
+        cache::Doors {
+            dir: subject.dir.to_path_buf(),
+            packages: self.options.packages.clone(),
+            helper: self.options.launcher.helper().to_path_buf(),
+        }
+    }
+
+    /// A child that has the skill's toolsets loaded.
+    fn warm(&self, subject: &Subject<'_>, known: &Arc<Known>, state: &mut State) -> Result<Arc<Warm>, ToolError> {
+        if let Some(warm) = state.warm.as_ref().filter(|warm| warm.is_usable()) {
+            return Ok(Arc::clone(warm));
+        }
+        self.load(subject, state, &known.stuck)?;
+        match &state.warm {
+            Some(warm) => Ok(Arc::clone(warm)),
+            None => {
+                Err(ToolError::Crashed { id: subject.name.to_owned(), reason: "it did not come up again".to_owned() })
+            }
+        }
+    }
+
+    /// Starts a child and loads, leaving out what brought an earlier one down.
+    fn load(&self, subject: &Subject<'_>, state: &mut State, stuck: &[String]) -> Result<Arc<Known>, ToolError> {
+        state.warm = None;
+        self.make_room();
+        let mut findings = Vec::new();
+        let mut entries = Vec::new();
+        for declared in &subject.toolsets {
+            match entry(declared) {
+                Ok(entry) => entries.push(entry),
+                Err(finding) => findings.push(finding),
+            }
+        }
+        let mut stuck = stuck.to_vec();
+        let before = state.known.as_ref().map(|known| known.offered.diagnostics.clone()).unwrap_or_default();
+        findings.extend(before.into_iter().filter(|finding| stuck.contains(&finding.toolset)));
+        loop {
+            entries.retain(|entry| !stuck.contains(&entry.declared));
+            let (warm, loaded, kept) = self.start(subject, state, &entries)?;
+            match loaded {
+                Loaded::Ready(mut ready) => {
+                    findings.append(&mut ready.findings);
+                    ready.findings = findings;
+                    let known = Arc::new(Known::of(subject, ready, None, stuck));
+                    // What was read is known when the bytecode comes, which may be a moment later.
+                    kept.connect(&known);
+                    state.known = Some(Arc::clone(&known));
+                    state.warm = Some(Arc::new(warm));
+                    state.checked = Some(Instant::now());
+                    return Ok(known);
+                }
+                Loaded::Stuck { entry, reason } => {
+                    let Some(entry) = entries.get(entry).cloned() else {
+                        return Err(ToolError::Crashed { id: subject.name.to_owned(), reason });
+                    };
+                    findings.push(Finding {
+                        code: "toolset_crashed".to_owned(),
+                        toolset: entry.declared.clone(),
+                        file: Some(entry.path.clone()),
+                        line: None,
+                        column: None,
+                        message: format!("the process that loaded `{}` is gone: {reason}", entry.path),
+                        help: Some("what it does when it is loaded takes too long, or too much".to_owned()),
+                    });
+                    stuck.push(entry.declared);
+                }
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        subject: &Subject<'_>,
+        state: &State,
+        entries: &[Entry],
+    ) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
+        let limits = &self.options.limits;
+        let packages = self.options.packages.as_deref();
+        let resolver = Resolver::new(subject.name, subject.dir, packages)?;
+        let kept = state.known.as_ref().and_then(|known| lock(&known.kept).clone());
+        let (cached, resolved, bytes) = match &kept {
+            Some(kept) => (kept.modules.clone(), kept.resolved.clone(), kept.pieces()),
+            None => (Vec::new(), Vec::new(), Vec::new()),
+        };
+        let load = Load {
+            skill: subject.name.to_owned(),
+            dir: subject.dir.to_string_lossy().into_owned(),
+            entries: entries.to_vec(),
+            memory: limits.memory,
+            timeout_ms: u64::try_from(limits.load.as_millis()).unwrap_or(u64::MAX),
+            bytecode: bytes.is_empty() && subject.runtime == Runtime::Embedded,
+            cached,
+            resolved,
+            packages: packages.map(|dir| dir.to_string_lossy().into_owned()),
+        };
+        let pending = Arc::new(Pending::default());
+        let keep = self.keep(subject, Arc::clone(&pending));
+        let job = self.job(subject, limits)?;
+        let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, keep, limits)?;
+        if let Some(kept) = kept {
+            pending.found(kept);
+        }
+        Ok((warm, loaded, pending))
+    }
+
+    /// What is done with bytecode when it comes.
+    fn keep(&self, subject: &Subject<'_>, pending: Arc<Pending>) -> crate::warm::Keep {
+        let doors = self.doors(subject);
+        let cache_dir = self.options.cache_dir.clone();
+        let asked = subject.toolsets.clone();
+        Box::new(move |modules, resolver| {
+            let Some(kept) = Kept::of(&doors, &asked, modules, resolver) else { return pending.doubt() };
+            let kept = Arc::new(kept);
+            pending.found(Arc::clone(&kept));
+            if let (Some(dir), Some(ready)) = (cache_dir, pending.ready())
+                && let Err(error) = cache::write(&dir, &doors, &kept, &ready)
+            {
+                tracing::debug!(target: "skillfold::toolset", %error, "bytecode could not be kept");
+            }
+        })
+    }
+
+    fn job(&self, subject: &Subject<'_>, limits: &Limits) -> Result<Job, ToolError> {
+        match subject.runtime {
+            Runtime::Embedded => {
+                let memory = limits.memory + OVERHEAD;
+                let mut job = Job::new(Program::Engine, Policy::nothing());
+                job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
+                Ok(job)
+            }
+            runtime => Err(ToolError::NotGranted { skill: subject.name.to_owned(), runtime }),
+        }
+    }
+
+    /// Ends the processes that nobody has used for longest, until there is room for one more.
+    fn make_room(&self) {
+        let slots: Vec<Arc<Slot>> = lock(&self.slots).values().cloned().collect();
+        let mut idle = Vec::new();
+        let mut warm = 0_usize;
+        for slot in slots {
+            // One that is locked is being started, as the one room is made for: it counts, and stays.
+            let Ok(state) = slot.state.try_lock() else {
+                warm += 1;
+                continue;
+            };
+            if let Some(child) = &state.warm {
+                warm += 1;
+                if let Some(time) = child.idle() {
+                    drop(state);
+                    idle.push((time, slot));
+                }
+            }
+        }
+        idle.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        for (_, slot) in idle.into_iter().take(warm.saturating_sub(self.options.limits.warm.max(1))) {
+            if let Ok(mut state) = slot.state.try_lock() {
+                state.warm = None;
+            }
+        }
+    }
+}
+
+/// Ends idle processes, for as long as somebody has the toolsets.
+fn sweep(inner: &Weak<Inner>) {
+    loop {
+        std::thread::sleep(Duration::from_secs(5));
+        let Some(inner) = inner.upgrade() else { return };
+        let slots: Vec<Arc<Slot>> = lock(&inner.slots).values().cloned().collect();
+        for slot in slots {
+            if let Ok(mut state) = slot.state.try_lock() {
+                let over = state.warm.as_ref().is_some_and(|warm| {
+                    let unusable = !warm.is_usable();
+                    warm.idle().is_some_and(|time| unusable || time > inner.options.limits.idle)
+                });
+                if over {
+                    state.warm = None;
+                }
+            }
+        }
+    }
+}
+
+/// What was read and compiled, and whom it is to be told.
+#[derive(Default)]
+struct Pending(Mutex<(Option<Arc<Kept>>, Option<Arc<Known>>)>);
+
+impl Pending {
+    fn found(&self, kept: Arc<Kept>) {
+        let mut both = lock(&self.0);
+        if let Some(known) = &both.1 {
+            *lock(&known.kept) = Some(Arc::clone(&kept));
+        }
+        both.0 = Some(kept);
+    }
+
+    fn doubt(&self) {
+        if let Some(known) = &lock(&self.0).1 {
+            known.doubtful.store(true, Ordering::Release);
+        }
+    }
+
+    fn connect(&self, known: &Arc<Known>) {
+        let mut both = lock(&self.0);
+        if let Some(kept) = &both.0 {
+            *lock(&known.kept) = Some(Arc::clone(kept));
+        }
+        both.1 = Some(Arc::clone(known));
+    }
+
+    fn ready(&self) -> Option<Ready> {
+        // The definitions come right before the bytecode; whoever waits for them may not have taken them yet.
+        for _ in 0..200 {
+            if let Some(known) = &lock(&self.0).1 {
+                return known.stuck.is_empty().then(|| known.ready());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    }
+}
+
+impl Known {
+    fn of(subject: &Subject<'_>, ready: Ready, kept: Option<Arc<Kept>>, stuck: Vec<String>) -> Known {
+        let mut offered = Offered { tools: Vec::new(), diagnostics: ready.findings };
+        let mut tools = HashMap::new();
+        for defined in ready.tools {
+            match spec(&defined) {
+                Ok((spec, schema, unchecked)) => {
+                    offered.diagnostics.extend(unchecked.into_iter().map(|pattern| Finding {
+                        message: format!("the pattern {pattern} of `{}` cannot be checked here", defined.id),
+                        help: Some("patterns with look-around or back references are not checked".to_owned()),
+                        ..about(&defined, "toolset_schema")
+                    }));
+                    tools.insert(defined.id, Tool { schema });
+                    offered.tools.push(spec);
+                }
+                Err(why) => offered.diagnostics.push(Finding {
+                    message: format!("the schema of `{}` {why}", defined.id),
+                    help: Some("`parameters` is the JSON Schema of an object".to_owned()),
+                    ..about(&defined, "toolset_shape")
+                }),
+            }
+        }
+        Known {
+            asked: subject.toolsets.clone(),
+            offered: Arc::new(offered),
+            tools,
+            kept: Mutex::new(kept),
+            doubtful: AtomicBool::new(false),
+            stuck,
+        }
+    }
+
+    /// The definitions, to be kept.
+    fn ready(&self) -> Ready {
+        let defined = |spec: &ToolSpec| -> Option<Defined> {
+            Some(Defined {
+                id: spec.id.clone(),
+                description: spec.description.clone(),
+                schema: serde_json::value::to_raw_value(&spec.schema).ok()?,
+                parsed: self.tools.get(&spec.id)?.schema.is_none(),
+                file: spec.file.clone(),
+                line: spec.line,
+            })
+        };
+        let findings = self.offered.diagnostics.iter().filter(|finding| finding.code != "toolset_schema").cloned();
+        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect() }
+    }
+}
+
+fn about(defined: &Defined, code: &str) -> Finding {
+    Finding {
+        code: code.to_owned(),
+        toolset: defined.id.clone(),
+        file: Some(defined.file.clone()),
+        line: defined.line,
+        column: None,
+        message: String::new(),
+        help: None,
+    }
+}
+
+#[expect(clippy::type_complexity, reason = "three things of one schema")]
+fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), String> {
+    let value: Value = serde_json::from_str(defined.schema.get()).map_err(|error| format!("is not JSON: {error}"))?;
+    let (schema, mut unchecked) = Schema::new(value)?;
+    if defined.parsed {
+        unchecked.clear();
+    }
+    let spec = ToolSpec {
+        id: defined.id.clone(),
+        description: defined.description.clone(),
+        schema: schema.value().clone(),
+        file: defined.file.clone(),
+        line: defined.line,
+    };
+    Ok((spec, (!defined.parsed).then_some(schema), unchecked))
+}
+
+/// `toolsets/index:HelloToolset`.
+fn entry(declared: &str) -> Result<Entry, Finding> {
+    match declared.rsplit_once(':') {
+        Some((path, export)) if !path.is_empty() && !export.is_empty() => Ok(Entry {
+            declared: declared.to_owned(),
+            path: path.strip_prefix("./").unwrap_or(path).to_owned(),
+            export: export.to_owned(),
+        }),
+        _ => Err(Finding {
+            code: "toolset_entry".to_owned(),
+            toolset: declared.to_owned(),
+            file: None,
+            line: None,
+            column: None,
+            message: format!("`{declared}` is not of the form `path:Export`"),
+            help: Some("write `toolsets/index:HelloToolset`: the module, and what it exports".to_owned()),
+        }),
+    }
+}

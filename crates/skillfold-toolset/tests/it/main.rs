@@ -1,0 +1,4 @@
+//! Toolsets, run: through the sandbox, in the engine, as a host would.
+
+mod good;
+mod harness;
