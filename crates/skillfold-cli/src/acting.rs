@@ -30,7 +30,10 @@ impl Acting {
             CliError::failure("helper", format!("this program cannot be found: {}", skillfold::os_message(&error)))
         })?;
         let run = settings.run;
-        let launcher = Launcher::new(helper).allow_unsandboxed(run.allow_unsandboxed == Some(true));
+        let launcher = Launcher::new(helper)
+            .allow_unsandboxed(run.allow_unsandboxed == Some(true))
+            // Our allocator takes a gigabyte at once otherwise, which is more than an engine may have.
+            .helper_env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
         let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillfold").join(name));
         let grants = Grants::new(data("permissions.json"));
         let limits = limits(settings);

@@ -1,5 +1,6 @@
 //! The host's side: starting a job, and holding on to it.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -11,9 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-};
+use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType};
 
 use crate::error::ExecError;
 use crate::helper;
@@ -43,6 +42,7 @@ pub struct Launcher {
     tmp: PathBuf,
     allow_unsandboxed: bool,
     without: Vec<Layer>,
+    helper_env: Vec<(OsString, OsString)>,
     support: Arc<OnceLock<Support>>,
 }
 
@@ -55,6 +55,7 @@ impl Launcher {
             tmp: PathBuf::from("/tmp"),
             allow_unsandboxed: false,
             without: Vec::new(),
+            helper_env: Vec::new(),
             support: Arc::default(),
         }
     }
@@ -78,6 +79,14 @@ impl Launcher {
     pub fn without(mut self, layers: &[Layer]) -> Launcher {
         self.without = layers.to_vec();
         self.support = Arc::default();
+        self
+    }
+
+    /// Sets a variable for the helper itself, and for the engine that runs in it; programs do not see it. For helpers
+    /// whose allocator reserves more than a job may have, unless it is told not to.
+    #[must_use]
+    pub fn helper_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Launcher {
+        self.helper_env.push((name.into(), value.into()));
         self
     }
 
@@ -106,9 +115,13 @@ impl Launcher {
 
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
         let broken = |error: io::Error| ExecError::Broken(error.to_string());
-        let (ours, theirs) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .map_err(|error| broken(error.into()))?;
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|error| broken(error.into()))?;
         let (stdin, stdin_ours) = pipe().map_err(broken)?;
         let (stdout_ours, stdout) = pipe().map_err(broken)?;
         let (stderr_ours, stderr) = pipe().map_err(broken)?;
@@ -117,6 +130,7 @@ impl Launcher {
         let process = Command::new(&self.helper)
             .arg(helper::WORD)
             .env_clear()
+            .envs(self.helper_env.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())

@@ -8,7 +8,7 @@ use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, at
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Grant, Runner, TOOLSETS, find_program};
 
-use crate::{CallContext, Granted, Offered, Runtime, Subject, ToolError, Toolsets};
+use crate::{CallContext, Granted, Offered, Subject, ToolError, Toolsets};
 
 /// Between a skill's name and its tool's id.
 const BETWEEN: &str = "__";
@@ -226,4 +226,10 @@ fn failed(name: &str, error: &ToolError) -> ToolOutput {
     output.structured =
         Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.hint()}}));
     output
+}
+
+impl std::fmt::Debug for Toolsets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolsets").field("running", &self.running()).finish_non_exhaustive()
+    }
 }

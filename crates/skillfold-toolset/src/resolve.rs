@@ -6,11 +6,12 @@
 mod package;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use skillfold_catalog::{FileError, SkillDir, Stamp};
+use twox_hash::XxHash3_128;
 
 use crate::MAX_MODULE_BYTES;
 use crate::message::{Kind, Refused, Source};
@@ -19,48 +20,10 @@ use crate::message::{Kind, Refused, Source};
 const PACKAGES: &str = "packages:";
 const EXTENSIONS: [&str; 5] = ["ts", "mts", "js", "mjs", "json"];
 const BUILTINS: &[&str] = &[
-    "assert",
-    "async_hooks",
-    "buffer",
-    "child_process",
-    "cluster",
-    "console",
-    "constants",
-    "crypto",
-    "dgram",
-    "diagnostics_channel",
-    "dns",
-    "domain",
-    "events",
-    "fs",
-    "http",
-    "http2",
-    "https",
-    "inspector",
-    "module",
-    "net",
-    "os",
-    "path",
-    "perf_hooks",
-    "process",
-    "punycode",
-    "querystring",
-    "readline",
-    "repl",
-    "stream",
-    "string_decoder",
-    "sys",
-    "timers",
-    "tls",
-    "trace_events",
-    "tty",
-    "url",
-    "util",
-    "v8",
-    "vm",
-    "wasi",
-    "worker_threads",
-    "zlib",
+    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os",
+    "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder", "sys",
+    "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
 ];
 const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's modules and CommonJS packages ask for \
                             `permissions: {runtime: node}` in SKILL.md";
@@ -70,12 +33,24 @@ pub(crate) struct Resolver {
     skill: SkillDir,
     packages: Option<SkillDir>,
     manifests: HashMap<String, Option<Arc<Value>>>,
-    /// What was read: id and stamp.
-    pub(crate) read: BTreeMap<String, Stamp>,
+    pub(crate) seen: Seen,
+}
+
+/// What resolving came to depend on.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Seen {
+    /// What was read: id, stamp, and a digest of what it held.
+    pub(crate) read: BTreeMap<String, (Stamp, u128)>,
     /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
     pub(crate) absent: BTreeSet<String>,
     /// What specifiers meant: importer, specifier, id.
     pub(crate) resolved: BTreeMap<(String, String), String>,
+}
+
+impl Seen {
+    fn read(&mut self, id: &str, stamp: Stamp, text: &str) {
+        self.read.insert(id.to_owned(), (stamp, XxHash3_128::oneshot(text.as_bytes())));
+    }
 }
 
 type Found<T> = Result<T, Refused>;
@@ -94,17 +69,15 @@ impl Resolver {
             skill: SkillDir::open(name, dir)?,
             packages: packages.and_then(|dir| SkillDir::open("packages", dir).ok()),
             manifests: HashMap::new(),
-            read: BTreeMap::new(),
-            absent: BTreeSet::new(),
-            resolved: BTreeMap::new(),
+            seen: Seen::default(),
         })
     }
 
     /// The id that `specifier` means to `from`; an empty `from` is the manifest.
     pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Found<String> {
         let id = self.find(from, specifier)?;
-        if self.resolved.len() < 20_000 {
-            self.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
+        if self.seen.resolved.len() < 20_000 {
+            self.seen.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
         }
         Ok(id)
     }
@@ -115,7 +88,7 @@ impl Resolver {
         let (text, stamp) = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error))?;
         let (in_package, name) = (package_root(path).is_some(), path.to_owned());
         let is_packages = !prefix.is_empty();
-        self.read.insert(id.to_owned(), stamp);
+        self.seen.read(id, stamp, &text);
         let kind = kind_of(&name).unwrap_or(Kind::Js);
         if kind == Kind::Js && (in_package || is_packages) && !name.ends_with(".mjs") && !self.is_module(id, &text) {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
@@ -133,12 +106,6 @@ impl Resolver {
             },
             None => Ok((&self.skill, "", id)),
         }
-    }
-
-    /// The file an id stands for.
-    pub(crate) fn file(&self, id: &str) -> Option<PathBuf> {
-        let (door, _, path) = self.door(id).ok()?;
-        Some(door.path().join(path))
     }
 
     fn find(&mut self, from: &str, specifier: &str) -> Found<String> {
@@ -228,10 +195,7 @@ impl Resolver {
         } else {
             format!("install it with `npm install {name}` in the skill's directory")
         };
-        Err(missing(
-            format!("the package `{name}` is neither in the skill's `node_modules` nor among your packages"),
-            Some(help),
-        ))
+        Err(missing(format!("the package `{name}` is neither in the skill's `node_modules` nor among your packages"), Some(help)))
     }
 
     /// A subpath of a package at `root`, if there is one.
@@ -242,10 +206,7 @@ impl Resolver {
         if let Some(exports) = manifest.get("exports").filter(|exports| !exports.is_null()) {
             let key = if subpath.is_empty() { ".".to_owned() } else { format!("./{subpath}") };
             let Some(target) = package::exported(exports, &key) else {
-                return Err(missing(
-                    format!("the package at `{root}` exports no `{key}` as an ES module"),
-                    Some(RUNTIME_HELP.into()),
-                ));
+                return Err(missing(format!("the package at `{root}` exports no `{key}` as an ES module"), Some(RUNTIME_HELP.into())));
             };
             return self.target(prefix, &root, &target, specifier).map(Some);
         }
@@ -266,8 +227,9 @@ impl Resolver {
 
     fn internal(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
         let root = package_root(from).unwrap_or("").to_owned();
-        let target =
-            self.manifest(prefix, &root)?.and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
+        let target = self
+            .manifest(prefix, &root)?
+            .and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
         match target {
             Some(target) if target.starts_with("./") => self.target(prefix, &root, &target, specifier),
             Some(target) => self.bare(prefix, from, &target),
@@ -284,14 +246,13 @@ impl Resolver {
         let read = self.door(&id)?.0.read_stamped(&path, MAX_MODULE_BYTES as u64);
         let manifest = match read {
             Ok((text, stamp)) => {
-                self.read.insert(id.clone(), stamp);
-                let value = serde_json::from_str(&text).map_err(|error| {
-                    refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package")
-                })?;
+                self.seen.read(&id, stamp, &text);
+                let value = serde_json::from_str(&text)
+                    .map_err(|error| refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package"))?;
                 Some(Arc::new(value))
             }
             Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
-                self.absent.insert(id.clone());
+                self.seen.absent.insert(id.clone());
                 None
             }
             Err(error) => return Err(of_file(&error)),
@@ -329,30 +290,20 @@ impl Resolver {
         // Bundlers' `module` builds do not say so; their text does.
         text.lines().any(|line| {
             let line = line.trim_start();
-            ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"]
-                .iter()
-                .any(|word| line.starts_with(word))
-        }) || text.contains(";export{")
-            || text.contains("export default")
+            ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"].iter().any(|word| line.starts_with(word))
+        }) || text.contains(";export{") || text.contains("export default")
     }
 
     /// The file at a path, with the extensions that may be left out.
     fn probe(&mut self, prefix: &'static str, path: &str, specifier: &str) -> Found<String> {
         let mut candidates = Vec::new();
-        let extension =
-            path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
+        let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
         match extension {
             "tsx" | "jsx" => {
-                return Err(refused(
-                    format!("`{specifier}` is JSX, which is not supported in toolsets"),
-                    "use .ts or .js",
-                ));
+                return Err(refused(format!("`{specifier}` is JSX, which is not supported in toolsets"), "use .ts or .js"));
             }
             "cjs" | "cts" => {
-                return Err(refused(
-                    format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"),
-                    RUNTIME_HELP,
-                ));
+                return Err(refused(format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"), RUNTIME_HELP));
             }
             _ => {}
         }
@@ -371,15 +322,15 @@ impl Resolver {
         candidates.extend(EXTENSIONS.iter().map(|extension| format!("{path}{slash}index.{extension}")));
         for candidate in candidates {
             let id = format!("{prefix}{candidate}");
-            if self.read.contains_key(&id) {
+            if self.seen.read.contains_key(&id) {
                 return Ok(id);
             }
-            if self.absent.contains(&id) {
+            if self.seen.absent.contains(&id) {
                 continue;
             }
             match self.door(&id)?.0.open_file(&candidate) {
                 Ok(_) => return Ok(id),
-                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.absent.insert(id)),
+                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
                 Err(error) => return Err(of_file(&error)),
             }
         }
@@ -431,13 +382,7 @@ fn join(dir: &str, relative: &str) -> Option<String> {
 
 /// The root of the package a file belongs to: behind the last `node_modules`.
 fn package_root(path: &str) -> Option<&str> {
-    let at = if let Some(at) = path.rfind("/node_modules/") {
-        at + 1
-    } else if path.starts_with("node_modules/") {
-        0
-    } else {
-        return None;
-    };
+    let at = if let Some(at) = path.rfind("/node_modules/") { at + 1 } else if path.starts_with("node_modules/") { 0 } else { return None };
     let rest = &path[at + "node_modules/".len()..];
     let mut parts = rest.match_indices('/');
     let end = if rest.starts_with('@') { parts.nth(1) } else { parts.next() };

@@ -13,7 +13,7 @@ use skillfold_exec::{Child, Job, Killer, Launcher, SandboxReport};
 
 use crate::frame::{self, FrameError};
 use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, ToChild};
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, Seen};
 use crate::subject::{Limits, ToolError};
 
 /// The longest line a child may send: a result, with its quotes escaped.
@@ -46,16 +46,13 @@ pub(crate) enum Gone {
 
 /// How loading went.
 pub(crate) enum Loaded {
-    Ready(Ready),
+    Ready(Ready, Seen),
     /// It did not come to an end; with the entry that was being evaluated.
-    Stuck {
-        entry: usize,
-        reason: String,
-    },
+    Stuck { entry: usize, reason: String },
 }
 
 /// What is done with bytecode, and with what the resolver has seen.
-pub(crate) type Keep = Box<dyn FnOnce(Vec<(String, Vec<u8>)>, &Resolver) + Send>;
+pub(crate) type Keep = Box<dyn FnOnce(Vec<(String, Vec<u8>)>, &Seen) + Send>;
 
 struct Shared {
     stdin: Mutex<BufWriter<File>>,
@@ -71,7 +68,7 @@ struct Waiting {
 
 enum Progress {
     Loading(usize),
-    Ready(Box<Ready>),
+    Ready(Box<(Ready, Seen)>),
     Gone(Gone),
 }
 
@@ -137,14 +134,7 @@ impl Warm {
         });
         let (progress, loading) = channel();
         let sent = load.cached.iter().map(|module| module.id.clone()).collect();
-        let reader = Reader {
-            shared: Arc::clone(&shared),
-            resolver,
-            sent,
-            progress,
-            keep: Some(keep),
-            skill: load.skill.clone(),
-        };
+        let reader = Reader { shared: Arc::clone(&shared), resolver, sent, progress, keep: Some(keep), skill: load.skill.clone() };
         let ending = killer_of(&child)?;
         std::thread::Builder::new()
             .name("toolset reader".into())
@@ -153,8 +143,7 @@ impl Warm {
         if let Some(stderr) = stderr {
             drain(stderr);
         }
-        let patience =
-            limits.load.saturating_mul(u32::try_from(load.entries.len()).unwrap_or(1).max(1)) + limits.grace * 4;
+        let patience = limits.load.saturating_mul(u32::try_from(load.entries.len()).unwrap_or(1).max(1)) + limits.grace * 4;
         // If it cannot be written, the reader sees the end and says so.
         let _ = shared.send(&ToChild::Load(Box::new(load)), bytes);
         let warm = Warm {
@@ -176,7 +165,7 @@ impl Warm {
         loop {
             match loading.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Progress::Loading(at)) => entry = at,
-                Ok(Progress::Ready(ready)) => return Loaded::Ready(*ready),
+                Ok(Progress::Ready(ready)) => return Loaded::Ready(ready.0, ready.1),
                 Ok(Progress::Gone(gone)) => {
                     let reason = match gone {
                         Gone::Protocol(reason) => format!("it broke the protocol: {reason}"),
@@ -187,10 +176,7 @@ impl Warm {
                 }
                 Err(_) => {
                     self.kill();
-                    return Loaded::Stuck {
-                        entry,
-                        reason: "it did not finish loading in time and had to be killed".to_owned(),
-                    };
+                    return Loaded::Stuck { entry, reason: "it did not finish loading in time and had to be killed".to_owned() };
                 }
             }
         }
@@ -291,11 +277,7 @@ impl Warm {
                     if late || (context.cancelled)() {
                         self.stop(id, events, limits.grace, late);
                         let id = tool.to_owned();
-                        return Err(if late {
-                            ToolError::Timeout { id, limit: limits.call }
-                        } else {
-                            ToolError::Cancelled { id }
-                        });
+                        return Err(if late { ToolError::Timeout { id, limit: limits.call } } else { ToolError::Cancelled { id } });
                     }
                 }
             }
@@ -412,7 +394,7 @@ impl Reader {
                         Ok(pieces) => {
                             let modules = bytecode.modules.into_iter().map(|module| module.id).zip(pieces).collect();
                             if let Some(keep) = self.keep.take() {
-                                keep(modules, &self.resolver);
+                                keep(modules, &self.resolver.seen);
                             }
                         }
                         Err(error) => break of_frame(&error),
@@ -445,8 +427,7 @@ impl Reader {
                 self.answer(answer.unwrap_or_else(ModuleAnswer::Refused))
             }
             FromChild::Source(question) => {
-                let known =
-                    self.sent.contains(&question.id) || self.resolver.resolved.values().any(|id| *id == question.id);
+                let known = self.sent.contains(&question.id) || self.resolver.seen.resolved.values().any(|id| *id == question.id);
                 if !known {
                     return Err(Gone::Protocol("it asked for a module that it never resolved".to_owned()));
                 }
@@ -461,7 +442,7 @@ impl Reader {
                 Ok(())
             }
             FromChild::Ready(ready) => {
-                let _ = self.progress.send(Progress::Ready(Box::new(ready)));
+                let _ = self.progress.send(Progress::Ready(Box::new((ready, self.resolver.seen.clone()))));
                 Ok(())
             }
             FromChild::Done(done) => {
@@ -483,9 +464,7 @@ impl Reader {
                 }
                 Ok(())
             }
-            FromChild::Bytecode(_) | FromChild::Stripped(_) => {
-                Err(Gone::Protocol("it said what nobody asked".to_owned()))
-            }
+            FromChild::Bytecode(_) | FromChild::Stripped(_) => Err(Gone::Protocol("it said what nobody asked".to_owned())),
         }
     }
 

@@ -5,11 +5,11 @@ use std::io::Read as _;
 use serde_json::{Map, Value, json};
 use skillfold::tools::{ToolContext, ToolOutput};
 
-use crate::Outcome;
 use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::Progress;
+use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
@@ -27,15 +27,15 @@ pub(crate) struct Args {
     /// The tool: SKILL__TOOL, or TOOL of the skill given by --skill
     tool: String,
     /// Its arguments, a JSON object; - takes them from stdin
-    #[arg(default_value = "{}")]
-    json: String,
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
     /// The skill whose tool it is
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let arguments = arguments(&args.json)?;
+    let arguments = arguments(&args.arguments)?;
     let skills = context.skills()?;
     // As if the skill had been loaded: whoever names it means it.
     let named = args.skill.as_deref().or_else(|| args.tool.split_once("__").map(|(skill, _)| skill));
@@ -43,11 +43,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if let Some(skill) = &args.skill {
         skillfold::usable(&skills.catalog(), skill)?;
     }
-    let progress = Progress::unknown(format!("calling {}", crate::text::one_line(&args.tool)));
-    let log = |done: f64, of: Option<f64>, message: &str| {
-        let _ = (done, of);
-        progress.aside(|| context.terminal.say(&crate::text::one_line(message)));
-    };
+    let progress = Progress::unknown(format!("calling {}", text::one_line(&args.tool)));
+    let terminal = &context.terminal;
+    let log = |_: f64, _: Option<f64>, message: &str| progress.aside(|| terminal.say(&text::one_line(message)));
     let call = ToolContext { loaded: &loaded, session: "cli", progress: &log, ..ToolContext::default() };
     let output = skills.call_tool(&args.tool, &arguments, &call);
     drop(progress);

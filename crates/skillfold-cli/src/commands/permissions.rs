@@ -187,7 +187,7 @@ pub(crate) fn described(skill: &Skill, asked: &Permissions, wanted: &[Grant], co
 }
 
 pub(crate) fn refused(error: &GrantError) -> CliError {
-    CliError::failure(error.code(), error.to_string())
+    CliError::failure("not_grantable", error.to_string())
 }
 
 fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, CliError> {

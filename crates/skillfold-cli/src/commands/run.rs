@@ -1,7 +1,7 @@
 //! `skillfold run`: a script of a skill, in the sandbox.
 
 use std::fmt::Write as _;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let grants = context.grants()?;
         if args.grant {
             grants.grant_once(asked);
-        } else if std::io::IsTerminal::is_terminal(&io::stdin()) {
+        } else if io::stdin().is_terminal() {
             let what = std::slice::from_ref(&**asked);
             context.terminal.say(&super::permissions::described(skill, &asked.permissions, what, context));
             match context.terminal.choose("Grant it? [y]es, for these files; [o]nce; [N]o")?.as_str() {

@@ -73,11 +73,7 @@ fn parse(stat: &str) -> Option<Entry> {
     let resident_pages = rest.get(19)?.parse().ok()?;
     // What has ended and waits to be reaped uses nothing any more.
     let ended = matches!(state, "Z" | "X");
-    Some(Entry {
-        parent,
-        threads: if ended { 0 } else { threads },
-        resident_pages: if ended { 0 } else { resident_pages },
-    })
+    Some(Entry { parent, threads: if ended { 0 } else { threads }, resident_pages: if ended { 0 } else { resident_pages } })
 }
 
 /// The memory of `processes` in which what several share is counted once. Slow, so only asked when it matters; what the
