@@ -13,7 +13,7 @@ use skillfold_catalog::{Stamp, StampPath, replace_file};
 use twox_hash::XxHash3_128;
 
 use crate::message::{Compiled, Ready};
-use crate::resolve::Resolver;
+use crate::resolve::Seen;
 
 /// What a cache file starts with. Changes when the engine or the protocol does.
 const MAGIC: &str = concat!("skillfold toolset 1, ", env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0\n");
@@ -63,7 +63,7 @@ impl Card {
 struct SeenFile {
     id: String,
     card: Card,
-    /// What it held, if the stamp alone cannot be trusted.
+    /// Of what it held, if the stamp alone cannot be trusted.
     digest: u128,
 }
 
@@ -104,29 +104,21 @@ fn now() -> i64 {
 
 impl Kept {
     /// What a child has compiled, with what was read for it.
-    pub(crate) fn of(doors: &Doors, asked: &[String], modules: Vec<(String, Vec<u8>)>, resolver: &Resolver) -> Option<Kept> {
-        let mut files = Vec::new();
-        for (id, stamp) in &resolver.read {
-            let text = std::fs::read(doors.path(id)?).ok()?;
-            // It has changed since; what was compiled is not what stands there.
-            if text.len() as u64 != stamp.size {
-                return None;
-            }
-            files.push(SeenFile { id: id.clone(), card: Card::of(*stamp), digest: XxHash3_128::oneshot(&text) });
-        }
+    pub(crate) fn of(doors: &Doors, asked: &[String], modules: Vec<(String, Vec<u8>)>, seen: &Seen) -> Option<Kept> {
+        let files = seen.read.iter().map(|(id, (stamp, digest))| SeenFile { id: id.clone(), card: Card::of(*stamp), digest: *digest }).collect();
         let mut bytes = Vec::new();
         let mut compiled = Vec::new();
         for (id, module) in modules {
             compiled.push(Compiled { id, length: module.len() as u64 });
             bytes.extend_from_slice(&module);
         }
-        let resolved = resolver.resolved.iter().map(|((from, specifier), id)| (from.clone(), specifier.clone(), id.clone()));
+        let resolved = seen.resolved.iter().map(|((from, specifier), id)| (from.clone(), specifier.clone(), id.clone()));
         let mut kept = Kept {
             made: now(),
             asked: asked.to_vec(),
             files,
             paths: HashMap::new(),
-            absent: resolver.absent.iter().cloned().collect(),
+            absent: seen.absent.iter().cloned().collect(),
             resolved: resolved.collect(),
             modules: compiled,
             ready: Ready::default(),

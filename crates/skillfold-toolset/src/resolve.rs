@@ -6,11 +6,12 @@
 mod package;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use skillfold_catalog::{FileError, SkillDir, Stamp};
+use twox_hash::XxHash3_128;
 
 use crate::MAX_MODULE_BYTES;
 use crate::message::{Kind, Refused, Source};
@@ -32,12 +33,24 @@ pub(crate) struct Resolver {
     skill: SkillDir,
     packages: Option<SkillDir>,
     manifests: HashMap<String, Option<Arc<Value>>>,
-    /// What was read: id and stamp.
-    pub(crate) read: BTreeMap<String, Stamp>,
+    pub(crate) seen: Seen,
+}
+
+/// What resolving came to depend on.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Seen {
+    /// What was read: id, stamp, and a digest of what it held.
+    pub(crate) read: BTreeMap<String, (Stamp, u128)>,
     /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
     pub(crate) absent: BTreeSet<String>,
     /// What specifiers meant: importer, specifier, id.
     pub(crate) resolved: BTreeMap<(String, String), String>,
+}
+
+impl Seen {
+    fn read(&mut self, id: &str, stamp: Stamp, text: &str) {
+        self.read.insert(id.to_owned(), (stamp, XxHash3_128::oneshot(text.as_bytes())));
+    }
 }
 
 type Found<T> = Result<T, Refused>;
@@ -56,17 +69,15 @@ impl Resolver {
             skill: SkillDir::open(name, dir)?,
             packages: packages.and_then(|dir| SkillDir::open("packages", dir).ok()),
             manifests: HashMap::new(),
-            read: BTreeMap::new(),
-            absent: BTreeSet::new(),
-            resolved: BTreeMap::new(),
+            seen: Seen::default(),
         })
     }
 
     /// The id that `specifier` means to `from`; an empty `from` is the manifest.
     pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Found<String> {
         let id = self.find(from, specifier)?;
-        if self.resolved.len() < 20_000 {
-            self.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
+        if self.seen.resolved.len() < 20_000 {
+            self.seen.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
         }
         Ok(id)
     }
@@ -77,7 +88,7 @@ impl Resolver {
         let (text, stamp) = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error))?;
         let (in_package, name) = (package_root(path).is_some(), path.to_owned());
         let is_packages = !prefix.is_empty();
-        self.read.insert(id.to_owned(), stamp);
+        self.seen.read(id, stamp, &text);
         let kind = kind_of(&name).unwrap_or(Kind::Js);
         if kind == Kind::Js && (in_package || is_packages) && !name.ends_with(".mjs") && !self.is_module(id, &text) {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
@@ -95,12 +106,6 @@ impl Resolver {
             },
             None => Ok((&self.skill, "", id)),
         }
-    }
-
-    /// The file an id stands for.
-    pub(crate) fn file(&self, id: &str) -> Option<PathBuf> {
-        let (door, _, path) = self.door(id).ok()?;
-        Some(door.path().join(path))
     }
 
     fn find(&mut self, from: &str, specifier: &str) -> Found<String> {
@@ -241,13 +246,13 @@ impl Resolver {
         let read = self.door(&id)?.0.read_stamped(&path, MAX_MODULE_BYTES as u64);
         let manifest = match read {
             Ok((text, stamp)) => {
-                self.read.insert(id.clone(), stamp);
+                self.seen.read(&id, stamp, &text);
                 let value = serde_json::from_str(&text)
                     .map_err(|error| refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package"))?;
                 Some(Arc::new(value))
             }
             Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
-                self.absent.insert(id.clone());
+                self.seen.absent.insert(id.clone());
                 None
             }
             Err(error) => return Err(of_file(&error)),
@@ -317,15 +322,15 @@ impl Resolver {
         candidates.extend(EXTENSIONS.iter().map(|extension| format!("{path}{slash}index.{extension}")));
         for candidate in candidates {
             let id = format!("{prefix}{candidate}");
-            if self.read.contains_key(&id) {
+            if self.seen.read.contains_key(&id) {
                 return Ok(id);
             }
-            if self.absent.contains(&id) {
+            if self.seen.absent.contains(&id) {
                 continue;
             }
             match self.door(&id)?.0.open_file(&candidate) {
                 Ok(_) => return Ok(id),
-                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.absent.insert(id)),
+                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
                 Err(error) => return Err(of_file(&error)),
             }
         }

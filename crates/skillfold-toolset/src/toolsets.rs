@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -59,8 +58,6 @@ struct Known {
     offered: Arc<Offered>,
     tools: HashMap<String, Tool>,
     kept: Mutex<Option<Arc<Kept>>>,
-    /// A file changed while it was loaded: next time everything is read again.
-    doubtful: AtomicBool,
     /// Entries that must not be loaded again: they did not come to an end.
     stuck: Vec<String>,
 }
@@ -172,7 +169,6 @@ impl Inner {
     fn known(&self, subject: &Subject<'_>, state: &mut State) -> Result<Arc<Known>, ToolError> {
         if let Some(known) = &state.known
             && known.asked == subject.toolsets
-            && !known.doubtful.load(Ordering::Acquire)
         {
             // The skill's own files are looked at every time, those of packages now and then: they are many.
             let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1));
@@ -237,11 +233,12 @@ impl Inner {
             entries.retain(|entry| !stuck.contains(&entry.declared));
             let (warm, loaded, kept) = self.start(subject, state, &entries)?;
             match loaded {
-                Loaded::Ready(mut ready) => {
+                Loaded::Ready(mut ready, seen) => {
                     findings.append(&mut ready.findings);
                     ready.findings = findings;
-                    let known = Arc::new(Known::of(subject, ready, None, stuck));
-                    // What was read is known when the bytecode comes, which may be a moment later.
+                    // What was read is known now; the bytecode comes a moment later, or is what it was loaded from.
+                    let read = Kept::of(&self.doors(subject), &subject.toolsets, Vec::new(), &seen).map(Arc::new);
+                    let known = Arc::new(Known::of(subject, ready, read, stuck));
                     kept.connect(&known);
                     state.known = Some(Arc::clone(&known));
                     state.warm = Some(Arc::new(warm));
@@ -273,8 +270,8 @@ impl Inner {
         let resolver = Resolver::new(subject.name, subject.dir, packages)?;
         let kept = state.known.as_ref().and_then(|known| lock(&known.kept).clone());
         let (cached, resolved, bytes) = match &kept {
-            Some(kept) => (kept.modules.clone(), kept.resolved.clone(), kept.pieces()),
-            None => (Vec::new(), Vec::new(), Vec::new()),
+            Some(kept) if !kept.modules.is_empty() => (kept.modules.clone(), kept.resolved.clone(), kept.pieces()),
+            _ => (Vec::new(), Vec::new(), Vec::new()),
         };
         let load = Load {
             skill: subject.name.to_owned(),
@@ -291,7 +288,7 @@ impl Inner {
         let keep = self.keep(subject, Arc::clone(&pending));
         let job = self.job(subject, limits)?;
         let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, keep, limits)?;
-        if let Some(kept) = kept {
+        if let Some(kept) = kept.filter(|kept| !kept.modules.is_empty()) {
             pending.found(kept);
         }
         Ok((warm, loaded, pending))
@@ -302,8 +299,8 @@ impl Inner {
         let doors = self.doors(subject);
         let cache_dir = self.options.cache_dir.clone();
         let asked = subject.toolsets.clone();
-        Box::new(move |modules, resolver| {
-            let Some(kept) = Kept::of(&doors, &asked, modules, resolver) else { return pending.doubt() };
+        Box::new(move |modules, seen| {
+            let Some(kept) = Kept::of(&doors, &asked, modules, seen) else { return };
             let kept = Arc::new(kept);
             pending.found(Arc::clone(&kept));
             if let (Some(dir), Some(ready)) = (cache_dir, pending.ready())
@@ -387,12 +384,6 @@ impl Pending {
         both.0 = Some(kept);
     }
 
-    fn doubt(&self) {
-        if let Some(known) = &lock(&self.0).1 {
-            known.doubtful.store(true, Ordering::Release);
-        }
-    }
-
     fn connect(&self, known: &Arc<Known>) {
         let mut both = lock(&self.0);
         if let Some(kept) = &both.0 {
@@ -435,7 +426,7 @@ impl Known {
                 }),
             }
         }
-        Known { asked: subject.toolsets.clone(), offered: Arc::new(offered), tools, kept: Mutex::new(kept), doubtful: AtomicBool::new(false), stuck }
+        Known { asked: subject.toolsets.clone(), offered: Arc::new(offered), tools, kept: Mutex::new(kept), stuck }
     }
 
     /// The definitions, to be kept.

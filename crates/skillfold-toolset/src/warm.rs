@@ -13,7 +13,7 @@ use skillfold_exec::{Child, Job, Killer, Launcher, SandboxReport};
 
 use crate::frame::{self, FrameError};
 use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, ToChild};
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, Seen};
 use crate::subject::{Limits, ToolError};
 
 /// The longest line a child may send: a result, with its quotes escaped.
@@ -46,13 +46,13 @@ pub(crate) enum Gone {
 
 /// How loading went.
 pub(crate) enum Loaded {
-    Ready(Ready),
+    Ready(Ready, Seen),
     /// It did not come to an end; with the entry that was being evaluated.
     Stuck { entry: usize, reason: String },
 }
 
 /// What is done with bytecode, and with what the resolver has seen.
-pub(crate) type Keep = Box<dyn FnOnce(Vec<(String, Vec<u8>)>, &Resolver) + Send>;
+pub(crate) type Keep = Box<dyn FnOnce(Vec<(String, Vec<u8>)>, &Seen) + Send>;
 
 struct Shared {
     stdin: Mutex<BufWriter<File>>,
@@ -68,7 +68,7 @@ struct Waiting {
 
 enum Progress {
     Loading(usize),
-    Ready(Box<Ready>),
+    Ready(Box<(Ready, Seen)>),
     Gone(Gone),
 }
 
@@ -165,7 +165,7 @@ impl Warm {
         loop {
             match loading.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Progress::Loading(at)) => entry = at,
-                Ok(Progress::Ready(ready)) => return Loaded::Ready(*ready),
+                Ok(Progress::Ready(ready)) => return Loaded::Ready(ready.0, ready.1),
                 Ok(Progress::Gone(gone)) => {
                     let reason = match gone {
                         Gone::Protocol(reason) => format!("it broke the protocol: {reason}"),
@@ -394,7 +394,7 @@ impl Reader {
                         Ok(pieces) => {
                             let modules = bytecode.modules.into_iter().map(|module| module.id).zip(pieces).collect();
                             if let Some(keep) = self.keep.take() {
-                                keep(modules, &self.resolver);
+                                keep(modules, &self.resolver.seen);
                             }
                         }
                         Err(error) => break of_frame(&error),
@@ -427,7 +427,7 @@ impl Reader {
                 self.answer(answer.unwrap_or_else(ModuleAnswer::Refused))
             }
             FromChild::Source(question) => {
-                let known = self.sent.contains(&question.id) || self.resolver.resolved.values().any(|id| *id == question.id);
+                let known = self.sent.contains(&question.id) || self.resolver.seen.resolved.values().any(|id| *id == question.id);
                 if !known {
                     return Err(Gone::Protocol("it asked for a module that it never resolved".to_owned()));
                 }
@@ -442,7 +442,7 @@ impl Reader {
                 Ok(())
             }
             FromChild::Ready(ready) => {
-                let _ = self.progress.send(Progress::Ready(Box::new(ready)));
+                let _ = self.progress.send(Progress::Ready(Box::new((ready, self.resolver.seen.clone()))));
                 Ok(())
             }
             FromChild::Done(done) => {

@@ -197,7 +197,7 @@ impl ModuleDef for JsonModule {
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         let name: String = exports.module().name()?;
-        let text = JSON.with_borrow_mut(|texts| texts.remove(&name)).unwrap_or_else(|| "null".into());
+        let text = JSON.with_borrow(|texts| texts.get(&name).cloned()).unwrap_or_else(|| "null".into());
         exports.export("default", ctx.json_parse(text.as_bytes())?)?;
         Ok(())
     }
