@@ -6,6 +6,7 @@ mod cache;
 #[cfg(feature = "engine")]
 mod engine;
 mod frame;
+mod measure;
 mod message;
 mod resolve;
 mod schema;
@@ -17,6 +18,7 @@ mod warm;
 
 #[cfg(feature = "engine")]
 pub use engine::engine;
+pub use measure::{MeasureError, Measured, measure};
 pub use message::{Finding, Level};
 pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
 pub use toolsets::Toolsets;

@@ -238,3 +238,65 @@ fn wait_until(happened: impl Fn() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
+
+/// The example of the specification, letter for letter, with the zod that `cargo xtask test` has fetched.
+#[test]
+fn the_seeds_example_runs_unchanged_with_zod() {
+    let Some(packages) = std::env::var_os("SKILLFOLD_TEST_PACKAGES") else {
+        eprintln!("SKIPPED: SKILLFOLD_TEST_PACKAGES names no folder with zod in its node_modules");
+        return;
+    };
+    let mut options = options();
+    options.packages = Some(packages.into());
+    let text = r"import { z } from 'zod';
+import { Tool } from '@agent/tools';
+
+export const myTool = Tool.define('my-tool', {
+  description: 'Does something useful',
+  parameters: z.object({
+    input: z.string(),
+  }),
+  execute: async (args, ctx) => ({
+    title: 'Completed',
+    metadata: {},
+    output: `Processed: ${args.input}`,
+  }),
+});
+
+export const MyToolset = [myTool];
+";
+    let skill = Skill::with(options.clone(), &[("toolsets/index.ts", text)], &["toolsets/index:MyToolset"]);
+    let offered = skill.tools();
+    assert_eq!(offered.diagnostics, []);
+    let schema = &offered.tools[0].schema;
+    assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
+    assert_eq!((&schema["properties"]["input"]["type"], &schema["required"]), (&json!("string"), &json!(["input"])));
+    let result = skill.call("my-tool", json!({"input": "this"})).unwrap();
+    assert_eq!((result.title.as_str(), result.output.as_str()), ("Completed", "Processed: this"));
+    let error = skill.call("my-tool", json!({"input": 5})).unwrap_err();
+    assert_eq!(error.code(), "invalid_arguments");
+    assert!(error.to_string().contains("`input`"), "{error}");
+
+    let more = r"import { z } from 'zod';
+import { Tool } from '@agent/tools';
+const schema = z.object({
+  n: z.number().int().default(3),
+  tags: z.array(z.object({ id: z.string().transform((id) => id.toUpperCase()) })).optional(),
+  loose: z.looseObject({ a: z.string() }).optional(),
+  late: z.string().refine(async (late) => late !== 'bad', 'is bad').optional(),
+});
+export const T = [Tool.define('t', { description: 'd', parameters: schema,
+  execute: (args: z.infer<typeof schema>) => args })];";
+    let skill = Skill::with(options, &[("i.ts", more)], &["i:T"]);
+    let offered = skill.tools();
+    assert_eq!(offered.diagnostics, []);
+    let schema = &offered.tools[0].schema;
+    assert!(schema.get("required").is_none_or(|required| required == &json!([])), "{schema}");
+    assert_eq!(schema["properties"]["tags"]["items"]["additionalProperties"], json!(false), "{schema}");
+    assert_eq!(schema["properties"]["loose"]["additionalProperties"], json!({}), "{schema}");
+    let output = |arguments| skill.call("t", arguments).map(|result| result.output).map_err(|error| error.to_string());
+    assert_eq!(output(json!({})), Ok(r#"{"n":3}"#.into()));
+    assert_eq!(output(json!({"tags": [{"id": "a"}], "late": "good"})), Ok(r#"{"n":3,"tags":[{"id":"A"}],"late":"good"}"#.into()));
+    assert!(output(json!({"tags": [{}]})).unwrap_err().contains("`tags[0].id`"));
+    assert!(output(json!({"late": "bad"})).unwrap_err().contains("`late`: is bad"));
+}

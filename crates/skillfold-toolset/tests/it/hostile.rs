@@ -108,6 +108,10 @@ fn large_results_are_cut() {
     assert!(result.truncated);
     assert_eq!(result.output.len(), skillfold_toolset::MAX_OUTPUT_BYTES);
     skill.is_well();
+    // Six times as long in JSON.
+    let skill = Skill::body(options(), "return '\\0'.repeat(1 << 20)");
+    assert!(skill.call("t", json!({})).unwrap().truncated);
+    skill.is_well();
 }
 
 #[test]
@@ -115,7 +119,6 @@ fn polluted_prototypes_stay_the_toolsets_own_problem() {
     for pollution in [
         "Object.prototype.toJSON = () => 'spoofed'",
         "Object.prototype.output = 'spoofed'; Object.prototype.title = 'spoofed'",
-        "Object.defineProperty(Object.prototype, 'then', { get() { throw new Error('then') }, configurable: true })",
         "Object.defineProperty(Object.prototype, 'id', { set() { throw new Error('set') }, configurable: true })",
         "Array.prototype.map = Array.prototype.push = Array.prototype[Symbol.iterator] = () => { throw new Error('array') }",
         "JSON.stringify = JSON.parse = () => { throw new Error('json') }",
