@@ -9,6 +9,7 @@ mod frame;
 mod measure;
 mod message;
 mod resolve;
+mod runtime;
 mod schema;
 #[cfg(feature = "engine")]
 mod strip;

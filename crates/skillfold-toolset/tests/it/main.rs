@@ -4,3 +4,4 @@ mod broken;
 mod good;
 mod harness;
 mod hostile;
+mod runtime;
