@@ -6,10 +6,12 @@ mod cache;
 #[cfg(feature = "engine")]
 mod engine;
 mod frame;
+mod measure;
 mod message;
 pub mod packages;
 mod provider;
 mod resolve;
+mod runtime;
 mod schema;
 #[cfg(feature = "engine")]
 mod strip;
@@ -19,6 +21,7 @@ mod warm;
 
 #[cfg(feature = "engine")]
 pub use engine::engine;
+pub use measure::{MeasureError, Measured, measure};
 pub use message::{Finding, Level};
 pub use provider::ToolsetTools;
 pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};

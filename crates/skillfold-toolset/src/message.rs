@@ -21,6 +21,8 @@ pub(crate) enum ToChild {
     Module(ModuleAnswer),
     /// Strip the types off a text: for runtimes that cannot.
     Strip(Strip),
+    /// The answer to [`FromChild::Strip`].
+    Stripped(Stripped),
 }
 
 /// What the child says.
@@ -47,6 +49,8 @@ pub(crate) enum FromChild {
     Log(Log),
     /// The answer to [`ToChild::Strip`].
     Stripped(Stripped),
+    /// A runtime that opens files itself asks to have their types stripped.
+    Strip(Strip),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -163,6 +167,9 @@ pub(crate) struct Refused {
 pub(crate) struct Ready {
     pub(crate) tools: Vec<Defined>,
     pub(crate) findings: Vec<Finding>,
+    /// Files that a runtime has opened itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) files: Vec<String>,
 }
 
 /// A tool as its module defines it.

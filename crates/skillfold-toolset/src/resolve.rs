@@ -98,6 +98,25 @@ impl Resolver {
         Ok(Source { kind, text })
     }
 
+    /// Notes files that a runtime has opened itself, so that it is seen when they change.
+    pub(crate) fn note(&mut self, files: &[String]) {
+        for file in files.iter().take(crate::MAX_MODULES) {
+            let below = |door: &SkillDir| Some(Path::new(file).strip_prefix(door.path()).ok()?.to_str()?.to_owned());
+            let found = match (below(&self.skill), self.packages.as_ref().and_then(below)) {
+                (Some(path), _) => self.skill.read_stamped(&path, MAX_MODULE_BYTES as u64).ok().map(|read| (path, read)),
+                (None, Some(path)) => {
+                    let packages = self.packages.as_ref();
+                    let read = packages.and_then(|door| door.read_stamped(&path, MAX_MODULE_BYTES as u64).ok());
+                    read.map(|read| (format!("{PACKAGES}{path}"), read))
+                }
+                (None, None) => None,
+            };
+            if let Some((id, (text, stamp))) = found {
+                self.seen.read(&id, stamp, &text);
+            }
+        }
+    }
+
     fn door<'i>(&self, id: &'i str) -> Found<(&SkillDir, &'static str, &'i str)> {
         match id.strip_prefix(PACKAGES) {
             Some(path) => match &self.packages {

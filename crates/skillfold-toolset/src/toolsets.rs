@@ -319,7 +319,7 @@ impl Inner {
                 job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
                 Ok(job)
             }
-            runtime => Err(ToolError::NotGranted { skill: subject.name.to_owned(), runtime }),
+            _ => crate::runtime::job(subject, &self.options),
         }
     }
 
@@ -442,7 +442,7 @@ impl Known {
             })
         };
         let findings = self.offered.diagnostics.iter().filter(|finding| finding.code != "toolset_schema").cloned();
-        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect() }
+        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect(), files: Vec::new() }
     }
 }
 

@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use skillfold_exec::{Child, Job, Killer, Launcher, SandboxReport};
 
 use crate::frame::{self, FrameError};
-use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, ToChild};
+use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild};
 use crate::resolve::{Resolver, Seen};
+use crate::runtime::Stripper;
 use crate::subject::{Limits, ToolError};
 
 /// The longest line a child may send: a result, with its quotes escaped.
@@ -134,7 +135,7 @@ impl Warm {
         });
         let (progress, loading) = channel();
         let sent = load.cached.iter().map(|module| module.id.clone()).collect();
-        let reader = Reader { shared: Arc::clone(&shared), resolver, sent, progress, keep: Some(keep), skill: load.skill.clone() };
+        let reader = Reader { shared: Arc::clone(&shared), resolver, sent, progress, keep: Some(keep), skill: load.skill.clone(), stripper: Stripper::new(launcher) };
         let ending = killer_of(&child)?;
         std::thread::Builder::new()
             .name("toolset reader".into())
@@ -381,6 +382,7 @@ struct Reader {
     progress: Sender<Progress>,
     keep: Option<Keep>,
     skill: String,
+    stripper: Stripper,
 }
 
 impl Reader {
@@ -441,7 +443,12 @@ impl Reader {
                 let _ = self.progress.send(Progress::Loading(loading.entry));
                 Ok(())
             }
+            FromChild::Strip(text) => {
+                let stripped = self.strip(&text);
+                self.shared.send(&ToChild::Stripped(stripped), &[]).map_err(|_| Gone::Ended)
+            }
             FromChild::Ready(ready) => {
+                self.resolver.note(&ready.files);
                 let _ = self.progress.send(Progress::Ready(Box::new((ready, self.resolver.seen.clone()))));
                 Ok(())
             }
@@ -466,6 +473,26 @@ impl Reader {
             }
             FromChild::Bytecode(_) | FromChild::Stripped(_) => Err(Gone::Protocol("it said what nobody asked".to_owned())),
         }
+    }
+
+    fn strip(&mut self, text: &Strip) -> Stripped {
+        let failed = |message: &str| Stripped {
+            id: text.id,
+            text: None,
+            finding: Some(crate::Finding {
+                code: "toolset_syntax".to_owned(),
+                toolset: String::new(),
+                file: Some(text.path.clone()),
+                line: None,
+                column: None,
+                message: message.to_owned(),
+                help: None,
+            }),
+        };
+        if text.text.len() > crate::MAX_MODULE_BYTES {
+            return failed("it is too large");
+        }
+        self.stripper.strip(text).unwrap_or_else(|| failed("its types could not be stripped"))
     }
 
     fn answer(&self, answer: ModuleAnswer) -> Result<(), Gone> {

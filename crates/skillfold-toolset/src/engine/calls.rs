@@ -19,6 +19,13 @@ use crate::message::{Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Fail
 /// Jobs run before the inbox and timers get a look in.
 const JOBS: usize = 512;
 
+/// Schemas and descriptions of all tools of a skill.
+const DEFINITIONS: usize = 1 << 20;
+/// Findings that are told.
+const FINDINGS: usize = 200;
+/// What a tool may add for programs.
+const METADATA: usize = 512 << 10;
+
 /// Promises that were rejected, until somebody handles them.
 pub(super) type Rejected = Rc<RefCell<Vec<(Persistent<Value<'static>>, String)>>>;
 
@@ -63,6 +70,8 @@ pub(super) struct Calls<'js> {
     contexts: HashMap<u64, Object<'js>>,
     skill: String,
     dir: String,
+    /// Bytes of all definitions.
+    defined: usize,
 }
 
 /// What is to be done with a call.
@@ -83,6 +92,7 @@ impl<'js> Calls<'js> {
             contexts: HashMap::new(),
             skill: String::new(),
             dir: String::new(),
+            defined: 0,
         }
     }
 
@@ -127,6 +137,7 @@ impl<'js> Calls<'js> {
                 Err(trouble) => ready.findings.push(loading::finding(entry, trouble)),
             }
         }
+        ready.findings.truncate(FINDINGS);
         self.link.watch.until.set(None);
         self.report_rejections();
         self.link.refill_log();
@@ -151,6 +162,14 @@ impl<'js> Calls<'js> {
             let mut trouble = loading::trouble("toolset_duplicate", message, Some("give one of them another id"));
             trouble.file = Some(tool.defined.file.clone());
             trouble.line = tool.defined.line;
+            ready.findings.push(loading::finding(entry, trouble));
+            return;
+        }
+        self.defined += tool.defined.schema.get().len() + tool.defined.description.len();
+        if self.defined > DEFINITIONS {
+            let message = format!("the definition of `{id}` does not fit: all of a skill have {DEFINITIONS} bytes");
+            let mut trouble = loading::trouble("toolset_shape", message, Some("say less, or in fewer tools"));
+            trouble.file = Some(tool.defined.file.clone());
             ready.findings.push(loading::finding(entry, trouble));
             return;
         }
@@ -260,7 +279,7 @@ impl<'js> Calls<'js> {
             Some(ToChild::Call(call)) => self.call(&call),
             Some(ToChild::Abort(abort)) => self.abort(abort),
             Some(ToChild::Strip(text)) => self.link.send(&FromChild::Stripped(crate::strip::answer(&text))),
-            Some(ToChild::Load(_) | ToChild::Module(_)) | None => {}
+            Some(ToChild::Load(_) | ToChild::Module(_) | ToChild::Stripped(_)) | None => {}
         }
         self.settle();
     }
@@ -543,10 +562,10 @@ impl<'js> Calls<'js> {
             None => value::json(&output, limit)?,
         };
         let metadata = match metadata {
-            Some(metadata) => value::json(&metadata, limit)?,
+            Some(metadata) => value::json(&metadata, METADATA)?,
             None => "{}".to_owned(),
         };
-        let kept = crate::cut(&output, limit);
+        let kept = value::fitting(&output, limit, 3 * limit);
         let truncated = kept.len() < output.len();
         Ok(Done {
             id,

@@ -47,6 +47,7 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Thrown {
     };
     if !value.is_object() {
         let message = super::value::inspect(value);
+        let message = crate::cut(&message, 4 << 10);
         return Thrown { message: format!("{message} was thrown"), stack: None, place: None };
     }
     let message = match (text("name"), text("message")) {

@@ -37,7 +37,27 @@ pub(super) fn json<'js>(value: &Value<'js>, limit: usize) -> Result<String, NotJ
     if !writer.value(value)? {
         writer.out.push_str("null");
     }
+    if writer.out.len() > limit {
+        return writer.fail(&format!("is larger than {limit} bytes"));
+    }
     Ok(writer.out)
+}
+
+/// As much of a text as takes at most `limit` bytes, and `written` bytes as JSON.
+pub(super) fn fitting(text: &str, limit: usize, written: usize) -> &str {
+    let text = crate::cut(text, limit);
+    let mut length = 0;
+    for (at, c) in text.char_indices() {
+        length += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            '\0'..='\u{1f}' => 6,
+            _ => c.len_utf8(),
+        };
+        if length > written {
+            return &text[..at];
+        }
+    }
+    text
 }
 
 struct Writer<'js> {

@@ -58,3 +58,245 @@ fn a_tool_is_listed_and_called() {
     assert_eq!(error.to_string(), "there is no tool `gret`; there is greet");
     assert_eq!(skill.toolsets.running(), 1);
 }
+
+#[test]
+fn the_bundled_skill_works() {
+    let bundled = concat!(env!("CARGO_MANIFEST_DIR"), "/../../skills/hello-extended/toolsets");
+    let read = |name: &str| std::fs::read_to_string(format!("{bundled}/{name}")).unwrap();
+    let (index, languages) = (read("index.ts"), read("languages.ts"));
+    let skill = Skill::new(
+        &[("toolsets/index.ts", &index), ("toolsets/languages.ts", &languages)],
+        &["toolsets/index:HelloToolset"],
+    );
+    assert_eq!(skill.findings(), []);
+    let result = skill.call("greeting", json!({"language": "french", "occasion": "hello", "form": "formal"})).unwrap();
+    assert_eq!(result.output, "Bonjour");
+}
+
+#[test]
+fn several_calls_run_side_by_side() {
+    let skill = Skill::new(
+        &[("i.js", "import { Tool } from '@agent/tools';
+            let waiting = [];
+            const meet = Tool.define('meet', { description: 'd', execute: ({ n }) => new Promise((go) => {
+              waiting.push(() => go(`met ${n}`));
+              if (waiting.length === 4) waiting.forEach((go) => go());
+            }), parameters: { properties: { n: {} } } });
+            export const T = [meet];")],
+        &["i:T"],
+    );
+    skill.tools();
+    let outputs = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..4).map(|n| scope.spawn({
+            let skill = &skill;
+            move || skill.call("meet", json!({ "n": n })).unwrap().output
+        })).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(outputs, ["met 0", "met 1", "met 2", "met 3"]);
+    assert_eq!(skill.toolsets.running(), 1);
+}
+
+#[test]
+fn results_of_every_shape_are_taken() {
+    for (body, title, output, metadata) in [
+        ("return 'text'", "t", "text", json!({})),
+        ("return { output: 'x' }", "t", "x", json!({})),
+        ("return { title: 'T', output: { a: [1, 2.5, null, undefined, true] }, metadata: { d: new Date(0) } }", "T", r#"{"a":[1,2.5,null,null,true]}"#, json!({"d": "1970-01-01T00:00:00.000Z"})),
+        ("return { a: 1 }", "t", r#"{"a":1}"#, json!({})),
+        ("return [1]", "t", "[1]", json!({})),
+        ("return 1e21", "t", "1e+21", json!({})),
+        ("", "t", "", json!({})),
+        ("return { then(go) { go('later') } }", "t", "later", json!({})),
+        ("return 10n", "t", "\"10\"", json!({})),
+        (r"return '\ud800x'", "t", "\u{fffd}x", json!({})),
+    ] {
+        let skill = Skill::body(options(), body);
+        let result = skill.call("t", json!({})).unwrap();
+        assert_eq!((result.title.as_str(), result.output.as_str(), &result.metadata), (title, output, &metadata), "{body}");
+    }
+}
+
+#[test]
+fn the_usual_globals_are_there_and_no_others() {
+    let skill = Skill::body(options(), r"
+        const bytes = new TextEncoder().encode('äß');
+        const out = [];
+        out.push(new TextDecoder().decode(bytes), bytes.length, atob(btoa('hi')), typeof performance.now());
+        out.push(structuredClone({ a: [new Map([[1, 2]])] }).a[0].get(1));
+        out.push(crypto.randomUUID().length, crypto.getRandomValues(new Uint8Array(4)).length);
+        const controller = new AbortController();
+        controller.signal.addEventListener('abort', () => out.push('aborted'));
+        controller.abort();
+        out.push(controller.signal.reason.name);
+        await new Promise((go) => { let n = 0; const id = setInterval(() => { if (++n === 3) { clearInterval(id); go(); } }, 1); });
+        queueMicrotask(() => out.push('micro'));
+        await null;
+        for (const name of ['process', 'require', 'fetch', 'Deno', 'Bun', 'std', 'os', 'quit', 'print', 'scriptArgs', 'XMLHttpRequest', 'WebSocket', 'Worker']) {
+          if (typeof globalThis[name] !== 'undefined') out.push(name);
+        }
+        return out.join(' ');");
+    assert_eq!(skill.output(), "äß 4 hi number 2 36 4 aborted AbortError micro");
+}
+
+#[test]
+fn modules_of_every_kind_are_loaded() {
+    let skill = Skill::new(
+        &[
+            ("toolsets/index.ts", "import { Tool } from '@agent/tools';
+                import data from './data.json' with { type: 'json' };
+                import plain from './data.json';
+                import { b } from './b.js';
+                import { Level } from './level';
+                import dep from 'dep';
+                const late = await new Promise<string>((go) => setTimeout(() => go('late'), 2));
+                export const T = [Tool.define('t', { description: 'd', execute: async () => {
+                  const lazy = await import('./lazy');
+                  return [data.x, plain.x, b(), Level.High, Level[1], dep, late, lazy.default].join(' ');
+                } })];"),
+            ("toolsets/data.json", r#"{"x": 1, "__proto__": {"y": 2}}"#),
+            ("toolsets/b.ts", "import { a } from './a'; export const name = 'b'; export const b = () => a() + name;"),
+            ("toolsets/a.ts", "import { name } from './b'; export const a = (): string => `a${name}`;"),
+            ("toolsets/level.ts", "export enum Level { Low = 1, High }"),
+            ("toolsets/lazy.ts", "export default 'lazy' as string"),
+            ("node_modules/dep/package.json", r#"{"name": "dep", "type": "module", "exports": "./main.js"}"#),
+            ("node_modules/dep/main.js", "export { default } from './value.js'"),
+            ("node_modules/dep/value.js", "export default 'dep'"),
+        ],
+        &["toolsets/index:T"],
+    );
+    assert_eq!(skill.findings(), []);
+    assert_eq!(skill.output(), "1 1 abb 2 Low dep late lazy");
+}
+
+#[test]
+fn errors_stand_where_the_author_wrote_them() {
+    let skill = Skill::new(
+        &[("i.ts", "import { Tool } from '@agent/tools';
+type Args = { deep: boolean };
+function inner(x: unknown): never {
+  throw new TypeError(`no ${x as string}`);
+}
+export const T = [Tool.define('t', { description: 'd', execute: async ({ deep }: Args): Promise<string> => inner(deep) })];
+")],
+        &["i:T"],
+    );
+    match skill.error() {
+        skillfold_toolset::ToolError::Threw { message, place, stack, .. } => {
+            assert_eq!(message, "TypeError: no undefined");
+            // The engine counts the columns of a call from its last argument.
+            assert!(place.as_deref().unwrap().starts_with("i.ts:4:"), "{place:?}");
+            assert!(stack.unwrap().contains("i.ts:6:"), "the caller too");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut options = options();
+    options.cache_dir = Some(cache.path().to_path_buf());
+    let text = |word: &str| format!("import {{ Tool }} from '@agent/tools';\nimport {{ w }} from './w';\nexport const T = [Tool.define('t', {{ description: '{word}', execute: () => w }})];");
+    let first = Skill::with(options.clone(), &[("i.ts", &text("one")), ("w.ts", "export const w: string = 'w1'")], &["i:T"]);
+    assert_eq!(first.output(), "w1");
+    let kept = || std::fs::read_dir(cache.path()).unwrap().count() == 1;
+    wait_until(kept);
+
+    // Another process, later.
+    let second = Skill { toolsets: Toolsets::new(options.clone()), dir: first.dir, declared: first.declared };
+    assert_eq!(second.tools().tools[0].description, "one");
+    assert_eq!(second.toolsets.running(), 0, "definitions come from the cache");
+    assert_eq!(second.output(), "w1", "from bytecode");
+    assert_eq!(second.toolsets.running(), 1);
+
+    write(&second.path().join("i.ts"), &text("two"));
+    assert_eq!(second.tools().tools[0].description, "two");
+    write(&second.path().join("w.ts"), "export const w: string = 'w2'");
+    assert_eq!(second.output(), "w2");
+    // What was looked for before `w.ts` is found first.
+    let third = Skill { toolsets: Toolsets::new(options.clone()), dir: second.dir, declared: second.declared };
+    assert_eq!(third.output(), "w2");
+
+    // A damaged cache is no cache.
+    for file in std::fs::read_dir(cache.path()).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let fourth = Skill { toolsets: Toolsets::new(options), dir: third.dir, declared: third.declared };
+    assert_eq!(fourth.output(), "w2");
+}
+
+/// Waits for something to happen, for as long as it takes.
+fn wait_until(happened: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !happened() {
+        assert!(std::time::Instant::now() < until, "it never happened");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// The example of the specification, letter for letter, with the zod that `cargo xtask test` has fetched.
+#[test]
+fn the_seeds_example_runs_unchanged_with_zod() {
+    let Some(packages) = std::env::var_os("SKILLFOLD_TEST_PACKAGES") else {
+        eprintln!("SKIPPED: SKILLFOLD_TEST_PACKAGES names no folder with zod in its node_modules");
+        return;
+    };
+    let mut options = options();
+    options.packages = Some(packages.into());
+    let text = r"import { z } from 'zod';
+import { Tool } from '@agent/tools';
+
+export const myTool = Tool.define('my-tool', {
+  description: 'Does something useful',
+  parameters: z.object({
+    input: z.string(),
+  }),
+  execute: async (args, ctx) => ({
+    title: 'Completed',
+    metadata: {},
+    output: `Processed: ${args.input}`,
+  }),
+});
+
+export const MyToolset = [myTool];
+";
+    let skill = Skill::with(options.clone(), &[("toolsets/index.ts", text)], &["toolsets/index:MyToolset"]);
+    let offered = skill.tools();
+    assert_eq!(offered.diagnostics, []);
+    let schema = &offered.tools[0].schema;
+    assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
+    assert_eq!((&schema["properties"]["input"]["type"], &schema["required"]), (&json!("string"), &json!(["input"])));
+    let result = skill.call("my-tool", json!({"input": "this"})).unwrap();
+    assert_eq!((result.title.as_str(), result.output.as_str()), ("Completed", "Processed: this"));
+    let error = skill.call("my-tool", json!({"input": 5})).unwrap_err();
+    assert_eq!(error.code(), "invalid_arguments");
+    assert!(error.to_string().contains("`input`"), "{error}");
+
+    let more = r"import { z } from 'zod';
+import { Tool } from '@agent/tools';
+const schema = z.object({
+  n: z.number().int().default(3),
+  tags: z.array(z.object({ id: z.string().transform((id) => id.toUpperCase()) })).optional(),
+  loose: z.looseObject({ a: z.string() }).optional(),
+  late: z.string().refine(async (late) => late !== 'bad', 'is bad').optional(),
+});
+export const T = [Tool.define('t', { description: 'd', parameters: schema,
+  execute: (args: z.infer<typeof schema>) => args })];";
+    let skill = Skill::with(options, &[("i.ts", more)], &["i:T"]);
+    let offered = skill.tools();
+    assert_eq!(offered.diagnostics, []);
+    let schema = &offered.tools[0].schema;
+    assert!(schema.get("required").is_none_or(|required| required == &json!([])), "{schema}");
+    assert_eq!(schema["properties"]["tags"]["items"]["additionalProperties"], json!(false), "{schema}");
+    assert_eq!(schema["properties"]["loose"]["additionalProperties"], json!({}), "{schema}");
+    let output = |arguments| skill.call("t", arguments).map(|result| result.output).map_err(|error| error.to_string());
+    assert_eq!(output(json!({})), Ok(r#"{"n":3}"#.into()));
+    assert_eq!(output(json!({"tags": [{"id": "a"}], "late": "good"})), Ok(r#"{"n":3,"tags":[{"id":"A"}],"late":"good"}"#.into()));
+    assert!(output(json!({"tags": [{}]})).unwrap_err().contains("`tags[0].id`"));
+    assert!(output(json!({"late": "bad"})).unwrap_err().contains("`late`: is bad"));
+}

@@ -1,0 +1,65 @@
+//! Toolsets that are wrong: each a diagnostic with its place, and the others work.
+
+use serde_json::json;
+
+use crate::harness::{Skill, hasty};
+
+const GOOD: &str = "import { Tool } from '@agent/tools';
+export const Good = [Tool.define('good', { description: 'd', execute: () => 'good' })];";
+
+#[test]
+fn one_broken_toolset_leaves_the_others() {
+    for (text, code, place, word) in [
+        ("const x: number = ;\nexport const Bad = [];", "toolset_syntax", (Some(1), Some(19)), "Unexpected"),
+        ("export const Bad = [\n  1,\n  let y\n];", "toolset_syntax", (Some(3), Some(7)), ""),
+        ("export const Other = [];", "toolset_export", (None, None), "exports no `Bad`"),
+        ("export const Bad = 5;", "toolset_shape", (None, None), "not an array"),
+        ("export const Bad = [5];", "toolset_shape", (None, None), "not a tool"),
+        ("export const Bad = [{ id: 'x', description: 'd' }];", "toolset_shape", (None, None), "execute"),
+        ("export const Bad = [{ id: 'x', execute() {} }];", "toolset_shape", (None, None), "description"),
+        ("\n  throw new Error('on load');\nexport const Bad = [];", "toolset_threw", (Some(2), Some(13)), "on load"),
+        ("export const Bad: string[] = (undefined as any).x;", "toolset_threw", (Some(1), Some(31)), ""),
+        ("import { nothing } from './good';\nexport const Bad = [nothing];", "toolset_export", (None, None), "nothing"),
+        ("let a = 1;\nimport './nowhere';\nexport const Bad = [];", "module_not_found", (Some(2), Some(8)), "./nowhere"),
+        ("import fs from 'fs';\nexport const Bad = [fs];", "module_refused", (Some(1), Some(16)), "module of node"),
+        ("import './broken-too';\nexport const Bad = [];", "toolset_syntax", (Some(2), Some(1)), ""),
+        ("import './data.json';\nexport const Bad = [];", "toolset_syntax", (Some(1), None), "JSON"),
+        ("while (true) {}\nexport const Bad = [];", "toolset_threw", (None, None), "in time"),
+        ("await new Promise(() => {});\nexport const Bad = [];", "toolset_threw", (None, None), "never comes"),
+        ("import { Tool } from '@agent/tools';\nexport const Bad = [\n  Tool.define('good', { description: 'd', execute() {} })];", "toolset_duplicate", (Some(3), None), "two tools"),
+        ("import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('no good', { description: 'd', execute() {} })];", "toolset_shape", (Some(2), Some(26)), "no good"),
+        ("import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { type: 'string' }, execute() {} })];", "toolset_shape", (Some(2), None), "type"),
+        ("namespace N { export const x = 1 }\nexport const Bad = [];", "toolset_syntax", (Some(1), Some(1)), "namespace"),
+    ] {
+        let skill = Skill::with(
+            hasty(),
+            &[("good.ts", GOOD), ("more.ts", &GOOD.replace("'good'", "'more'")), ("bad.ts", text), ("broken-too.ts", "let a;\n} b"), ("data.json", "{,}")],
+            &["good:Good", "bad:Bad", "more:Good", "good:Good", "more:Good"],
+        );
+        let offered = skill.tools();
+        let ids: Vec<&str> = offered.tools.iter().map(|tool| tool.id.as_str()).collect();
+        assert_eq!(ids, ["good", "more"], "{text}: {:?}", offered.diagnostics);
+        assert_eq!(offered.diagnostics.len(), 1, "{text}: {:#?}", offered.diagnostics);
+        let finding = &offered.diagnostics[0];
+        assert_eq!(finding.code, code, "{text}: {finding:?}");
+        assert_eq!(finding.toolset, if place.1.is_none() && code == "toolset_shape" && place.0.is_some() { "x" } else { "bad:Bad" }, "{text}");
+        assert!(finding.file.is_some(), "{text}: {finding:?}");
+        if let Some(line) = place.0 {
+            assert_eq!(finding.line, Some(line), "{text}: {finding:?}");
+        }
+        if let Some(column) = place.1 {
+            assert_eq!(finding.column, Some(column), "{text}: {finding:?}");
+        }
+        assert!(finding.message.contains(word), "{text}: {finding:?}");
+        assert_eq!(skill.call("more", json!({})).unwrap().output, "more", "{text}");
+    }
+}
+
+#[test]
+fn lines_of_the_manifest_may_be_wrong_too() {
+    let skill = Skill::new(&[("good.ts", GOOD)], &["good", ":x", "../good:Good", "nope:Good", "good:Good"]);
+    let offered = skill.tools();
+    let codes: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.code.as_str()).collect();
+    assert_eq!(codes, ["toolset_entry", "toolset_entry", "module_refused", "module_not_found"]);
+    assert_eq!(offered.tools.len(), 1);
+}

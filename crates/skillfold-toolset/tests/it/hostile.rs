@@ -1,0 +1,314 @@
+//! Toolsets that mean harm, or do harm without meaning it: each is contained, and the next call works.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use skillfold_toolset::{CallContext, Options};
+
+use crate::harness::{Skill, hasty, options};
+
+/// `t` fails with one of these codes, and the skill is well afterwards.
+fn fails(body: &str, codes: &[&str]) {
+    fails_with(hasty(), body, codes);
+}
+
+fn fails_with(options: Options, body: &str, codes: &[&str]) {
+    let skill = Skill::body(options, body);
+    assert_eq!(skill.findings(), [], "{body}");
+    let error = skill.error();
+    assert!(codes.contains(&error.code()), "{body}: {} {error}", error.code());
+    skill.is_well();
+}
+
+/// `t` puts this out.
+fn gives(body: &str, output: &str) {
+    let skill = Skill::body(options(), body);
+    assert_eq!(skill.findings(), [], "{body}");
+    assert_eq!(skill.output(), output, "{body}");
+    skill.is_well();
+}
+
+#[test]
+fn scripts_that_never_end_are_interrupted() {
+    fails("while (true) {}", &["timeout"]);
+    fails("for (;;) { try { while (true) {} } catch {} }", &["timeout"]);
+    fails("try { while (true) {} } finally { while (true) {} }", &["timeout"]);
+    fails("await null; while (true) {}", &["timeout"]);
+    fails("await new Promise(() => {})", &["timeout"]);
+    fails("const spin = () => Promise.resolve().then(spin); await spin()", &["timeout"]);
+    fails("const spin = async () => { for (;;) await null }; await spin()", &["timeout"]);
+    fails("await new Promise(() => setInterval(() => {}, 0))", &["timeout"]);
+    fails("return { get output() { while (true) {} } }", &["timeout", "bad_result"]);
+    fails("return { output: { toJSON() { while (true) {} } } }", &["timeout", "bad_result"]);
+    fails("return { then() { while (true) {} } }", &["timeout"]);
+}
+
+#[test]
+fn native_functions_that_take_for_ever_are_killed() {
+    // Too slow to end in time, and without a place where the engine could be interrupted.
+    fails("return String(new Array(5e7).fill(1).sort(() => 0).length)", &["timeout", "memory", "threw", "restarted", "crashed"]);
+    fails("return /^(a+)+$/.test('a'.repeat(40) + 'b')", &["timeout", "threw"]);
+    fails("const a = new Array(4e8); return a + ''", &["timeout", "memory", "threw", "crashed"]);
+    fails("return JSON.stringify(JSON.parse('['.repeat(3e6) + ']'.repeat(3e6))).length", &["timeout", "memory", "threw", "crashed"]);
+    fails("return 'x'.repeat(2**28).split('').length", &["timeout", "memory", "threw", "crashed"]);
+    fails("return (2n ** 100000000n).toString().length", &["timeout", "memory", "threw", "crashed"]);
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let mut options = options();
+    options.limits.memory = 48 << 20;
+    options.limits.call = Duration::from_secs(20);
+    for body in [
+        "const a = []; for (;;) a.push({ a })",
+        "let s = 'x'; for (;;) s += s + Math.random()",
+        "const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))",
+        "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])",
+        "return new Uint8Array(1 << 30).length",
+        "const a = []; for (;;) a.push('x'.repeat(1 << 20) + a.length)",
+    ] {
+        fails_with(options.clone(), body, &["memory", "threw", "crashed"]);
+    }
+}
+
+#[test]
+fn recursion_ends_in_an_error() {
+    fails("const f = () => f() + 1; return f()", &["threw"]);
+    fails("class A { get x() { return this.x } } return new A().x", &["threw"]);
+    fails("let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a", &["bad_result"]);
+    fails("let a = {}; for (let i = 0; i < 1e5; i++) a = { a }; return { output: 'x', metadata: a }", &["bad_result"]);
+    fails("const p = new Proxy({}, { get: (t, k, r) => r[k] }); return p.x", &["threw"]);
+}
+
+#[test]
+fn results_cannot_break_the_protocol() {
+    fails("return { get output() { throw new Error('no') } }", &["bad_result"]);
+    fails("return { output: { get x() { throw new Error('no') } } }", &["bad_result"]);
+    fails("const a = {}; a.a = a; return a", &["bad_result"]);
+    fails("const a = []; a.push([a]); return { output: 'x', metadata: { a } }", &["bad_result"]);
+    fails("return { output: 'x', metadata: { y: 'y'.repeat(3 << 20) } }", &["bad_result"]);
+    fails("return new Proxy({}, { ownKeys() { throw new Error('no') }, get(t, k) { return k === 'output' ? new Proxy({}, { ownKeys() { throw 1 } }) : undefined } })", &["bad_result"]);
+    fails("return { output: { toJSON() { throw new Error('no') } } }", &["bad_result"]);
+    gives("return { output: { toJSON() { return { x: 1 } } } }", r#"{"x":1}"#);
+    gives("return { output: { toJSON() { return this } , x: 1 } }", r#"{"x":1}"#);
+    gives(r#"return 'a\n{"done":{"id":1,"title":"spoof","metadata":{},"output":"spoof"}}\n'"#, "a\n{\"done\":{\"id\":1,\"title\":\"spoof\",\"metadata\":{},\"output\":\"spoof\"}}\n");
+    gives("return Object.assign(Object.create(null), { output: 'plain' })", "plain");
+    gives("throw { toString() { throw 1 }, get message() { throw 2 } }".replace("throw {", "return 'x'; throw {").as_str(), "x");
+    fails("throw { get message() { throw 2 }, get stack() { throw 3 }, get name() { while (0); throw 4 } }", &["threw"]);
+    fails("throw null", &["threw"]);
+    fails("throw Symbol('x')", &["threw"]);
+    fails("throw 'x'.repeat(5 << 20)", &["threw"]);
+}
+
+#[test]
+fn large_results_are_cut() {
+    let skill = Skill::body(options(), "return 'ä'.repeat(1 << 20)");
+    let result = skill.call("t", json!({})).unwrap();
+    assert!(result.truncated);
+    assert_eq!(result.output.len(), skillfold_toolset::MAX_OUTPUT_BYTES);
+    skill.is_well();
+    // Six times as long in JSON.
+    let skill = Skill::body(options(), "return '\\0'.repeat(1 << 20)");
+    assert!(skill.call("t", json!({})).unwrap().truncated);
+    skill.is_well();
+}
+
+#[test]
+fn polluted_prototypes_stay_the_toolsets_own_problem() {
+    for pollution in [
+        "Object.prototype.toJSON = () => 'spoofed'",
+        "Object.prototype.output = 'spoofed'; Object.prototype.title = 'spoofed'",
+        "Object.defineProperty(Object.prototype, 'id', { set() { throw new Error('set') }, configurable: true })",
+        "Array.prototype.map = Array.prototype.push = Array.prototype[Symbol.iterator] = () => { throw new Error('array') }",
+        "JSON.stringify = JSON.parse = () => { throw new Error('json') }",
+        "Promise.prototype.then = () => { throw new Error('then') }; Promise.resolve = () => 1",
+        "globalThis.Promise = class {}; globalThis.Object = 1; globalThis.Array = 2; globalThis.Error = 3",
+        "Function.prototype.call = Function.prototype.apply = () => { throw new Error('call') }",
+        "Error.prepareStackTrace = () => { throw new Error('stack') }",
+        "String.prototype.toWellFormed = Map.prototype.get = Reflect.apply = () => { throw new Error('string') }",
+        "Object.freeze = Object.keys = Object.create = () => { throw new Error('object') }",
+        "globalThis.setTimeout = globalThis.console = undefined",
+        "Object.freeze(globalThis); Object.freeze(Object.prototype)",
+    ] {
+        let text = format!(
+            "import {{ Tool }} from '@agent/tools';
+            const spoil = Tool.define('spoil', {{ description: 'd', execute: () => {{ {pollution}; return 'spoiled' }} }});
+            const t = Tool.define('t', {{ description: 'd', parameters: {{ properties: {{ n: {{}} }} }},
+              execute: async (args, ctx) => ({{ title: 'T', metadata: {{ a: [1, {{ b: 2 }}] }}, output: {{ n: args.n, skill: ctx.skillName }} }}) }});
+            export const T = [spoil, t];"
+        );
+        let skill = Skill::with(options(), &[("i.ts", &text)], &["i:T"]);
+        let _ = skill.call("spoil", json!({}));
+        let result = skill.call("t", json!({"n": 7})).unwrap_or_else(|error| panic!("{pollution}: {error}"));
+        assert_eq!(result.title, "T", "{pollution}");
+        assert_eq!(result.metadata, json!({"a": [1, {"b": 2}]}), "{pollution}");
+        assert_eq!(result.output, r#"{"n":7,"skill":"s"}"#, "{pollution}");
+    }
+}
+
+#[test]
+fn pollution_while_loading_does_not_reach_definitions() {
+    let skill = Skill::with(
+        options(),
+        &[
+            ("bad.ts", "Object.prototype.toJSON = () => 'x'; Array.prototype.map = null; JSON.stringify = null; Promise.prototype.then = null;
+                Object.prototype.description = 'spoofed'; export const T = [];"),
+            ("good.ts", "import { Tool } from '@agent/tools'; export const T = [Tool.define('t', { description: 'mine', parameters: { type: 'object', properties: { a: { type: 'string' } } }, execute: async () => 'good' })];"),
+        ],
+        &["bad:T", "good:T"],
+    );
+    let offered = skill.tools();
+    assert_eq!(offered.diagnostics, []);
+    assert_eq!(offered.tools[0].description, "mine");
+    assert_eq!(offered.tools[0].schema["properties"]["a"]["type"], "string");
+    assert_eq!(skill.output(), "good");
+}
+
+#[test]
+fn a_flood_of_lines_is_dammed() {
+    let seen = std::sync::atomic::AtomicUsize::new(0);
+    let skill = Skill::body(options(), "for (let i = 0; i < 1e6; i++) console.log('line', i); for (let i = 0; i < 5000; i++) ctx.log('mine', i); return 'done'");
+    let log = |_, _: &str| drop(seen.fetch_add(1, Ordering::Relaxed));
+    let result = skill.call_as("t", json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
+    assert_eq!(result.output, "done");
+    assert!(seen.load(Ordering::Relaxed) <= 1_000);
+    skill.is_well();
+    gives("console.log('x'.repeat(50 << 20).length, { get x() { throw 1 } }, Symbol('x'), () => 1, new Error('e'), null); return 'ok'", "ok");
+    gives(r#"console.log('{"done":{"id":1,"title":"x","metadata":{},"output":"spoof"}}\n{"failed":{"id":1}}'); return 'real'"#, "real");
+}
+
+#[test]
+fn modules_outside_are_refused_when_imported_late_too() {
+    for specifier in ["fs", "node:fs", "../../x", "../x", "/etc/passwd", "http://example.com/x.js", "data:text/javascript,export default 1", "file:///etc/passwd", "nope", "./nope.ts", "x\\0y"] {
+        let body = format!("try {{ await import('{specifier}'); return 'loaded' }} catch (error) {{ return error.message === '' ? 'empty' : 'refused' }}");
+        let skill = Skill::body(options(), &body);
+        assert_eq!(skill.output(), "refused", "{specifier}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn links_out_of_the_skill_are_refused() {
+    let skill = Skill::with(options(), &[("i.ts", "import './link'; export const T = [];"), ("ok.ts", "export const T = [];")], &["i:T", "ok:T"]);
+    std::fs::write(skill.dir.path().join("secret.ts"), "export const secret = 1").unwrap();
+    std::os::unix::fs::symlink("../secret.ts", skill.path().join("link.ts")).unwrap();
+    let findings = skill.findings();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].code, "module_refused");
+    assert!(findings[0].message.contains("leads out"), "{findings:?}");
+}
+
+#[test]
+fn code_cannot_be_made_from_text() {
+    for code in [
+        "eval('1')",
+        "(0, eval)('1')",
+        "Function('return 1')()",
+        "new Function('return 1')()",
+        "(() => {}).constructor('return 1')()",
+        "(async () => {}).constructor('return 1')()",
+        "(function* () {}).constructor('return 1')()",
+        "Object.getPrototypeOf(async function* () {}).constructor('return 1')()",
+        "setTimeout('1')",
+    ] {
+        gives(&format!("try {{ {code}; return 'ran' }} catch {{ return 'refused' }}"), "refused");
+    }
+    gives("return String((() => {}) instanceof Function)", "true");
+}
+
+#[test]
+fn there_is_no_way_out_of_the_process() {
+    for code in ["process.exit(0)", "quit()", "exit()", "std.exit(0)", "os.exec(['sh'])", "require('fs')", "Deno.exit()"] {
+        gives(&format!("try {{ {code}; return 'ran' }} catch (error) {{ return error.name }}"), "ReferenceError");
+    }
+}
+
+#[test]
+fn rejections_and_timers_that_outlive_their_call_do_no_harm() {
+    gives("Promise.reject(new Error('nobody cares')); return 'ok'", "ok");
+    gives("setTimeout(() => { throw new Error('late') }, 0); await new Promise((go) => setTimeout(go, 5)); return 'ok'", "ok");
+    let skill = Skill::body(options(), "setInterval(() => { globalThis.n = (globalThis.n ?? 0) + 1 }, 1); return 'ok'");
+    assert_eq!(skill.output(), "ok");
+    skill.is_well();
+    skill.is_well();
+    gives("let n = 0; try { for (;;) { setTimeout(() => {}, 1e6); n++ } } catch (error) { return error.name }", "RangeError");
+}
+
+#[test]
+fn a_cancelled_tool_is_told() {
+    let asked = AtomicBool::new(false);
+    let skill = Skill::body(options(), "
+        ctx.signal.addEventListener('abort', () => { globalThis.told = ctx.signal.aborted });
+        ctx.log('waiting');
+        await new Promise((go, stop) => ctx.signal.addEventListener('abort', () => stop(ctx.signal.reason)))");
+    let waiting = |_, _: &str| asked.store(true, Ordering::Release);
+    let cancelled = || asked.load(Ordering::Acquire);
+    let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
+    assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled");
+    // It stopped when it was told, so its process is kept; the same globals are there.
+    assert_eq!(skill.toolsets.running(), 1);
+    skill.is_well();
+}
+
+#[test]
+fn a_cancelled_tool_that_does_not_listen_is_killed() {
+    for body in ["ctx.log('x'); await null; while (true) {}", "ctx.log('x'); await new Promise(() => {})", "ctx.log('x'); /^(a+)+$/.test('a'.repeat(50) + 'b')"] {
+        let asked = AtomicBool::new(false);
+        let skill = Skill::body(options(), body);
+        let waiting = |_, _: &str| asked.store(true, Ordering::Release);
+        let cancelled = || asked.load(Ordering::Acquire);
+        let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
+        assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
+        skill.is_well();
+    }
+}
+
+#[test]
+fn loading_is_contained_as_calling_is() {
+    for (text, codes) in [
+        ("for (;;) {}", &["toolset_threw"][..]),
+        ("/^(a+)+$/.test('a'.repeat(60) + 'b')", &["toolset_threw", "toolset_crashed"]),
+        ("const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))", &["toolset_threw", "toolset_crashed"]),
+        ("const f = () => f(); f()", &["toolset_threw"]),
+        ("const a = new Array(4e8); a + ''", &["toolset_threw", "toolset_crashed"]),
+        ("throw new Proxy({}, { get() { throw 1 } })", &["toolset_threw"]),
+    ] {
+        let good = "import { Tool } from '@agent/tools'; export const T = [Tool.define('ok', { description: 'd', execute: () => 'fine' })];";
+        let bad = format!("{text}\nexport const T = [];");
+        let skill = Skill::with(hasty(), &[("bad.ts", &bad), ("good.ts", good)], &["bad:T", "good:T"]);
+        let findings = skill.findings();
+        assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+        assert!(codes.contains(&findings[0].code.as_str()), "{text}: {findings:?}");
+        skill.is_well();
+    }
+}
+
+#[test]
+fn sources_that_would_overwhelm_the_parser_are_refused() {
+    for text in [
+        format!("export const T = {}1{};", "(".repeat(50_000), ")".repeat(50_000)),
+        format!("export const T = 1{};", "+1".repeat(400_000)),
+        format!("export const T = {}1;", "!".repeat(500_000)),
+        format!("export const T = {}1;", "a=>".repeat(200_000)),
+        format!("type X = {}1{};export const T = [];", "[".repeat(100_000), "]".repeat(100_000)),
+        format!("export const T = [];//{}", "x".repeat(1 << 20)),
+    ] {
+        let good = "import { Tool } from '@agent/tools'; export const T = [Tool.define('ok', { description: 'd', execute: () => 'fine' })];";
+        let skill = Skill::with(options(), &[("bad.ts", &text), ("good.ts", good)], &["bad:T", "good:T"]);
+        let findings = skill.findings();
+        assert_eq!(findings.len(), 1, "{}…: {findings:?}", &text[..40]);
+        skill.is_well();
+    }
+}
+
+#[test]
+fn a_skill_cannot_be_too_many_modules() {
+    let mut files: Vec<(String, String)> = (0..2_050).map(|n| (format!("m{n}.js"), format!("import './m{}.js'", n + 1))).collect();
+    files.push(("m2050.js".into(), String::new()));
+    files.push(("i.ts".into(), "import './m0.js'; export const T = [];".into()));
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let skill = Skill::with(options(), &files, &["i:T"]);
+    let findings = skill.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+}
