@@ -23,7 +23,11 @@ fn help() {
       load         Print the instructions of a skill, with arguments
       files        List the files of a skill
       read         Print a file of a skill
-      tools        Show the tools that models can call
+      tools        Show the tools that models can call, or those of a skill
+      run          Run a script of a skill, in the sandbox
+      call         Call a tool, as a model would
+      toolset      Install what toolsets import
+      permissions  Show what the programs of skills may do beyond the sandbox, grant it, take it back
       mcp          Serve the skills to MCP clients, or look at an MCP server
       status       Show skills by source, MCP servers, and what was approved
       approve      Approve a skill of a remote server, exactly as it is

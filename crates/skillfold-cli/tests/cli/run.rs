@@ -22,7 +22,14 @@ fn sandbox() -> Sandbox {
 #[test]
 fn scripts_are_listed_and_nothing_runs() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.act(&["run", "report"]), @"");
+    assert_snapshot!(sandbox.act(&["run", "report"]), @r"
+    exit 0
+    --- stdout
+    scripts/count.sh  Counts its arguments
+    scripts/echo.sh   Repeats its input.
+    scripts/env.sh    Says who it is.
+    scripts/fail.sh
+    ");
     let json = sandbox.act(&["run", "report", "--json"]).json();
     assert_eq!(json[0]["script"], "scripts/count.sh");
     assert_eq!(json[0]["description"], "Counts its arguments");
@@ -32,9 +39,25 @@ fn scripts_are_listed_and_nothing_runs() {
 #[test]
 fn a_script_runs_with_its_arguments() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/count.sh", "--", "a b", "-x", "$HOME"]), @"");
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/env.sh"]), @"");
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/fail.sh"]), @"");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/count.sh", "--", "a b", "-x", "$HOME"]), @r"
+    exit 0
+    --- stdout
+    3 arguments: a b -x $HOME
+    ");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/env.sh"]), @r"
+    exit 0
+    --- stdout
+    report 2.1 report report
+    --- stderr
+    secret: none
+    ");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/fail.sh"]), @r"
+    exit 1
+    --- stdout
+    half
+    --- stderr
+    the script ended with exit code 3
+    ");
 }
 
 #[test]
@@ -56,12 +79,32 @@ fn a_result_for_programs() {
 #[test]
 fn what_cannot_run_says_why() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/cuont.sh"]), @"");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/cuont.sh"]), @r#"
+    exit 1
+    --- stderr
+    error[not_found]: skill "report" has no script "scripts/cuont.sh" (did you mean "scripts/count.sh"?)
+      help: list the skill's scripts to see what it has
+    "#);
     let many: Vec<&str> = ["run", "report", "scripts/count.sh", "--"].into_iter().chain(["x"; 101]).collect();
-    assert_snapshot!(sandbox.act(&many), @"");
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/echo.sh", "--input", "{"]), @"");
+    assert_snapshot!(sandbox.act(&many), @r"
+    exit 1
+    --- stderr
+    error[args_too_large]: there are 101 arguments; at most 100 are allowed
+      help: pass less, or pass it as JSON on standard input
+    ");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/echo.sh", "--input", "{"]), @r#"
+    exit 2
+    --- stderr
+    error[usage]: --input is not JSON: EOF while parsing an object at line 1 column 1
+      help: write for example --input '{"a": 1}'
+    "#);
     sandbox.write("work/skills/report/scripts/odd.py", "#!/usr/bin/env no-such-interpreter\n");
-    assert_snapshot!(sandbox.act(&["run", "report", "scripts/odd.py"]), @"");
+    assert_snapshot!(sandbox.act(&["run", "report", "scripts/odd.py"]), @r#"
+    exit 1
+    --- stderr
+    error[interpreter_not_found]: nothing runs "scripts/odd.py": no-such-interpreter is not installed, or not on the PATH; its first line asks for it
+      help: install what is missing, and see that it is on the PATH
+    "#);
 }
 
 #[test]
@@ -88,16 +131,50 @@ fn permissions_are_asked_for_granted_and_taken_back() {
     sandbox.write("work/skills/notes/scripts/read.sh", "#!/bin/sh\ncat \"$1\"\necho \"${SECRET:-none}\"\n");
     let file = sandbox.path("home/notes/today.txt");
     let args = ["run", "notes", "scripts/read.sh", "--", file.to_str().unwrap()];
-    assert_snapshot!(sandbox.act(&args), @"");
-    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes"]), @"");
-    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes", "--yes"]), @"");
-    assert_snapshot!(sandbox.act(&args), @"");
-    assert_snapshot!(sandbox.act(&["permissions"]), @"");
+    assert_snapshot!(sandbox.act(&args), @r#"
+    exit 1
+    --- stderr
+    error[permission_required]: skill "notes" asks for reading ~/notes, the variable SECRET
+      help: look at the skill, then: skillfold permissions grant notes
+    "#);
+    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes"]), @r"
+    exit 2
+    --- stderr
+    notes asks for reading ~/notes, the variable SECRET
+      for scripts/read.sh
+      from skills/notes (project)
+    error[usage]: nobody can be asked: stdin is no terminal
+      help: say --yes
+    ");
+    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes", "--yes"]), @r"
+    exit 0
+    --- stderr
+    notes asks for reading ~/notes, the variable SECRET
+      for scripts/read.sh
+      from skills/notes (project)
+    notes is granted reading ~/notes, the variable SECRET
+    ");
+    assert_snapshot!(sandbox.act(&args), @r"
+    exit 0
+    --- stdout
+    buy milk
+    hunter2
+    ");
+    assert_snapshot!(sandbox.act(&["permissions"]), @r"
+    exit 0
+    --- stdout
+    notes  scripts/read.sh  reading ~/notes, the variable SECRET
+      skills/notes
+    ");
     // A changed byte asks again.
     sandbox.write("work/skills/notes/scripts/lib.sh", "");
     assert_eq!(sandbox.act(&args).code, Some(1));
     assert!(sandbox.act(&["permissions"]).stdout.contains("counts no longer"));
-    assert_snapshot!(sandbox.act(&["permissions", "revoke", "notes"]), @"");
+    assert_snapshot!(sandbox.act(&["permissions", "revoke", "notes"]), @r"
+    exit 0
+    --- stderr
+    taken back from notes
+    ");
     assert_eq!(sandbox.act(&["permissions", "--json"]).json(), serde_json::json!([]));
     let once = ["run", "notes", "scripts/read.sh", "--grant", "--", file.to_str().unwrap()];
     assert_eq!(sandbox.act(&once).stdout, "buy milk\nhunter2\n");
