@@ -138,6 +138,7 @@ impl Conversation<'_> {
             _ if truncated => Err(RunError::OutputTruncated { limit: self.limits.output, result }),
             (_, Some(EndReason::Memory)) => Err(RunError::Memory { limit: bounds.memory_total, result }),
             (_, Some(EndReason::Processes)) => Err(RunError::Processes { limit: bounds.processes, result }),
+            (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
             // It may have ended by itself in the same moment.
             (Some(Stop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
             (Some(_), Some(_)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
