@@ -191,7 +191,10 @@ fn first_process(inside: Inside, mut end: File) -> ! {
             sys::exit_now(NOT_A_HELPER)
         }
     };
-    drop((inside.ready, inside.pipes));
+    // Above all the job's pipes, whose end the host waits for. They are not dropped, but closed under their owners.
+    let inside = std::mem::ManuallyDrop::new(inside);
+    let _ = sys::close_all_but(&[end.as_fd()]);
+    let _ = &inside;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == job => {

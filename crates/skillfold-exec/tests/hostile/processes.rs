@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Duration;
 
-use crate::case::{Case, Mode, Victim, is_root, path, small};
+use crate::case::{Case, Mode, Victim, eventually, is_root, path, small};
 use crate::hostile;
 
 hostile! {
@@ -19,12 +20,30 @@ for pid in sys.argv[1:]:
         case.contained(text, &[&host, &victim.pid()]);
         assert!(victim.is_alive());
         case.control(text, &[&victim.pid()]);
-        crate::case::eventually("the victim dies", || !victim.is_alive());
+        eventually("the victim dies", || !victim.is_alive());
     }
 
-    // Signal 0 tells whether one could be sent, and harms nobody should the sandbox fail.
+    // With a signal that harms nobody, should the sandbox fail: a change of a window's size.
     kills_everybody(case) {
-        case.only_outside(r#"attempt("everybody", lambda: os.kill(-1, 0) or "could")"#, &[]);
+        let (ready, got) = (case.tmp.path().join("ready"), case.tmp.path().join("got"));
+        let waits = "trap ': > \"$1\"' WINCH; : > \"$0\"; while :; do sleep 0.02; done";
+        let listener = Command::new("/bin/bash").args(["-c", waits, path(&ready), path(&got)]).spawn().unwrap();
+        let _listener = Victim(listener);
+        eventually("somebody listens", || ready.exists());
+        let text = r#"
+import signal
+try:
+    os.kill(-1, signal.SIGWINCH)
+except OSError:
+    pass
+print("contained", flush=True)
+print("HARM", flush=True) if os.getenv("TEMP") is None else None
+"#;
+        case.contained(text, &[]);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!got.exists());
+        case.control(text, &[]);
+        eventually("outside, it reaches everybody", || got.exists());
     }
 
     kills_its_supervisor(case) {
