@@ -23,6 +23,9 @@ use crate::wire::{EndReason, Ended, Order, Said, receive, send};
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How often, once there are many processes: what forks without end doubles every few milliseconds.
+const LOOK_CLOSELY: Duration = Duration::from_millis(5);
+
 /// The exit code of a helper that cannot even say what is wrong.
 const NOT_A_HELPER: i32 = 125;
 
@@ -76,10 +79,11 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
     let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
     let mut report = SandboxReport::default();
     report.note::<String>(Layer::Supervisor, Ok(()));
+    // Before the namespaces, in which it would have no right to.
+    sys::run_first();
     namespaces(&order, &mut report);
     let own_processes = report.has(Layer::PidNamespace);
     if !own_processes {
-        sys::run_first();
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
 
@@ -255,8 +259,8 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
             break status;
         }
         if state.reason.is_none() && Instant::now() >= next_look {
-            state.look(job, me);
-            next_look = Instant::now() + LOOK;
+            let growing = state.look(job, me);
+            next_look = Instant::now() + if growing { LOOK_CLOSELY } else { LOOK };
         }
     };
     if !own_processes {
@@ -308,8 +312,9 @@ impl Watch {
         Ok(())
     }
 
-    fn look(&mut self, job: &Watched<'_>, me: Pid) {
-        let Ok((found, usage)) = processes::below(me) else { return };
+    /// Whether the job keeps its bounds; answers whether to look again soon.
+    fn look(&mut self, job: &Watched<'_>, me: Pid) -> bool {
+        let Ok((found, usage)) = processes::below(me) else { return false };
         let bounds = job.bounds;
         // The first process of the namespace is ours.
         let ours = u64::from(job.own_processes);
@@ -325,6 +330,7 @@ impl Watch {
         } else if job.tmp.is_some_and(|tmp| !fits(tmp, &mut { bounds.tmp_size }, &mut { MOST_FILES })) {
             self.end(EndReason::Disk, job, me);
         }
+        usage.tasks > u64::from(bounds.processes) / 4
     }
 
     fn end(&mut self, reason: EndReason, job: &Watched<'_>, me: Pid) {

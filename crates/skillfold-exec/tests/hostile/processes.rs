@@ -146,7 +146,8 @@ while True:
         case.script("probe.sh", "#!/bin/bash\nbomb() { bomb | bomb & }\nbomb\nsleep 600\n");
         let limits = case.with(|limits| {
             small(limits);
-            limits.timeout = Duration::from_secs(10);
+            limits.bounds.processes = 16;
+            limits.timeout = Duration::from_secs(3);
         });
         let outcome = case.run_within("probe.sh", &[], limits);
         // Either it is found out, or it fails by itself at the limit, or it is still failing when the time is up.
@@ -158,7 +159,8 @@ while True:
         case.script("probe.py", "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n");
         let limits = case.with(|limits| {
             small(limits);
-            limits.timeout = Duration::from_secs(10);
+            limits.bounds.processes = 16;
+            limits.timeout = Duration::from_secs(3);
         });
         let error = case.run_within("probe.py", &[], limits).unwrap_err();
         assert!(["processes", "timeout", "memory"].contains(&error.code()), "{error}");
