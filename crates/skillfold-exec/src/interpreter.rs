@@ -289,7 +289,9 @@ mod tests {
 
     #[test]
     fn extensions_without_a_first_line() {
-        for (path, word) in [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")] {
+        for (path, word) in
+            [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")]
+        {
             assert_eq!(Wanted::of(path, b"x", false).unwrap().word(), word);
         }
         assert_eq!(Wanted::of("a.txt", b"x", true), None);

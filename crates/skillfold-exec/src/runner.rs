@@ -113,7 +113,10 @@ impl<'r> RunRequest<'r> {
 
 impl std::fmt::Debug for RunRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunRequest").field("skill", &self.dir.skill()).field("script", &self.script).finish_non_exhaustive()
+        f.debug_struct("RunRequest")
+            .field("skill", &self.dir.skill())
+            .field("script", &self.script)
+            .finish_non_exhaustive()
     }
 }
 

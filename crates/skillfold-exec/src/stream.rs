@@ -157,7 +157,8 @@ struct Pipes<'i> {
 
 impl<'i> Pipes<'i> {
     fn of(child: &mut Child, input: &'i [u8]) -> io::Result<Pipes<'i>> {
-        let mut pipes = Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
+        let mut pipes =
+            Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
         for file in [&pipes.stdin, &pipes.stdout, &pipes.stderr].into_iter().flatten() {
             rustix::io::ioctl_fionbio(file, true)?;
         }

@@ -66,8 +66,9 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
         return Ok(());
     }
     // Before Linux 5.9 there is no such call.
-    let limit = RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
-        .unwrap_or(65_536);
+    let limit =
+        RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
+            .unwrap_or(65_536);
     for fd in first..=last.min(limit) {
         // SAFETY: as above.
         unsafe { libc::close(fd) };

@@ -73,7 +73,11 @@ fn parse(stat: &str) -> Option<Entry> {
     let resident_pages = rest.get(19)?.parse().ok()?;
     // What has ended and waits to be reaped uses nothing any more.
     let ended = matches!(state, "Z" | "X");
-    Some(Entry { parent, threads: if ended { 0 } else { threads }, resident_pages: if ended { 0 } else { resident_pages } })
+    Some(Entry {
+        parent,
+        threads: if ended { 0 } else { threads },
+        resident_pages: if ended { 0 } else { resident_pages },
+    })
 }
 
 /// How many processes and threads this process's user has.

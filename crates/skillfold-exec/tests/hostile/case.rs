@@ -21,13 +21,8 @@ pub(crate) enum Mode {
     NoNamespaces,
 }
 
-pub(crate) const NAMESPACES: &[Layer] = &[
-    Layer::UserNamespace,
-    Layer::PidNamespace,
-    Layer::NetworkNamespace,
-    Layer::IpcNamespace,
-    Layer::MountNamespace,
-];
+pub(crate) const NAMESPACES: &[Layer] =
+    &[Layer::UserNamespace, Layer::PidNamespace, Layer::NetworkNamespace, Layer::IpcNamespace, Layer::MountNamespace];
 
 /// What probes in Python begin with.
 const PRELUDE: &str = r#"
