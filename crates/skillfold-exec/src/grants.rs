@@ -289,10 +289,26 @@ mod tests {
             grants.reach(&dir, &permissions, Some(&home))
         };
         let home_text = home.to_str().unwrap();
-        for absurd in
-            ["/", "//", "/.", "~", "~/", "~root", "/proc/self", "/sys", "/dev/sda", "/home", "/home/x", "/root", "../x", "root",
-             home_text, "~/data", "~/data/skillfold/grants.json", "/a/../etc"]
-        {
+        for absurd in [
+            "/",
+            "//",
+            "/.",
+            "~",
+            "~/",
+            "~root",
+            "/proc/self",
+            "/sys",
+            "/dev/sda",
+            "/home",
+            "/home/x",
+            "/root",
+            "../x",
+            "root",
+            home_text,
+            "~/data",
+            "~/data/skillfold/grants.json",
+            "/a/../etc",
+        ] {
             assert!(reach(absurd, false).is_err(), "{absurd}");
             assert!(reach(absurd, true).is_err(), "{absurd}");
         }

@@ -155,8 +155,14 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr) -> Result<Interpreter, String>
 fn find_named(name: &str, path: &OsStr) -> Option<Interpreter> {
     let found = if name.starts_with('/') {
         let at = PathBuf::from(name);
-        let last = name.rsplit('/').next()?;
-        if is_program(&at) { at } else { on_path(last, path)? }
+        let (bin, last) = name.rsplit_once('/')?;
+        if is_program(&at) {
+            at
+        } else if bin.ends_with("bin") {
+            on_path(last, path)?
+        } else {
+            return None;
+        }
     } else if name.contains('/') {
         return None;
     } else {

@@ -12,7 +12,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+};
 
 use crate::error::ExecError;
 use crate::helper;
@@ -115,13 +117,9 @@ impl Launcher {
 
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
         let broken = |error: io::Error| ExecError::Broken(error.to_string());
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(|error| broken(error.into()))?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(|error| broken(error.into()))?;
         let (stdin, stdin_ours) = pipe().map_err(broken)?;
         let (stdout_ours, stdout) = pipe().map_err(broken)?;
         let (stderr_ours, stderr) = pipe().map_err(broken)?;

@@ -80,7 +80,9 @@ impl Asking<'_> {
     /// Brings the packages and answers with the interpreter that has them.
     pub(crate) fn prepare(&self) -> Result<Interpreter, Trouble> {
         let uv = interpreter::on_path("uv", self.path).ok_or_else(|| {
-            Trouble::NoUv("it asks for packages in its header, which needs uv (see https://docs.astral.sh/uv)".to_owned())
+            Trouble::NoUv(
+                "it asks for packages in its header, which needs uv (see https://docs.astral.sh/uv)".to_owned(),
+            )
         })?;
         let store = self.store.ok_or_else(|| {
             Trouble::NoUv("it asks for packages in its header, and there is no directory to keep them in".to_owned())

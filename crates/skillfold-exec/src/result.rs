@@ -134,6 +134,14 @@ pub enum RunError {
         /// What it did until then.
         result: Box<RunResult>,
     },
+    /// It wrote too much into its private temporary directory.
+    #[error("it wrote more than {} MiB into its temporary directory", limit / (1024 * 1024))]
+    Disk {
+        /// How much it could write, in bytes.
+        limit: u64,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
     /// Somebody stopped it.
     #[error("it was cancelled")]
     Cancelled {
@@ -210,6 +218,7 @@ impl RunError {
             Self::OutputTruncated { .. } => "output_truncated",
             Self::Memory { .. } => "memory",
             Self::Processes { .. } => "processes",
+            Self::Disk { .. } => "disk",
             Self::Cancelled { .. } => "cancelled",
             Self::ArgsTooLarge { .. } => "args_too_large",
             Self::NotFound { .. } => "not_found",
@@ -227,7 +236,7 @@ impl RunError {
         match self {
             Self::Timeout { .. } => "give it less to do, or more time".into(),
             Self::OutputTruncated { .. } => "let it write less, or to a file it may write".into(),
-            Self::Memory { .. } | Self::Processes { .. } => "give it less to do at once, or raise the limit".into(),
+            Self::Memory { .. } | Self::Processes { .. } | Self::Disk { .. } => "give it less to do at once, or raise the limit".into(),
             Self::Cancelled { .. } => "run it again".into(),
             Self::ArgsTooLarge { .. } => "pass less, or pass it as JSON on standard input".into(),
             Self::NotFound { .. } => "list the skill's scripts to see what it has".into(),
@@ -253,7 +262,8 @@ impl RunError {
             Self::Timeout { result, .. }
             | Self::OutputTruncated { result, .. }
             | Self::Memory { result, .. }
-            | Self::Processes { result, .. } => Some(result),
+            | Self::Processes { result, .. }
+            | Self::Disk { result, .. } => Some(result),
             Self::Cancelled { result } => result.as_deref(),
             _ => None,
         }

@@ -138,6 +138,7 @@ impl Conversation<'_> {
             _ if truncated => Err(RunError::OutputTruncated { limit: self.limits.output, result }),
             (_, Some(EndReason::Memory)) => Err(RunError::Memory { limit: bounds.memory_total, result }),
             (_, Some(EndReason::Processes)) => Err(RunError::Processes { limit: bounds.processes, result }),
+            (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
             // It may have ended by itself in the same moment.
             (Some(Stop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
             (Some(_), Some(_)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
@@ -156,7 +157,8 @@ struct Pipes<'i> {
 
 impl<'i> Pipes<'i> {
     fn of(child: &mut Child, input: &'i [u8]) -> io::Result<Pipes<'i>> {
-        let mut pipes = Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
+        let mut pipes =
+            Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
         for file in [&pipes.stdin, &pipes.stdout, &pipes.stderr].into_iter().flatten() {
             rustix::io::ioctl_fionbio(file, true)?;
         }

@@ -66,8 +66,9 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
         return Ok(());
     }
     // Before Linux 5.9 there is no such call.
-    let limit = RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
-        .unwrap_or(65_536);
+    let limit =
+        RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
+            .unwrap_or(65_536);
     for fd in first..=last.min(limit) {
         // SAFETY: as above.
         unsafe { libc::close(fd) };
@@ -113,4 +114,12 @@ pub(crate) fn drop_bounding_set() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets this process run before all ordinary ones, if it may; its children are ordinary again. It is asleep nearly
+/// always, but when it kills processes that fork, it must not wait for each of them.
+pub(crate) fn run_first() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters are initialized and outlive the call; a refusal has no effect.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
 }

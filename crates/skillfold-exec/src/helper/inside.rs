@@ -12,6 +12,7 @@ use rustix::fs::Mode;
 use super::confine::{self, Rules};
 use super::filter::{self, Signals};
 use super::mounts::Mounted;
+use super::processes;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys;
 use crate::wire::{Order, Raw, Said, Start, send};
@@ -115,9 +116,10 @@ impl Inside {
     fn take_on_limits(&mut self) {
         self.take_on(Layer::ResourceLimits, |it| {
             let bound = u64::from(it.order.bounds.processes);
-            // In a user namespace of its own only its own processes count. Outside, those of the user do that run
-            // already; and root is never bound by this.
-            let processes = it.report.has(Layer::UserNamespace).then_some(bound);
+            // In a user namespace of its own only its own processes count; outside, those of the user that run already
+            // do, too. Root is never bound by this.
+            let others = if it.report.has(Layer::UserNamespace) { 0 } else { processes::of_this_user() };
+            let processes = Some(bound + others);
             confine::limit(&it.order.bounds, processes)
         });
         self.take_on(Layer::NoCapabilities, |_| confine::drop_capabilities());
