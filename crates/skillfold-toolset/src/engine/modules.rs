@@ -175,7 +175,8 @@ impl Loader for Asking {
             }
         };
         if let Some(compiled) = &mut *self.0.compiled.borrow_mut()
-            && let Ok(bytes) = module.write(WriteOptions::default())
+            // Without the sources, which only `toString` of a function would show: a third of the bytes.
+            && let Ok(bytes) = module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })
         {
             compiled.push((name.to_owned(), bytes));
         }
