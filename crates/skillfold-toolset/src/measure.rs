@@ -62,7 +62,11 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         let load = timed(11, || {
             let toolsets = Toolsets::new(options.clone());
             let offered = toolsets.tools(&subject);
-            if offered.tools.len() == 1 { Ok(toolsets) } else { Err(MeasureError::Broken(format!("{:?}", offered.diagnostics))) }
+            if offered.tools.len() == 1 {
+                Ok(toolsets)
+            } else {
+                Err(MeasureError::Broken(format!("{:?}", offered.diagnostics)))
+            }
         })?;
         let name = if kind == "zod" { "load with zod, first time" } else { "load, first time" };
         measured.push(load.named(name, micros(100_000)));
@@ -70,7 +74,8 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         let toolsets = Toolsets::new(options.clone());
         call(&toolsets)?;
         let warm = timed(501, || call(&toolsets).map_err(MeasureError::from))?;
-        measured.push(warm.named(if kind == "zod" { "warm call, zod schema" } else { "warm call, plain schema" }, limit));
+        measured
+            .push(warm.named(if kind == "zod" { "warm call, zod schema" } else { "warm call, plain schema" }, limit));
 
         options.cache_dir = Some(cache.clone());
         let toolsets = Toolsets::new(options.clone());

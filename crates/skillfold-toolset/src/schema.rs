@@ -224,7 +224,8 @@ impl<'s> Check<'s> {
             if !known {
                 match rules.get("additionalProperties") {
                     Some(Value::Bool(false)) => {
-                        let names: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+                        let names: Vec<&str> =
+                            properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                         let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
                         self.below(shown, |check| check.say(format!("is not known; there is {known}")));
                     }
@@ -324,7 +325,11 @@ impl<'s> Check<'s> {
 
 fn is(value: &Value, kind: &str) -> bool {
     match kind {
-        "integer" => value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => {
+            value.as_i64().is_some()
+                || value.as_u64().is_some()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
         "number" => value.is_number(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
@@ -386,7 +391,10 @@ mod tests {
     }
 
     fn of(schema: Value, value: Value) -> Vec<String> {
-        wrong(json!({"type": "object", "properties": {"x": schema}, "$defs": {"even": {"multipleOf": 2}}}), json!({ "x": value }))
+        wrong(
+            json!({"type": "object", "properties": {"x": schema}, "$defs": {"even": {"multipleOf": 2}}}),
+            json!({ "x": value }),
+        )
     }
 
     #[test]
@@ -416,7 +424,11 @@ mod tests {
             (json!({"multipleOf": 0.1}), json!(0.3), json!(0.25)),
             (json!({"pattern": "^[a-z]+$"}), json!("abc"), json!("ABC")),
             (json!({"maxLength": 1}), json!("😀"), json!("ab")),
-            (json!({"prefixItems": [{"type": "string"}], "items": {"type": "number"}}), json!(["a", 1]), json!(["a", "b"])),
+            (
+                json!({"prefixItems": [{"type": "string"}], "items": {"type": "number"}}),
+                json!(["a", 1]),
+                json!(["a", "b"]),
+            ),
             (json!({"minItems": 1, "uniqueItems": true}), json!([1, 2]), json!([1, 1.0])),
             (json!({"contains": {"const": 1}}), json!([0, 1]), json!([0])),
             (json!({"anyOf": [{"type": "string"}, {"minimum": 5}]}), json!(6), json!(4)),
@@ -424,8 +436,16 @@ mod tests {
             (json!({"allOf": [{"minimum": 1}, {"maximum": 5}]}), json!(2), json!(6)),
             (json!({"not": {"type": "string"}}), json!(2), json!("x")),
             (json!({"$ref": "#/$defs/even"}), json!(2), json!(3)),
-            (json!({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}), json!("ab"), json!(1)),
-            (json!({"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "number"}}), json!({"ab": "x", "b": 1}), json!({"b": "x"})),
+            (
+                json!({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}),
+                json!("ab"),
+                json!(1),
+            ),
+            (
+                json!({"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "number"}}),
+                json!({"ab": "x", "b": 1}),
+                json!({"b": "x"}),
+            ),
             (json!({"propertyNames": {"maxLength": 1}, "maxProperties": 2}), json!({"a": 1}), json!({"ab": 1})),
             (json!({"format": "email"}), json!("no mail"), json!(null)),
         ] {
@@ -444,7 +464,10 @@ mod tests {
         let twice = json!({"type": "object", "anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]});
         assert!(!wrong(twice, json!({})).is_empty());
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "v": {"type": "number"}}});
-        assert_eq!(wrong(list, json!({"next": {"next": {"v": "x"}}})), ["`next.next.v` must be a number, not a string"]);
+        assert_eq!(
+            wrong(list, json!({"next": {"next": {"v": "x"}}})),
+            ["`next.next.v` must be a number, not a string"]
+        );
     }
 
     #[test]

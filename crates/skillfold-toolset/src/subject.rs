@@ -334,7 +334,9 @@ impl ToolError {
             Self::Cancelled { .. } => "nothing is left running",
             Self::Memory { .. } => "ask for less, or raise the limit",
             Self::Restarted { .. } => "call it again",
-            Self::Crashed { .. } | Self::Protocol { .. } => "call it again; if that does not help, tell the skill's author",
+            Self::Crashed { .. } | Self::Protocol { .. } => {
+                "call it again; if that does not help, tell the skill's author"
+            }
             Self::NotGranted { .. } => "grant the skill its runtime, and see that the program is installed",
             Self::Start(error) => error.hint(),
             Self::Files(error) => error.hint(),

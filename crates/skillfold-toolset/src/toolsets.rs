@@ -77,7 +77,8 @@ impl Toolsets {
         let inner = Arc::new(Inner { options, slots: Mutex::default() });
         let weak = Arc::downgrade(&inner);
         // A process that nobody needs any more ends even if nobody calls.
-        let _ = std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
+        let _ =
+            std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
         Toolsets { inner }
     }
 
@@ -145,7 +146,12 @@ impl Toolsets {
     /// How many processes are kept right now.
     pub fn running(&self) -> usize {
         let slots: Vec<Arc<Slot>> = lock(&self.inner.slots).values().cloned().collect();
-        slots.iter().filter(|slot| slot.state.try_lock().map_or(true, |state| state.warm.as_ref().is_some_and(|warm| warm.is_usable()))).count()
+        slots
+            .iter()
+            .filter(|slot| {
+                slot.state.try_lock().map_or(true, |state| state.warm.as_ref().is_some_and(|warm| warm.is_usable()))
+            })
+            .count()
     }
 
     /// Ends all processes. Calls in flight fail; later ones start new processes.
@@ -210,7 +216,9 @@ impl Inner {
         self.load(subject, state, &known.stuck)?;
         match &state.warm {
             Some(warm) => Ok(Arc::clone(warm)),
-            None => Err(ToolError::Crashed { id: subject.name.to_owned(), reason: "it did not come up again".to_owned() }),
+            None => {
+                Err(ToolError::Crashed { id: subject.name.to_owned(), reason: "it did not come up again".to_owned() })
+            }
         }
     }
 
@@ -264,7 +272,12 @@ impl Inner {
         }
     }
 
-    fn start(&self, subject: &Subject<'_>, state: &State, entries: &[Entry]) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
+    fn start(
+        &self,
+        subject: &Subject<'_>,
+        state: &State,
+        entries: &[Entry],
+    ) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
         let limits = &self.options.limits;
         let packages = self.options.packages.as_deref();
         let resolver = Resolver::new(subject.name, subject.dir, packages)?;
@@ -442,7 +455,11 @@ impl Known {
             })
         };
         let findings = self.offered.diagnostics.iter().filter(|finding| finding.code != "toolset_schema").cloned();
-        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect(), files: Vec::new() }
+        Ready {
+            tools: self.offered.tools.iter().filter_map(defined).collect(),
+            findings: findings.collect(),
+            files: Vec::new(),
+        }
     }
 }
 

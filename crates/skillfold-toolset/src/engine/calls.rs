@@ -14,7 +14,9 @@ use super::globals::{self, Prelude};
 use super::link::Link;
 use super::loading::{self, Tool};
 use super::{place, value};
-use crate::message::{Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild};
+use crate::message::{
+    Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild,
+};
 
 /// Jobs run before the inbox and timers get a look in.
 const JOBS: usize = 512;
@@ -319,13 +321,17 @@ impl<'js> Calls<'js> {
 
     fn call(&mut self, call: &Call) {
         self.link.refill_log();
-        let failed = |code: &str, message: String| Failed { id: call.id, code: code.into(), message, ..Failed::default() };
+        let failed =
+            |code: &str, message: String| Failed { id: call.id, code: code.into(), message, ..Failed::default() };
         let Some(tool) = self.tools.get(&call.tool).cloned() else {
             let failed = failed("no_such_tool", format!("there is no tool `{}`", call.tool));
             return self.link.send(&FromChild::Failed(failed));
         };
         let until = Instant::now() + Duration::from_millis(call.timeout_ms);
-        self.link.watch.until.set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
+        self.link
+            .watch
+            .until
+            .set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
         self.link.watch.alone.set(self.flying.is_empty());
         self.link.watch.running.set(call.id);
         self.link.watch.hit.set(false);
@@ -428,7 +434,10 @@ impl<'js> Calls<'js> {
             return Ok(Step::Wait(promise.clone(), false));
         }
         let thenable = returned.as_object().is_some_and(|object| {
-            object.get::<_, Value<'js>>("then").inspect_err(|_| drop(self.ctx.catch())).is_ok_and(|then| then.is_function())
+            object
+                .get::<_, Value<'js>>("then")
+                .inspect_err(|_| drop(self.ctx.catch()))
+                .is_ok_and(|then| then.is_function())
         });
         if thenable {
             let (promise, resolve, _) = self.ctx.promise()?;

@@ -123,9 +123,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
             bytes[8] = bytes[8] & 0x3f | 0x80;
             let hex = crate::hex(&bytes);
             let part = |range: std::ops::Range<usize>| &hex[range];
-            Ok::<_, rquickjs::Error>(
-                [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"),
-            )
+            Ok::<_, rquickjs::Error>([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
         }),
     )?;
 
@@ -137,12 +135,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
     let made: Object<'js> = prelude.call((native,))?;
     let well_formed: Function<'js> = made.get("toWellFormed")?;
     value::WELL_FORMED.with_borrow_mut(|kept| *kept = Some(Persistent::save(ctx, well_formed)));
-    Ok(Prelude {
-        fire: made.get("fire")?,
-        make_signal: made.get("makeSignal")?,
-        abort: made.get("abort")?,
-        timers,
-    })
+    Ok(Prelude { fire: made.get("fire")?, make_signal: made.get("makeSignal")?, abort: made.get("abort")?, timers })
 }
 
 /// The values of one `console.log` as one line.
@@ -235,7 +228,9 @@ mod tests {
 
     #[test]
     fn base64_there_and_back() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("ÿ", "/w==")] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("ÿ", "/w==")]
+        {
             assert_eq!(base64_of_latin1(plain).as_deref(), Some(coded));
             assert_eq!(latin1_of_base64(coded).as_deref(), Some(plain), "{coded}");
         }

@@ -94,7 +94,13 @@ impl Link {
             inbox,
             aside: RefCell::default(),
             out: RefCell::new(BufWriter::new(std::io::stdout())),
-            watch: Rc::new(Watch { until: Cell::new(None), running: Cell::new(0), alone: Cell::new(false), aborts, hit: Cell::new(false) }),
+            watch: Rc::new(Watch {
+                until: Cell::new(None),
+                running: Cell::new(0),
+                alone: Cell::new(false),
+                aborts,
+                hit: Cell::new(false),
+            }),
             sources: RefCell::default(),
             resolved: RefCell::default(),
             cached: RefCell::default(),
@@ -160,7 +166,11 @@ impl Link {
         let (modules, bytes) = self.graph.get();
         let now = (modules + 1, bytes + length);
         let refused = |message: String| {
-            Err(Refused { code: "module_refused".into(), message, help: Some("import less, or bundle what is imported".into()) })
+            Err(Refused {
+                code: "module_refused".into(),
+                message,
+                help: Some("import less, or bundle what is imported".into()),
+            })
         };
         if now.0 > crate::MAX_MODULES {
             return refused(format!("a skill may have at most {} modules", crate::MAX_MODULES));

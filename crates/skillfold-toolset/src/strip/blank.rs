@@ -102,7 +102,10 @@ impl<'a> Blanker<'a> {
         let mut at = first;
         let mut leading = None;
         while at < to {
-            let word = self.text[at..to].split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').next().unwrap_or("");
+            let word = self.text[at..to]
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$')
+                .next()
+                .unwrap_or("");
             if word.is_empty() {
                 at += self.text[at..].chars().next().map_or(1, char::len_utf8);
             } else {
@@ -255,7 +258,8 @@ impl<'a> Visit<'a> for Blanker<'a> {
             Statement::ImportDeclaration(_) => {}
             Statement::ExportNamedDeclaration(it) => {
                 for specifier in &it.specifiers {
-                    if it.export_kind == ImportOrExportKind::Value && specifier.export_kind == ImportOrExportKind::Value
+                    if it.export_kind == ImportOrExportKind::Value
+                        && specifier.export_kind == ImportOrExportKind::Value
                         && let ModuleExportName::IdentifierReference(local) = &specifier.local
                     {
                         self.used.insert(local.name.as_str());
@@ -290,7 +294,11 @@ impl<'a> Visit<'a> for Blanker<'a> {
             },
             Statement::TSNamespaceExportDeclaration(it) => self.remove(it.span),
             Statement::TSExportAssignment(it) => {
-                self.refuse(it.span, "`export =` is not supported in toolsets", "use `export default` or named exports");
+                self.refuse(
+                    it.span,
+                    "`export =` is not supported in toolsets",
+                    "use `export default` or named exports",
+                );
             }
             _ => {
                 walk::walk_statement(self, it);
@@ -417,7 +425,8 @@ impl<'a> Visit<'a> for Blanker<'a> {
             self.blank_words(it.span.start as usize, end, &["abstract"]);
         }
         if let Some(first) = it.implements.first() {
-            let before = self.text[..first.span.start as usize].rfind("implements").unwrap_or(first.span.start as usize);
+            let before =
+                self.text[..first.span.start as usize].rfind("implements").unwrap_or(first.span.start as usize);
             let end = it.implements.last().map_or(before, |last| last.span.end as usize);
             self.edits.blank(before..end);
         }

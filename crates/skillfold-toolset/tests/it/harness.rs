@@ -70,7 +70,12 @@ impl Skill {
         self.call_as(id, arguments, &CallContext::new("session"))
     }
 
-    pub(crate) fn call_as(&self, id: &str, arguments: Value, context: &CallContext<'_>) -> Result<ToolResult, ToolError> {
+    pub(crate) fn call_as(
+        &self,
+        id: &str,
+        arguments: Value,
+        context: &CallContext<'_>,
+    ) -> Result<ToolResult, ToolError> {
         let path = self.path();
         let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
         self.toolsets.call(&Subject::new("s", &path, &self.declared), id, &arguments, context)

@@ -9,7 +9,10 @@ use crate::harness::{Skill, hasty, options, write};
 
 /// `node`, if there is one. Without it the tests below say so and end.
 fn node() -> Option<PathBuf> {
-    let found = ["/usr/bin/node", "/usr/local/bin/node", "/opt/homebrew/bin/node"].iter().map(PathBuf::from).find(|path| path.exists());
+    let found = ["/usr/bin/node", "/usr/local/bin/node", "/opt/homebrew/bin/node"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists());
     if found.is_none() {
         eprintln!("SKIPPED: there is no node on this machine");
     }
@@ -95,7 +98,11 @@ export const T = [
     let own = node.skill.path().join("toolsets/data.json");
     assert_eq!(node.call("read", json!({"path": own})).unwrap().output, "{\"x\": 1}");
     write(&node.skill.dir.path().join("secret"), "secret");
-    for path in [node.skill.dir.path().join("secret"), "/etc/shadow".into(), concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into()] {
+    for path in [
+        node.skill.dir.path().join("secret"),
+        "/etc/shadow".into(),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into(),
+    ] {
         assert_eq!(node.call("read", json!({"path": path})).unwrap_err().code(), "threw", "{}", path.display());
     }
 }
@@ -110,7 +117,9 @@ fn broken_toolsets_in_node_are_diagnostics_too() {
         ("\n\nthrow new Error('no');", "toolset_threw", Some(3)),
         ("import './nowhere'; export const T = [];", "module_not_found", None),
     ] {
-        let Some(node) = InNode::with(patient(), &[("bad.ts", text), ("good.ts", good)], &["bad:T", "good:T"]) else { return };
+        let Some(node) = InNode::with(patient(), &[("bad.ts", text), ("good.ts", good)], &["bad:T", "good:T"]) else {
+            return;
+        };
         let findings = node.findings();
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         assert_eq!((findings[0].code.as_str(), findings[0].line), (code, line), "{text}: {findings:?}");
