@@ -128,7 +128,11 @@ impl Resolver {
         let is_packages = !prefix.is_empty();
         self.seen.read(id, stamp, &text);
         let kind = kind_of(&name).unwrap_or(Kind::Js);
-        if kind == Kind::Js && (in_package || is_packages) && !name.ends_with(".mjs") && !self.is_module(id, &text) {
+        if kind == Kind::Js
+            && (in_package || is_packages)
+            && name.rsplit('.').next() != Some("mjs")
+            && !self.is_module(id, &text)
+        {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
             return Err(refused(message, RUNTIME_HELP));
         }
@@ -443,7 +447,7 @@ fn below(path: &str, root: &str) -> bool {
 }
 
 /// `dir` and a relative path as one path; none if it climbs out of the root.
-fn join(dir: &str, relative: &str) -> Option<String> {
+pub(crate) fn join(dir: &str, relative: &str) -> Option<String> {
     let mut names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
     for name in relative.split('/') {
         match name {
@@ -456,7 +460,7 @@ fn join(dir: &str, relative: &str) -> Option<String> {
 }
 
 /// The root of the package a file belongs to: behind the last `node_modules`.
-fn package_root(path: &str) -> Option<&str> {
+pub(crate) fn package_root(path: &str) -> Option<&str> {
     let at = if let Some(at) = path.rfind("/node_modules/") {
         at + 1
     } else if path.starts_with("node_modules/") {

@@ -231,7 +231,7 @@ impl Inner {
         for declared in &subject.toolsets {
             match entry(declared) {
                 Ok(entry) => entries.push(entry),
-                Err(finding) => findings.push(finding),
+                Err(finding) => findings.push(*finding),
             }
         }
         let mut stuck = stuck.to_vec();
@@ -386,7 +386,9 @@ fn sweep(inner: &Weak<Inner>) {
 
 /// What was read and compiled, and whom it is to be told.
 #[derive(Default)]
-struct Pending(Mutex<(Option<Arc<Kept>>, Option<Arc<Known>>)>);
+struct Pending(Mutex<Pair>);
+
+type Pair = (Option<Arc<Kept>>, Option<Arc<Known>>);
 
 impl Pending {
     fn found(&self, kept: Arc<Kept>) {
@@ -475,7 +477,6 @@ fn about(defined: &Defined, code: &str) -> Finding {
     }
 }
 
-#[expect(clippy::type_complexity, reason = "three things of one schema")]
 fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), String> {
     let value: Value = serde_json::from_str(defined.schema.get()).map_err(|error| format!("is not JSON: {error}"))?;
     let (schema, mut unchecked) = Schema::new(value)?;
@@ -493,14 +494,14 @@ fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), St
 }
 
 /// `toolsets/index:HelloToolset`.
-fn entry(declared: &str) -> Result<Entry, Finding> {
+fn entry(declared: &str) -> Result<Entry, Box<Finding>> {
     match declared.rsplit_once(':') {
         Some((path, export)) if !path.is_empty() && !export.is_empty() => Ok(Entry {
             declared: declared.to_owned(),
             path: path.strip_prefix("./").unwrap_or(path).to_owned(),
             export: export.to_owned(),
         }),
-        _ => Err(Finding {
+        _ => Err(Box::new(Finding {
             code: "toolset_entry".to_owned(),
             toolset: declared.to_owned(),
             file: None,
@@ -508,6 +509,6 @@ fn entry(declared: &str) -> Result<Entry, Finding> {
             column: None,
             message: format!("`{declared}` is not of the form `path:Export`"),
             help: Some("write `toolsets/index:HelloToolset`: the module, and what it exports".to_owned()),
-        }),
+        })),
     }
 }

@@ -314,13 +314,13 @@ impl Warm {
             match events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Event::Log(..)) => {}
                 // What it returns now, nobody waits for.
-                Ok(Event::Done(_) | Event::Failed(_) | Event::Aborted { settled: true }) => return,
+                Ok(Event::Done(_) | Event::Failed(_) | Event::Aborted { settled: true } | Event::Gone(_))
+                | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Event::Aborted { settled: false }) => {
                     // It heard, and went on. Its process ends when the calls beside it are done.
                     self.retire();
                     return;
                 }
-                Ok(Event::Gone(_)) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => break,
             }
         }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -117,6 +118,7 @@ impl<'js> Calls<'js> {
             // The engine refers to the bytes for as long as the process lives.
             let bytes: &'static [u8] = Box::leak(bytes.into_boxed_slice());
             self.link.cached.borrow_mut().insert(module.id.clone(), bytes);
+            self.link.known.borrow_mut().insert(module.id.clone());
         }
         for (from, specifier, id) in &load.resolved {
             self.link.resolved.borrow_mut().insert((from.clone(), specifier.clone()), id.clone());
@@ -187,10 +189,8 @@ impl<'js> Calls<'js> {
     ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
         self.link.trouble.take();
         self.link.watch.hit.set(false);
-        let imported = Module::import(&self.ctx, entry.path.as_str());
-        let promise = match imported {
-            Ok(promise) => promise,
-            Err(_) => return Err(self.why(entry, self.ctx.catch())),
+        let Ok(promise) = Module::import(&self.ctx, entry.path.as_str()) else {
+            return Err(self.why(entry, &self.ctx.catch()));
         };
         let file = self.file_of(entry);
         loop {
@@ -199,7 +199,7 @@ impl<'js> Calls<'js> {
                 PromiseState::Rejected => {
                     self.handled(promise.as_value());
                     let _ = promise.result::<Value<'js>>();
-                    return Err(self.why(entry, self.ctx.catch()));
+                    return Err(self.why(entry, &self.ctx.catch()));
                 }
                 PromiseState::Pending => {}
             }
@@ -224,9 +224,8 @@ impl<'js> Calls<'js> {
             trouble.file = Some(file);
             return Err(trouble);
         }
-        let namespace = match promise.result::<Object<'js>>() {
-            Some(Ok(namespace)) => namespace,
-            _ => return Err(self.why(entry, self.ctx.catch())),
+        let Some(Ok(namespace)) = promise.result::<Object<'js>>() else {
+            return Err(self.why(entry, &self.ctx.catch()));
         };
         let (tools, troubles) = loading::tools(&self.ctx, entry, &file, &namespace);
         let tools = tools.into_iter().map(|tool| (Some(tool), None));
@@ -239,12 +238,12 @@ impl<'js> Calls<'js> {
     }
 
     /// Why a toolset did not load.
-    fn why(&self, entry: &Entry, thrown: Value<'js>) -> super::link::Trouble {
+    fn why(&self, entry: &Entry, thrown: &Value<'js>) -> super::link::Trouble {
         if let Some(trouble) = self.link.trouble.take() {
             return trouble;
         }
         let late = self.link.watch.hit.replace(false);
-        let thrown = place::thrown(&self.ctx, &thrown);
+        let thrown = place::thrown(&self.ctx, thrown);
         let missing = thrown.message.contains("Could not find export");
         let code = if missing { "toolset_export" } else { "toolset_threw" };
         let message = match (missing, late) {
@@ -275,7 +274,7 @@ impl<'js> Calls<'js> {
         } else {
             let next = self.prelude.timers.borrow().next();
             // Without timers only a message can change anything.
-            next.map(|next| next.saturating_duration_since(Instant::now())).or(Some(Duration::from_secs(3_600)))
+            next.map(|next| next.saturating_duration_since(Instant::now())).or(Some(Duration::from_hours(1)))
         };
         match self.link.receive(pause) {
             Some(ToChild::Call(call)) => self.call(&call),
@@ -346,13 +345,10 @@ impl<'js> Calls<'js> {
             };
             Ok((signal, step))
         })();
-        let (signal, step) = match begun {
-            Ok(begun) => begun,
-            Err(_) => {
-                self.contexts.remove(&call.id);
-                let failed = self.failed(call.id);
-                return self.link.send(&FromChild::Failed(failed));
-            }
+        let Ok((signal, step)) = begun else {
+            self.contexts.remove(&call.id);
+            let failed = self.failed(call.id);
+            return self.link.send(&FromChild::Failed(failed));
         };
         match step {
             Step::Wait(promise, checking) => {
@@ -373,23 +369,21 @@ impl<'js> Calls<'js> {
         arguments: Value<'js>,
     ) -> rquickjs::Result<Step<'js>> {
         let parse: Function<'js> = parser.get("safeParse")?;
-        match parse.call::<_, Value<'js>>((This(parser.clone()), arguments.clone())) {
-            Ok(parsed) => self.checked(id, tool, &parsed),
-            // Refinements that are async: zod says so by throwing.
-            Err(_) => {
-                let thrown = self.ctx.catch();
-                let name = thrown.as_object().and_then(|object| object.get::<_, Object<'js>>("constructor").ok());
-                let name = name.and_then(|class| class.get::<_, Value<'js>>("name").ok());
-                if name.as_ref().and_then(value::text).as_deref() != Some("$ZodAsyncError") {
-                    return Err(self.ctx.throw(thrown));
-                }
-                let parse: Function<'js> = parser.get("safeParseAsync")?;
-                let parsed: Value<'js> = parse.call((This(parser.clone()), arguments))?;
-                match parsed.as_promise() {
-                    Some(promise) => Ok(Step::Wait(promise.clone(), true)),
-                    None => self.checked(id, tool, &parsed),
-                }
-            }
+        if let Ok(parsed) = parse.call::<_, Value<'js>>((This(parser.clone()), arguments.clone())) {
+            return self.checked(id, tool, &parsed);
+        }
+        // Refinements that are async: zod says so by throwing.
+        let thrown = self.ctx.catch();
+        let name = thrown.as_object().and_then(|object| object.get::<_, Object<'js>>("constructor").ok());
+        let name = name.and_then(|class| class.get::<_, Value<'js>>("name").ok());
+        if name.as_ref().and_then(value::text).as_deref() != Some("$ZodAsyncError") {
+            return Err(self.ctx.throw(thrown));
+        }
+        let parse: Function<'js> = parser.get("safeParseAsync")?;
+        let parsed: Value<'js> = parse.call((This(parser.clone()), arguments))?;
+        match parsed.as_promise() {
+            Some(promise) => Ok(Step::Wait(promise.clone(), true)),
+            None => self.checked(id, tool, &parsed),
         }
     }
 
@@ -409,14 +403,13 @@ impl<'js> Calls<'js> {
             let mut at = String::new();
             for step in 0..path.len().min(20) {
                 let step: Value<'js> = path.get(step)?;
-                match step.as_int() {
-                    Some(index) => at.push_str(&format!("[{index}]")),
-                    None => {
-                        if !at.is_empty() {
-                            at.push('.');
-                        }
-                        at.push_str(&value::inspect(&step));
+                if let Some(index) = step.as_int() {
+                    let _ = write!(at, "[{index}]");
+                } else {
+                    if !at.is_empty() {
+                        at.push('.');
                     }
+                    at.push_str(&value::inspect(&step));
                 }
             }
             let message: Value<'js> = issue.get("message")?;

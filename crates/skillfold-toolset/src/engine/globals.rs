@@ -163,7 +163,8 @@ pub(super) fn level_of(word: &str) -> Level {
     }
 }
 
-fn decode<'js>(bytes: TypedArray<'js, u8>, fatal: bool, keep_mark: bool) -> Option<String> {
+#[expect(clippy::needless_pass_by_value, reason = "functions of the engine are given their arguments")]
+fn decode(bytes: TypedArray<'_, u8>, fatal: bool, keep_mark: bool) -> Option<String> {
     let bytes: Vec<u8> = bytes_of(&bytes);
     let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -201,7 +202,7 @@ fn latin1_of_base64(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let mut digits = digits.as_slice();
     for _ in 0..2 {
-        if digits.len() % 4 == 0 || digits.last() == Some(&b'=') {
+        if digits.len().is_multiple_of(4) || digits.last() == Some(&b'=') {
             digits = digits.strip_suffix(b"=").unwrap_or(digits);
         }
     }

@@ -1,9 +1,19 @@
 //! What of a program is types: a walk over the tree that notes ranges to blank.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
-use oxc_ast::ast::*;
+use oxc_ast::ast::{
+    AccessorProperty, AccessorPropertyType, ArrowFunctionExpression, BindingIdentifier, BindingPattern, Class,
+    ClassElement, Declaration, Decorator, ExportDefaultDeclarationKind, ExportNamedDeclaration, ExportSpecifier,
+    Expression, FormalParameter, Function, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier,
+    ImportOrExportKind, JSXElement, JSXFragment, MethodDefinition, MethodDefinitionKind, MethodDefinitionType,
+    ModuleExportName, Program, PropertyDefinition, PropertyDefinitionType, Statement, TSAsExpression,
+    TSClassImplements, TSEnumDeclaration, TSImportEqualsDeclaration, TSInstantiationExpression, TSNamespaceDeclaration,
+    TSNamespaceDeclarationBody, TSNonNullExpression, TSSatisfiesExpression, TSThisParameter, TSType, TSTypeAnnotation,
+    TSTypeAssertion, TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
@@ -510,7 +520,7 @@ impl<'a> Blanker<'a> {
             if (parameter.accessibility.is_some() || parameter.readonly || parameter.r#override)
                 && let BindingPattern::BindingIdentifier(name) = &parameter.pattern
             {
-                text.push_str(&format!(" this.{0} = {0};", name.name));
+                let _ = write!(text, " this.{0} = {0};", name.name);
             }
         }
         let Some(body) = it.value.body.as_ref().filter(|_| !text.is_empty()) else { return };
@@ -520,12 +530,11 @@ impl<'a> Blanker<'a> {
                 matches!(statement, Statement::ExpressionStatement(it)
                     if matches!(&it.expression, Expression::CallExpression(call) if matches!(call.callee, Expression::Super(_))))
             });
-            match called {
-                Some(statement) => statement.span().end as usize,
-                None => {
-                    let message = "parameter properties need `super()` as a statement of its own";
-                    return self.refuse(it.span, message, "set the fields in the constructor's body");
-                }
+            if let Some(statement) = called {
+                statement.span().end as usize
+            } else {
+                let message = "parameter properties need `super()` as a statement of its own";
+                return self.refuse(it.span, message, "set the fields in the constructor's body");
             }
         } else {
             body.span.start as usize + 1

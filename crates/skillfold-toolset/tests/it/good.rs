@@ -45,7 +45,7 @@ fn a_tool_is_listed_and_called() {
     let logged = Mutex::new(Vec::new());
     let log = |level: Level, text: &str| logged.lock().unwrap().push((level, text.to_owned()));
     let context = CallContext { log: &log, ..CallContext::new("s1") };
-    let result = skill.call_as("greet", json!({"name": "Ada", "times": 2}), &context).unwrap();
+    let result = skill.call_as("greet", &json!({"name": "Ada", "times": 2}), &context).unwrap();
     assert_eq!((result.title.as_str(), result.output.as_str()), ("for s in s1", "Hello Ada! Hello Ada!"));
     assert_eq!(result.metadata, json!({"times": 2}));
     assert!(result.sandbox.sandboxed, "{:?}", result.sandbox);
@@ -259,7 +259,7 @@ fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
 
 /// Waits for something to happen, for as long as it takes.
 fn wait_until(happened: impl Fn() -> bool) {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while !happened() {
         assert!(std::time::Instant::now() < until, "it never happened");
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -192,8 +192,10 @@ fn a_flood_of_lines_is_dammed() {
         options(),
         "for (let i = 0; i < 1e6; i++) console.log('line', i); for (let i = 0; i < 5000; i++) ctx.log('mine', i); return 'done'",
     );
-    let log = |_, _: &str| drop(seen.fetch_add(1, Ordering::Relaxed));
-    let result = skill.call_as("t", json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
+    let log = |_, _: &str| {
+        seen.fetch_add(1, Ordering::Relaxed);
+    };
+    let result = skill.call_as("t", &json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
     assert_eq!(result.output, "done");
     assert!(seen.load(Ordering::Relaxed) <= 1_000);
     skill.is_well();
@@ -303,7 +305,7 @@ fn a_cancelled_tool_is_told() {
     let waiting = |_, _: &str| asked.store(true, Ordering::Release);
     let cancelled = || asked.load(Ordering::Acquire);
     let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
-    assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled");
+    assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled");
     // It stopped when it was told, so its process is kept; the same globals are there.
     assert_eq!(skill.toolsets.running(), 1);
     skill.is_well();
@@ -321,7 +323,7 @@ fn a_cancelled_tool_that_does_not_listen_is_killed() {
         let waiting = |_, _: &str| asked.store(true, Ordering::Release);
         let cancelled = || asked.load(Ordering::Acquire);
         let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
-        assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
+        assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
         skill.is_well();
     }
 }
