@@ -17,7 +17,7 @@ use crate::MAX_MODULE_BYTES;
 use crate::message::{Kind, Refused, Source};
 
 /// What the ids of modules from the user's packages start with.
-const PACKAGES: &str = "packages:";
+pub(crate) const PACKAGES: &str = "packages:";
 const EXTENSIONS: [&str; 5] = ["ts", "mts", "js", "mjs", "json"];
 const BUILTINS: &[&str] = &[
     "assert",

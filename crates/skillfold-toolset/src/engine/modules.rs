@@ -63,9 +63,10 @@ impl Asking {
         if base.is_empty() || !(name.starts_with("./") || name.starts_with("../")) {
             return None;
         }
-        let (dir, _) = base.rsplit_once('/')?;
-        let id = resolve::join(dir, name)?;
-        let same = resolve::package_root(base) == resolve::package_root(&id);
+        let path = base.strip_prefix(resolve::PACKAGES).unwrap_or(base);
+        let joined = resolve::join(path.rsplit_once('/')?.0, name)?;
+        let same = resolve::package_root(path) == resolve::package_root(&joined);
+        let id = format!("{}{joined}", &base[..base.len() - path.len()]);
         (same && self.0.known.borrow().contains(&id)).then_some(id)
     }
 
