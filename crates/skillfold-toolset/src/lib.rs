@@ -91,6 +91,7 @@ fn cut(text: &str, limit: usize) -> &str {
 }
 
 /// Bytes as hexadecimal digits.
+#[cfg(feature = "engine")]
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {

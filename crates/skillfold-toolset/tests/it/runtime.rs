@@ -159,3 +159,24 @@ fn a_runtime_that_nobody_granted_is_refused() {
         assert_eq!(error.code(), "not_granted");
     }
 }
+
+/// Tried where `SKILLFOLD_TEST_BUN` names a `bun`.
+#[test]
+fn bun_runs_toolsets_too() {
+    let Some(bun) = std::env::var_os("SKILLFOLD_TEST_BUN").map(PathBuf::from) else {
+        eprintln!("SKIPPED: SKILLFOLD_TEST_BUN names no bun");
+        return;
+    };
+    let text = "import { Tool } from '@agent/tools';
+import { basename } from 'node:path';
+import { suffix } from './part';
+export const T = [Tool.define('t', { description: 'd', execute: async (_: {}, ctx): Promise<string> => basename('/a/b') + suffix + ctx.skillName })];";
+    let mut options = patient();
+    options.limits.load = std::time::Duration::from_secs(30);
+    let skill = Skill::with(options, &[("i.ts", text), ("part.ts", "export const suffix: string = '-'")], &["i:T"]);
+    let path = skill.path();
+    let granted = Granted { program: Some(bun), ..Granted::default() };
+    let subject = Subject { runtime: Runtime::Bun, granted, ..Subject::new("s", &path, &skill.declared) };
+    assert_eq!(skill.toolsets.tools(&subject).diagnostics, []);
+    assert_eq!(skill.toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap().output, "b-s");
+}
