@@ -10,7 +10,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let launcher = skillfold_exec::Launcher::new(helper);
     for one in skillfold_toolset::measure(&launcher, packages.as_deref().map(Path::new), dir.path())? {
-        println!("{:<36} median {:>10.3?}  fastest {:>10.3?}  limit {:?}", one.name, one.median, one.fastest, one.limit);
+        println!(
+            "{:<36} median {:>10.3?}  fastest {:>10.3?}  limit {:?}",
+            one.name, one.median, one.fastest, one.limit
+        );
     }
     Ok(())
 }

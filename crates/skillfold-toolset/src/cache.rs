@@ -105,14 +105,19 @@ fn now() -> i64 {
 impl Kept {
     /// What a child has compiled, with what was read for it.
     pub(crate) fn of(doors: &Doors, asked: &[String], modules: Vec<(String, Vec<u8>)>, seen: &Seen) -> Option<Kept> {
-        let files = seen.read.iter().map(|(id, (stamp, digest))| SeenFile { id: id.clone(), card: Card::of(*stamp), digest: *digest }).collect();
+        let files = seen
+            .read
+            .iter()
+            .map(|(id, (stamp, digest))| SeenFile { id: id.clone(), card: Card::of(*stamp), digest: *digest })
+            .collect();
         let mut bytes = Vec::new();
         let mut compiled = Vec::new();
         for (id, module) in modules {
             compiled.push(Compiled { id, length: module.len() as u64 });
             bytes.extend_from_slice(&module);
         }
-        let resolved = seen.resolved.iter().map(|((from, specifier), id)| (from.clone(), specifier.clone(), id.clone()));
+        let resolved =
+            seen.resolved.iter().map(|((from, specifier), id)| (from.clone(), specifier.clone(), id.clone()));
         let mut kept = Kept {
             made: now(),
             asked: asked.to_vec(),
@@ -160,7 +165,11 @@ impl Kept {
             text.is_some_and(|text| XxHash3_128::oneshot(&text) == file.digest)
         };
         self.files.iter().filter(|file| looked_at(&file.id)).all(unchanged)
-            && self.absent.iter().filter(|id| looked_at(id)).all(|id| self.paths.get(id).is_some_and(|path| path.stamp().is_err()))
+            && self
+                .absent
+                .iter()
+                .filter(|id| looked_at(id))
+                .all(|id| self.paths.get(id).is_some_and(|path| path.stamp().is_err()))
     }
 }
 

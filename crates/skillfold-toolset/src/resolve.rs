@@ -17,13 +17,51 @@ use crate::MAX_MODULE_BYTES;
 use crate::message::{Kind, Refused, Source};
 
 /// What the ids of modules from the user's packages start with.
-const PACKAGES: &str = "packages:";
+pub(crate) const PACKAGES: &str = "packages:";
 const EXTENSIONS: [&str; 5] = ["ts", "mts", "js", "mjs", "json"];
 const BUILTINS: &[&str] = &[
-    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
-    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os",
-    "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder", "sys",
-    "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "stream",
+    "string_decoder",
+    "sys",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
 ];
 const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's modules and CommonJS packages ask for \
                             `permissions: {runtime: node}` in SKILL.md";
@@ -90,7 +128,11 @@ impl Resolver {
         let is_packages = !prefix.is_empty();
         self.seen.read(id, stamp, &text);
         let kind = kind_of(&name).unwrap_or(Kind::Js);
-        if kind == Kind::Js && (in_package || is_packages) && !name.ends_with(".mjs") && !self.is_module(id, &text) {
+        if kind == Kind::Js
+            && (in_package || is_packages)
+            && name.rsplit('.').next() != Some("mjs")
+            && !self.is_module(id, &text)
+        {
             let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
             return Err(refused(message, RUNTIME_HELP));
         }
@@ -103,7 +145,9 @@ impl Resolver {
         for file in files.iter().take(crate::MAX_MODULES) {
             let below = |door: &SkillDir| Some(Path::new(file).strip_prefix(door.path()).ok()?.to_str()?.to_owned());
             let found = match (below(&self.skill), self.packages.as_ref().and_then(below)) {
-                (Some(path), _) => self.skill.read_stamped(&path, MAX_MODULE_BYTES as u64).ok().map(|read| (path, read)),
+                (Some(path), _) => {
+                    self.skill.read_stamped(&path, MAX_MODULE_BYTES as u64).ok().map(|read| (path, read))
+                }
                 (None, Some(path)) => {
                     let packages = self.packages.as_ref();
                     let read = packages.and_then(|door| door.read_stamped(&path, MAX_MODULE_BYTES as u64).ok());
@@ -214,7 +258,10 @@ impl Resolver {
         } else {
             format!("install it with `npm install {name}` in the skill's directory")
         };
-        Err(missing(format!("the package `{name}` is neither in the skill's `node_modules` nor among your packages"), Some(help)))
+        Err(missing(
+            format!("the package `{name}` is neither in the skill's `node_modules` nor among your packages"),
+            Some(help),
+        ))
     }
 
     /// A subpath of a package at `root`, if there is one.
@@ -225,7 +272,10 @@ impl Resolver {
         if let Some(exports) = manifest.get("exports").filter(|exports| !exports.is_null()) {
             let key = if subpath.is_empty() { ".".to_owned() } else { format!("./{subpath}") };
             let Some(target) = package::exported(exports, &key) else {
-                return Err(missing(format!("the package at `{root}` exports no `{key}` as an ES module"), Some(RUNTIME_HELP.into())));
+                return Err(missing(
+                    format!("the package at `{root}` exports no `{key}` as an ES module"),
+                    Some(RUNTIME_HELP.into()),
+                ));
             };
             return self.target(prefix, &root, &target, specifier).map(Some);
         }
@@ -246,9 +296,8 @@ impl Resolver {
 
     fn internal(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
         let root = package_root(from).unwrap_or("").to_owned();
-        let target = self
-            .manifest(prefix, &root)?
-            .and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
+        let target =
+            self.manifest(prefix, &root)?.and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
         match target {
             Some(target) if target.starts_with("./") => self.target(prefix, &root, &target, specifier),
             Some(target) => self.bare(prefix, from, &target),
@@ -266,8 +315,9 @@ impl Resolver {
         let manifest = match read {
             Ok((text, stamp)) => {
                 self.seen.read(&id, stamp, &text);
-                let value = serde_json::from_str(&text)
-                    .map_err(|error| refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package"))?;
+                let value = serde_json::from_str(&text).map_err(|error| {
+                    refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package")
+                })?;
                 Some(Arc::new(value))
             }
             Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
@@ -309,20 +359,30 @@ impl Resolver {
         // Bundlers' `module` builds do not say so; their text does.
         text.lines().any(|line| {
             let line = line.trim_start();
-            ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"].iter().any(|word| line.starts_with(word))
-        }) || text.contains(";export{") || text.contains("export default")
+            ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"]
+                .iter()
+                .any(|word| line.starts_with(word))
+        }) || text.contains(";export{")
+            || text.contains("export default")
     }
 
     /// The file at a path, with the extensions that may be left out.
     fn probe(&mut self, prefix: &'static str, path: &str, specifier: &str) -> Found<String> {
         let mut candidates = Vec::new();
-        let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
+        let extension =
+            path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
         match extension {
             "tsx" | "jsx" => {
-                return Err(refused(format!("`{specifier}` is JSX, which is not supported in toolsets"), "use .ts or .js"));
+                return Err(refused(
+                    format!("`{specifier}` is JSX, which is not supported in toolsets"),
+                    "use .ts or .js",
+                ));
             }
             "cjs" | "cts" => {
-                return Err(refused(format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"), RUNTIME_HELP));
+                return Err(refused(
+                    format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"),
+                    RUNTIME_HELP,
+                ));
             }
             _ => {}
         }
@@ -387,7 +447,7 @@ fn below(path: &str, root: &str) -> bool {
 }
 
 /// `dir` and a relative path as one path; none if it climbs out of the root.
-fn join(dir: &str, relative: &str) -> Option<String> {
+pub(crate) fn join(dir: &str, relative: &str) -> Option<String> {
     let mut names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
     for name in relative.split('/') {
         match name {
@@ -400,8 +460,14 @@ fn join(dir: &str, relative: &str) -> Option<String> {
 }
 
 /// The root of the package a file belongs to: behind the last `node_modules`.
-fn package_root(path: &str) -> Option<&str> {
-    let at = if let Some(at) = path.rfind("/node_modules/") { at + 1 } else if path.starts_with("node_modules/") { 0 } else { return None };
+pub(crate) fn package_root(path: &str) -> Option<&str> {
+    let at = if let Some(at) = path.rfind("/node_modules/") {
+        at + 1
+    } else if path.starts_with("node_modules/") {
+        0
+    } else {
+        return None;
+    };
     let rest = &path[at + "node_modules/".len()..];
     let mut parts = rest.match_indices('/');
     let end = if rest.starts_with('@') { parts.nth(1) } else { parts.next() };

@@ -42,7 +42,7 @@ pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolE
     };
     let mut job = Job::new(Program::File(program.to_path_buf()), policy);
     job.args = args.into_iter().map(Into::into).collect();
-    job.env = subject.granted.env.clone();
+    job.env.clone_from(&subject.granted.env);
     job.cwd = Some(subject.dir.to_path_buf());
     // The runtime's own heaps and code stand beside what scripts allocate.
     let memory = options.limits.memory + (2 << 30);
@@ -73,13 +73,11 @@ impl Stripper {
         let answer = frame::write(stdin, &ToChild::Strip(asked), &[])
             .ok()
             .and_then(|()| frame::read::<FromChild>(stdout, 16 << 20).ok());
-        match answer {
-            Some(FromChild::Stripped(stripped)) => Some(stripped),
-            // It fell over this text; the next one gets another.
-            _ => {
-                self.running = None;
-                None
-            }
+        if let Some(FromChild::Stripped(stripped)) = answer {
+            return Some(stripped);
         }
+        // It fell over this text; the next one gets another.
+        self.running = None;
+        None
     }
 }

@@ -73,10 +73,14 @@ fn collect(value: &Value, patterns: &mut HashMap<String, regex::Regex>, unchecke
             if let Some(by_pattern) = object.get("patternProperties").and_then(Value::as_object) {
                 by_pattern.keys().for_each(|pattern| add(pattern));
             }
-            object.values().for_each(|value| collect(value, patterns, unchecked, depth + 1));
+            for value in object.values() {
+                collect(value, patterns, unchecked, depth + 1);
+            }
         }
         Value::Array(items) if depth < DEPTH => {
-            items.iter().for_each(|value| collect(value, patterns, unchecked, depth + 1));
+            for value in items {
+                collect(value, patterns, unchecked, depth + 1);
+            }
         }
         _ => {}
     }
@@ -89,7 +93,7 @@ struct Check<'s> {
     found: Vec<String>,
 }
 
-impl<'s> Check<'s> {
+impl Check<'_> {
     fn say(&mut self, what: impl AsRef<str>) {
         let at = if self.path.is_empty() { "the arguments".to_owned() } else { format!("`{}`", self.path) };
         self.found.push(format!("{at} {}", what.as_ref()));
@@ -130,7 +134,6 @@ impl<'s> Check<'s> {
     /// Everything but what is particular to objects.
     fn rest(&mut self, value: &Value, schema: &Value, depth: usize) {
         let rules = match schema {
-            Value::Bool(true) => return,
             Value::Bool(false) => return self.say("is not allowed"),
             Value::Object(rules) => rules,
             _ => return,
@@ -173,7 +176,9 @@ impl<'s> Check<'s> {
             }
         }
         if let Some(Value::Array(all)) = rules.get("allOf") {
-            all.iter().for_each(|schema| self.value(value, schema, depth + 1));
+            for schema in all {
+                self.value(value, schema, depth + 1);
+            }
         }
         if let Some(Value::Array(any)) = rules.get("anyOf")
             && !any.iter().any(|schema| self.fits(value, schema, depth + 1))
@@ -224,7 +229,8 @@ impl<'s> Check<'s> {
             if !known {
                 match rules.get("additionalProperties") {
                     Some(Value::Bool(false)) => {
-                        let names: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+                        let names: Vec<&str> =
+                            properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                         let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
                         self.below(shown, |check| check.say(format!("is not known; there is {known}")));
                     }
@@ -324,7 +330,11 @@ impl<'s> Check<'s> {
 
 fn is(value: &Value, kind: &str) -> bool {
     match kind {
-        "integer" => value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => {
+            value.as_i64().is_some()
+                || value.as_u64().is_some()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
         "number" => value.is_number(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
@@ -379,14 +389,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::needless_pass_by_value, reason = "written down where it is called")]
     fn wrong(schema: Value, arguments: Value) -> Vec<String> {
         let (schema, unchecked) = Schema::new(schema).unwrap();
         assert!(unchecked.is_empty());
         schema.violations(arguments.as_object().unwrap())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "written down where it is called")]
     fn of(schema: Value, value: Value) -> Vec<String> {
-        wrong(json!({"type": "object", "properties": {"x": schema}, "$defs": {"even": {"multipleOf": 2}}}), json!({ "x": value }))
+        wrong(
+            json!({"type": "object", "properties": {"x": schema}, "$defs": {"even": {"multipleOf": 2}}}),
+            json!({ "x": value }),
+        )
     }
 
     #[test]
@@ -416,7 +431,11 @@ mod tests {
             (json!({"multipleOf": 0.1}), json!(0.3), json!(0.25)),
             (json!({"pattern": "^[a-z]+$"}), json!("abc"), json!("ABC")),
             (json!({"maxLength": 1}), json!("😀"), json!("ab")),
-            (json!({"prefixItems": [{"type": "string"}], "items": {"type": "number"}}), json!(["a", 1]), json!(["a", "b"])),
+            (
+                json!({"prefixItems": [{"type": "string"}], "items": {"type": "number"}}),
+                json!(["a", 1]),
+                json!(["a", "b"]),
+            ),
             (json!({"minItems": 1, "uniqueItems": true}), json!([1, 2]), json!([1, 1.0])),
             (json!({"contains": {"const": 1}}), json!([0, 1]), json!([0])),
             (json!({"anyOf": [{"type": "string"}, {"minimum": 5}]}), json!(6), json!(4)),
@@ -424,8 +443,16 @@ mod tests {
             (json!({"allOf": [{"minimum": 1}, {"maximum": 5}]}), json!(2), json!(6)),
             (json!({"not": {"type": "string"}}), json!(2), json!("x")),
             (json!({"$ref": "#/$defs/even"}), json!(2), json!(3)),
-            (json!({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}), json!("ab"), json!(1)),
-            (json!({"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "number"}}), json!({"ab": "x", "b": 1}), json!({"b": "x"})),
+            (
+                json!({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}}),
+                json!("ab"),
+                json!(1),
+            ),
+            (
+                json!({"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "number"}}),
+                json!({"ab": "x", "b": 1}),
+                json!({"b": "x"}),
+            ),
             (json!({"propertyNames": {"maxLength": 1}, "maxProperties": 2}), json!({"a": 1}), json!({"ab": 1})),
             (json!({"format": "email"}), json!("no mail"), json!(null)),
         ] {
@@ -444,7 +471,10 @@ mod tests {
         let twice = json!({"type": "object", "anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]});
         assert!(!wrong(twice, json!({})).is_empty());
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "v": {"type": "number"}}});
-        assert_eq!(wrong(list, json!({"next": {"next": {"v": "x"}}})), ["`next.next.v` must be a number, not a string"]);
+        assert_eq!(
+            wrong(list, json!({"next": {"next": {"v": "x"}}})),
+            ["`next.next.v` must be a number, not a string"]
+        );
     }
 
     #[test]

@@ -52,10 +52,10 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             load: Duration::from_secs(10),
-            call: Duration::from_secs(60),
+            call: Duration::from_mins(1),
             grace: Duration::from_millis(250),
             memory: 128 << 20,
-            idle: Duration::from_secs(300),
+            idle: Duration::from_mins(5),
             warm: 16,
         }
     }
@@ -330,11 +330,12 @@ impl ToolError {
             Self::NoSuchTool { .. } => "list the skill's tools to see what it has",
             Self::InvalidArguments { .. } => "call it again with arguments that fit its schema",
             Self::Threw { .. } | Self::BadResult { .. } => "the tool's author can tell from the place in its file",
-            Self::Timeout { .. } => "ask for less, or raise the limit",
             Self::Cancelled { .. } => "nothing is left running",
-            Self::Memory { .. } => "ask for less, or raise the limit",
+            Self::Timeout { .. } | Self::Memory { .. } => "ask for less, or raise the limit",
             Self::Restarted { .. } => "call it again",
-            Self::Crashed { .. } | Self::Protocol { .. } => "call it again; if that does not help, tell the skill's author",
+            Self::Crashed { .. } | Self::Protocol { .. } => {
+                "call it again; if that does not help, tell the skill's author"
+            }
             Self::NotGranted { .. } => "grant the skill its runtime, and see that the program is installed",
             Self::Start(error) => error.hint(),
             Self::Files(error) => error.hint(),

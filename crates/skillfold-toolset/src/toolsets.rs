@@ -77,7 +77,8 @@ impl Toolsets {
         let inner = Arc::new(Inner { options, slots: Mutex::default() });
         let weak = Arc::downgrade(&inner);
         // A process that nobody needs any more ends even if nobody calls.
-        let _ = std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
+        let _ =
+            std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
         Toolsets { inner }
     }
 
@@ -145,7 +146,12 @@ impl Toolsets {
     /// How many processes are kept right now.
     pub fn running(&self) -> usize {
         let slots: Vec<Arc<Slot>> = lock(&self.inner.slots).values().cloned().collect();
-        slots.iter().filter(|slot| slot.state.try_lock().map_or(true, |state| state.warm.as_ref().is_some_and(|warm| warm.is_usable()))).count()
+        slots
+            .iter()
+            .filter(|slot| {
+                slot.state.try_lock().map_or(true, |state| state.warm.as_ref().is_some_and(|warm| warm.is_usable()))
+            })
+            .count()
     }
 
     /// Ends all processes. Calls in flight fail; later ones start new processes.
@@ -210,7 +216,9 @@ impl Inner {
         self.load(subject, state, &known.stuck)?;
         match &state.warm {
             Some(warm) => Ok(Arc::clone(warm)),
-            None => Err(ToolError::Crashed { id: subject.name.to_owned(), reason: "it did not come up again".to_owned() }),
+            None => {
+                Err(ToolError::Crashed { id: subject.name.to_owned(), reason: "it did not come up again".to_owned() })
+            }
         }
     }
 
@@ -223,7 +231,7 @@ impl Inner {
         for declared in &subject.toolsets {
             match entry(declared) {
                 Ok(entry) => entries.push(entry),
-                Err(finding) => findings.push(finding),
+                Err(finding) => findings.push(*finding),
             }
         }
         let mut stuck = stuck.to_vec();
@@ -264,7 +272,12 @@ impl Inner {
         }
     }
 
-    fn start(&self, subject: &Subject<'_>, state: &State, entries: &[Entry]) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
+    fn start(
+        &self,
+        subject: &Subject<'_>,
+        state: &State,
+        entries: &[Entry],
+    ) -> Result<(Warm, Loaded, Arc<Pending>), ToolError> {
         let limits = &self.options.limits;
         let packages = self.options.packages.as_deref();
         let resolver = Resolver::new(subject.name, subject.dir, packages)?;
@@ -373,7 +386,9 @@ fn sweep(inner: &Weak<Inner>) {
 
 /// What was read and compiled, and whom it is to be told.
 #[derive(Default)]
-struct Pending(Mutex<(Option<Arc<Kept>>, Option<Arc<Known>>)>);
+struct Pending(Mutex<Pair>);
+
+type Pair = (Option<Arc<Kept>>, Option<Arc<Known>>);
 
 impl Pending {
     fn found(&self, kept: Arc<Kept>) {
@@ -442,7 +457,11 @@ impl Known {
             })
         };
         let findings = self.offered.diagnostics.iter().filter(|finding| finding.code != "toolset_schema").cloned();
-        Ready { tools: self.offered.tools.iter().filter_map(defined).collect(), findings: findings.collect(), files: Vec::new() }
+        Ready {
+            tools: self.offered.tools.iter().filter_map(defined).collect(),
+            findings: findings.collect(),
+            files: Vec::new(),
+        }
     }
 }
 
@@ -458,7 +477,6 @@ fn about(defined: &Defined, code: &str) -> Finding {
     }
 }
 
-#[expect(clippy::type_complexity, reason = "three things of one schema")]
 fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), String> {
     let value: Value = serde_json::from_str(defined.schema.get()).map_err(|error| format!("is not JSON: {error}"))?;
     let (schema, mut unchecked) = Schema::new(value)?;
@@ -476,14 +494,14 @@ fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), St
 }
 
 /// `toolsets/index:HelloToolset`.
-fn entry(declared: &str) -> Result<Entry, Finding> {
+fn entry(declared: &str) -> Result<Entry, Box<Finding>> {
     match declared.rsplit_once(':') {
         Some((path, export)) if !path.is_empty() && !export.is_empty() => Ok(Entry {
             declared: declared.to_owned(),
             path: path.strip_prefix("./").unwrap_or(path).to_owned(),
             export: export.to_owned(),
         }),
-        _ => Err(Finding {
+        _ => Err(Box::new(Finding {
             code: "toolset_entry".to_owned(),
             toolset: declared.to_owned(),
             file: None,
@@ -491,6 +509,6 @@ fn entry(declared: &str) -> Result<Entry, Finding> {
             column: None,
             message: format!("`{declared}` is not of the form `path:Export`"),
             help: Some("write `toolsets/index:HelloToolset`: the module, and what it exports".to_owned()),
-        }),
+        })),
     }
 }

@@ -12,7 +12,9 @@ use serde_json::value::RawValue;
 use skillfold_exec::{Child, Job, Killer, Launcher, SandboxReport};
 
 use crate::frame::{self, FrameError};
-use crate::message::{Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild};
+use crate::message::{
+    Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild,
+};
 use crate::resolve::{Resolver, Seen};
 use crate::runtime::Stripper;
 use crate::subject::{Limits, ToolError};
@@ -49,7 +51,10 @@ pub(crate) enum Gone {
 pub(crate) enum Loaded {
     Ready(Ready, Seen),
     /// It did not come to an end; with the entry that was being evaluated.
-    Stuck { entry: usize, reason: String },
+    Stuck {
+        entry: usize,
+        reason: String,
+    },
 }
 
 /// What is done with bytecode, and with what the resolver has seen.
@@ -135,7 +140,15 @@ impl Warm {
         });
         let (progress, loading) = channel();
         let sent = load.cached.iter().map(|module| module.id.clone()).collect();
-        let reader = Reader { shared: Arc::clone(&shared), resolver, sent, progress, keep: Some(keep), skill: load.skill.clone(), stripper: Stripper::new(launcher) };
+        let reader = Reader {
+            shared: Arc::clone(&shared),
+            resolver,
+            sent,
+            progress,
+            keep: Some(keep),
+            skill: load.skill.clone(),
+            stripper: Stripper::new(launcher),
+        };
         let ending = killer_of(&child)?;
         std::thread::Builder::new()
             .name("toolset reader".into())
@@ -144,7 +157,8 @@ impl Warm {
         if let Some(stderr) = stderr {
             drain(stderr);
         }
-        let patience = limits.load.saturating_mul(u32::try_from(load.entries.len()).unwrap_or(1).max(1)) + limits.grace * 4;
+        let patience =
+            limits.load.saturating_mul(u32::try_from(load.entries.len()).unwrap_or(1).max(1)) + limits.grace * 4;
         // If it cannot be written, the reader sees the end and says so.
         let _ = shared.send(&ToChild::Load(Box::new(load)), bytes);
         let warm = Warm {
@@ -177,7 +191,10 @@ impl Warm {
                 }
                 Err(_) => {
                     self.kill();
-                    return Loaded::Stuck { entry, reason: "it did not finish loading in time and had to be killed".to_owned() };
+                    return Loaded::Stuck {
+                        entry,
+                        reason: "it did not finish loading in time and had to be killed".to_owned(),
+                    };
                 }
             }
         }
@@ -278,7 +295,11 @@ impl Warm {
                     if late || (context.cancelled)() {
                         self.stop(id, events, limits.grace, late);
                         let id = tool.to_owned();
-                        return Err(if late { ToolError::Timeout { id, limit: limits.call } } else { ToolError::Cancelled { id } });
+                        return Err(if late {
+                            ToolError::Timeout { id, limit: limits.call }
+                        } else {
+                            ToolError::Cancelled { id }
+                        });
                     }
                 }
             }
@@ -293,13 +314,13 @@ impl Warm {
             match events.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Event::Log(..)) => {}
                 // What it returns now, nobody waits for.
-                Ok(Event::Done(_) | Event::Failed(_) | Event::Aborted { settled: true }) => return,
+                Ok(Event::Done(_) | Event::Failed(_) | Event::Aborted { settled: true } | Event::Gone(_))
+                | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Event::Aborted { settled: false }) => {
                     // It heard, and went on. Its process ends when the calls beside it are done.
                     self.retire();
                     return;
                 }
-                Ok(Event::Gone(_)) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => break,
             }
         }
@@ -429,7 +450,8 @@ impl Reader {
                 self.answer(answer.unwrap_or_else(ModuleAnswer::Refused))
             }
             FromChild::Source(question) => {
-                let known = self.sent.contains(&question.id) || self.resolver.seen.resolved.values().any(|id| *id == question.id);
+                let known = self.sent.contains(&question.id)
+                    || self.resolver.seen.resolved.values().any(|id| *id == question.id);
                 if !known {
                     return Err(Gone::Protocol("it asked for a module that it never resolved".to_owned()));
                 }
@@ -471,7 +493,9 @@ impl Reader {
                 }
                 Ok(())
             }
-            FromChild::Bytecode(_) | FromChild::Stripped(_) => Err(Gone::Protocol("it said what nobody asked".to_owned())),
+            FromChild::Bytecode(_) | FromChild::Stripped(_) => {
+                Err(Gone::Protocol("it said what nobody asked".to_owned()))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,9 @@ use super::globals::{self, Prelude};
 use super::link::Link;
 use super::loading::{self, Tool};
 use super::{place, value};
-use crate::message::{Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild};
+use crate::message::{
+    Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild,
+};
 
 /// Jobs run before the inbox and timers get a look in.
 const JOBS: usize = 512;
@@ -115,6 +118,7 @@ impl<'js> Calls<'js> {
             // The engine refers to the bytes for as long as the process lives.
             let bytes: &'static [u8] = Box::leak(bytes.into_boxed_slice());
             self.link.cached.borrow_mut().insert(module.id.clone(), bytes);
+            self.link.known.borrow_mut().insert(module.id.clone());
         }
         for (from, specifier, id) in &load.resolved {
             self.link.resolved.borrow_mut().insert((from.clone(), specifier.clone()), id.clone());
@@ -185,10 +189,8 @@ impl<'js> Calls<'js> {
     ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
         self.link.trouble.take();
         self.link.watch.hit.set(false);
-        let imported = Module::import(&self.ctx, entry.path.as_str());
-        let promise = match imported {
-            Ok(promise) => promise,
-            Err(_) => return Err(self.why(entry, self.ctx.catch())),
+        let Ok(promise) = Module::import(&self.ctx, entry.path.as_str()) else {
+            return Err(self.why(entry, &self.ctx.catch()));
         };
         let file = self.file_of(entry);
         loop {
@@ -197,7 +199,7 @@ impl<'js> Calls<'js> {
                 PromiseState::Rejected => {
                     self.handled(promise.as_value());
                     let _ = promise.result::<Value<'js>>();
-                    return Err(self.why(entry, self.ctx.catch()));
+                    return Err(self.why(entry, &self.ctx.catch()));
                 }
                 PromiseState::Pending => {}
             }
@@ -222,9 +224,8 @@ impl<'js> Calls<'js> {
             trouble.file = Some(file);
             return Err(trouble);
         }
-        let namespace = match promise.result::<Object<'js>>() {
-            Some(Ok(namespace)) => namespace,
-            _ => return Err(self.why(entry, self.ctx.catch())),
+        let Some(Ok(namespace)) = promise.result::<Object<'js>>() else {
+            return Err(self.why(entry, &self.ctx.catch()));
         };
         let (tools, troubles) = loading::tools(&self.ctx, entry, &file, &namespace);
         let tools = tools.into_iter().map(|tool| (Some(tool), None));
@@ -237,12 +238,12 @@ impl<'js> Calls<'js> {
     }
 
     /// Why a toolset did not load.
-    fn why(&self, entry: &Entry, thrown: Value<'js>) -> super::link::Trouble {
+    fn why(&self, entry: &Entry, thrown: &Value<'js>) -> super::link::Trouble {
         if let Some(trouble) = self.link.trouble.take() {
             return trouble;
         }
         let late = self.link.watch.hit.replace(false);
-        let thrown = place::thrown(&self.ctx, &thrown);
+        let thrown = place::thrown(&self.ctx, thrown);
         let missing = thrown.message.contains("Could not find export");
         let code = if missing { "toolset_export" } else { "toolset_threw" };
         let message = match (missing, late) {
@@ -273,7 +274,7 @@ impl<'js> Calls<'js> {
         } else {
             let next = self.prelude.timers.borrow().next();
             // Without timers only a message can change anything.
-            next.map(|next| next.saturating_duration_since(Instant::now())).or(Some(Duration::from_secs(3_600)))
+            next.map(|next| next.saturating_duration_since(Instant::now())).or(Some(Duration::from_hours(1)))
         };
         match self.link.receive(pause) {
             Some(ToChild::Call(call)) => self.call(&call),
@@ -319,13 +320,17 @@ impl<'js> Calls<'js> {
 
     fn call(&mut self, call: &Call) {
         self.link.refill_log();
-        let failed = |code: &str, message: String| Failed { id: call.id, code: code.into(), message, ..Failed::default() };
+        let failed =
+            |code: &str, message: String| Failed { id: call.id, code: code.into(), message, ..Failed::default() };
         let Some(tool) = self.tools.get(&call.tool).cloned() else {
             let failed = failed("no_such_tool", format!("there is no tool `{}`", call.tool));
             return self.link.send(&FromChild::Failed(failed));
         };
         let until = Instant::now() + Duration::from_millis(call.timeout_ms);
-        self.link.watch.until.set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
+        self.link
+            .watch
+            .until
+            .set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
         self.link.watch.alone.set(self.flying.is_empty());
         self.link.watch.running.set(call.id);
         self.link.watch.hit.set(false);
@@ -340,13 +345,10 @@ impl<'js> Calls<'js> {
             };
             Ok((signal, step))
         })();
-        let (signal, step) = match begun {
-            Ok(begun) => begun,
-            Err(_) => {
-                self.contexts.remove(&call.id);
-                let failed = self.failed(call.id);
-                return self.link.send(&FromChild::Failed(failed));
-            }
+        let Ok((signal, step)) = begun else {
+            self.contexts.remove(&call.id);
+            let failed = self.failed(call.id);
+            return self.link.send(&FromChild::Failed(failed));
         };
         match step {
             Step::Wait(promise, checking) => {
@@ -367,23 +369,21 @@ impl<'js> Calls<'js> {
         arguments: Value<'js>,
     ) -> rquickjs::Result<Step<'js>> {
         let parse: Function<'js> = parser.get("safeParse")?;
-        match parse.call::<_, Value<'js>>((This(parser.clone()), arguments.clone())) {
-            Ok(parsed) => self.checked(id, tool, &parsed),
-            // Refinements that are async: zod says so by throwing.
-            Err(_) => {
-                let thrown = self.ctx.catch();
-                let name = thrown.as_object().and_then(|object| object.get::<_, Object<'js>>("constructor").ok());
-                let name = name.and_then(|class| class.get::<_, Value<'js>>("name").ok());
-                if name.as_ref().and_then(value::text).as_deref() != Some("$ZodAsyncError") {
-                    return Err(self.ctx.throw(thrown));
-                }
-                let parse: Function<'js> = parser.get("safeParseAsync")?;
-                let parsed: Value<'js> = parse.call((This(parser.clone()), arguments))?;
-                match parsed.as_promise() {
-                    Some(promise) => Ok(Step::Wait(promise.clone(), true)),
-                    None => self.checked(id, tool, &parsed),
-                }
-            }
+        if let Ok(parsed) = parse.call::<_, Value<'js>>((This(parser.clone()), arguments.clone())) {
+            return self.checked(id, tool, &parsed);
+        }
+        // Refinements that are async: zod says so by throwing.
+        let thrown = self.ctx.catch();
+        let name = thrown.as_object().and_then(|object| object.get::<_, Object<'js>>("constructor").ok());
+        let name = name.and_then(|class| class.get::<_, Value<'js>>("name").ok());
+        if name.as_ref().and_then(value::text).as_deref() != Some("$ZodAsyncError") {
+            return Err(self.ctx.throw(thrown));
+        }
+        let parse: Function<'js> = parser.get("safeParseAsync")?;
+        let parsed: Value<'js> = parse.call((This(parser.clone()), arguments))?;
+        match parsed.as_promise() {
+            Some(promise) => Ok(Step::Wait(promise.clone(), true)),
+            None => self.checked(id, tool, &parsed),
         }
     }
 
@@ -403,14 +403,13 @@ impl<'js> Calls<'js> {
             let mut at = String::new();
             for step in 0..path.len().min(20) {
                 let step: Value<'js> = path.get(step)?;
-                match step.as_int() {
-                    Some(index) => at.push_str(&format!("[{index}]")),
-                    None => {
-                        if !at.is_empty() {
-                            at.push('.');
-                        }
-                        at.push_str(&value::inspect(&step));
+                if let Some(index) = step.as_int() {
+                    let _ = write!(at, "[{index}]");
+                } else {
+                    if !at.is_empty() {
+                        at.push('.');
                     }
+                    at.push_str(&value::inspect(&step));
                 }
             }
             let message: Value<'js> = issue.get("message")?;
@@ -428,7 +427,10 @@ impl<'js> Calls<'js> {
             return Ok(Step::Wait(promise.clone(), false));
         }
         let thenable = returned.as_object().is_some_and(|object| {
-            object.get::<_, Value<'js>>("then").inspect_err(|_| drop(self.ctx.catch())).is_ok_and(|then| then.is_function())
+            object
+                .get::<_, Value<'js>>("then")
+                .inspect_err(|_| drop(self.ctx.catch()))
+                .is_ok_and(|then| then.is_function())
         });
         if thenable {
             let (promise, resolve, _) = self.ctx.promise()?;

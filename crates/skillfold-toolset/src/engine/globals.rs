@@ -123,9 +123,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
             bytes[8] = bytes[8] & 0x3f | 0x80;
             let hex = crate::hex(&bytes);
             let part = |range: std::ops::Range<usize>| &hex[range];
-            Ok::<_, rquickjs::Error>(
-                [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"),
-            )
+            Ok::<_, rquickjs::Error>([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
         }),
     )?;
 
@@ -137,12 +135,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
     let made: Object<'js> = prelude.call((native,))?;
     let well_formed: Function<'js> = made.get("toWellFormed")?;
     value::WELL_FORMED.with_borrow_mut(|kept| *kept = Some(Persistent::save(ctx, well_formed)));
-    Ok(Prelude {
-        fire: made.get("fire")?,
-        make_signal: made.get("makeSignal")?,
-        abort: made.get("abort")?,
-        timers,
-    })
+    Ok(Prelude { fire: made.get("fire")?, make_signal: made.get("makeSignal")?, abort: made.get("abort")?, timers })
 }
 
 /// The values of one `console.log` as one line.
@@ -170,7 +163,8 @@ pub(super) fn level_of(word: &str) -> Level {
     }
 }
 
-fn decode<'js>(bytes: TypedArray<'js, u8>, fatal: bool, keep_mark: bool) -> Option<String> {
+#[expect(clippy::needless_pass_by_value, reason = "functions of the engine are given their arguments")]
+fn decode(bytes: TypedArray<'_, u8>, fatal: bool, keep_mark: bool) -> Option<String> {
     let bytes: Vec<u8> = bytes_of(&bytes);
     let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -208,7 +202,7 @@ fn latin1_of_base64(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let mut digits = digits.as_slice();
     for _ in 0..2 {
-        if digits.len() % 4 == 0 || digits.last() == Some(&b'=') {
+        if digits.len().is_multiple_of(4) || digits.last() == Some(&b'=') {
             digits = digits.strip_suffix(b"=").unwrap_or(digits);
         }
     }
@@ -235,7 +229,9 @@ mod tests {
 
     #[test]
     fn base64_there_and_back() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("ÿ", "/w==")] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("ÿ", "/w==")]
+        {
             assert_eq!(base64_of_latin1(plain).as_deref(), Some(coded));
             assert_eq!(latin1_of_base64(coded).as_deref(), Some(plain), "{coded}");
         }

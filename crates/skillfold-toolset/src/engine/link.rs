@@ -1,7 +1,7 @@
 //! The two pipes, the clock that interrupts scripts, and what the loader and the loop share.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{BufReader, BufWriter, Stdout};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -31,6 +31,9 @@ pub(super) struct Trouble {
     pub(super) help: Option<String>,
 }
 
+/// Modules and their bytecode.
+pub(super) type Pieces = Vec<(String, Vec<u8>)>;
+
 enum Incoming {
     Message(Box<ToChild>, Vec<Vec<u8>>),
     Hangup,
@@ -45,10 +48,12 @@ pub(super) struct Link {
     /// Sources the host has sent, stripped and ready.
     pub(super) sources: RefCell<HashMap<String, (Kind, Rc<str>)>>,
     pub(super) resolved: RefCell<HashMap<(String, String), String>>,
+    /// The ids of all modules met so far.
+    pub(super) known: RefCell<HashSet<String>>,
     /// Bytecode from an earlier run, by module.
     pub(super) cached: RefCell<HashMap<String, &'static [u8]>>,
     /// Bytecode made in this run, if it is wanted.
-    pub(super) compiled: RefCell<Option<Vec<(String, Vec<u8>)>>>,
+    pub(super) compiled: RefCell<Option<Pieces>>,
     /// What was wrong with modules that did not load.
     pub(super) broken: RefCell<HashMap<String, Trouble>>,
     /// The first thing that went wrong since somebody looked.
@@ -94,9 +99,16 @@ impl Link {
             inbox,
             aside: RefCell::default(),
             out: RefCell::new(BufWriter::new(std::io::stdout())),
-            watch: Rc::new(Watch { until: Cell::new(None), running: Cell::new(0), alone: Cell::new(false), aborts, hit: Cell::new(false) }),
+            watch: Rc::new(Watch {
+                until: Cell::new(None),
+                running: Cell::new(0),
+                alone: Cell::new(false),
+                aborts,
+                hit: Cell::new(false),
+            }),
             sources: RefCell::default(),
             resolved: RefCell::default(),
+            known: RefCell::default(),
             cached: RefCell::default(),
             compiled: RefCell::default(),
             broken: RefCell::default(),
@@ -160,7 +172,11 @@ impl Link {
         let (modules, bytes) = self.graph.get();
         let now = (modules + 1, bytes + length);
         let refused = |message: String| {
-            Err(Refused { code: "module_refused".into(), message, help: Some("import less, or bundle what is imported".into()) })
+            Err(Refused {
+                code: "module_refused".into(),
+                message,
+                help: Some("import less, or bundle what is imported".into()),
+            })
         };
         if now.0 > crate::MAX_MODULES {
             return refused(format!("a skill may have at most {} modules", crate::MAX_MODULES));

@@ -194,10 +194,7 @@ fn of_zod<'js>(ctx: &Ctx<'js>, schema: &Object<'js>) -> rquickjs::Result<Value<'
             let rest: Value<'js> = def.get("catchall")?;
             if value::text(&kind).as_deref() == Some("object") && rest.is_undefined() {
                 let schema: Object<'js> = about.get("jsonSchema")?;
-                schema.prop(
-                    "additionalProperties",
-                    Property::from(false).enumerable().writable().configurable(),
-                )?;
+                schema.prop("additionalProperties", Property::from(false).enumerable().writable().configurable())?;
             }
             Ok(())
         })?,

@@ -1,4 +1,4 @@
-//! What runs inside the sandbox: one skill's toolsets in QuickJS, spoken to through pipes.
+//! What runs inside the sandbox: one skill's toolsets in `QuickJS`, spoken to through pipes.
 //!
 //! The process can open nothing and reach nobody; all it has is standard input and output. Whatever a toolset does to
 //! its own world, three things hold: only code of ours writes to the output, values cross the border by functions the

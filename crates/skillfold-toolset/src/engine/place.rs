@@ -75,7 +75,11 @@ pub(super) fn of_offset(text: &str, offset: usize) -> (u32, u32) {
 
 /// Where a module names a specifier.
 pub(super) fn of_specifier(text: &str, specifier: &str) -> Option<(u32, u32)> {
-    ['\'', '"', '`'].into_iter().filter_map(|quote| text.find(&format!("{quote}{specifier}{quote}"))).min().map(|at| of_offset(text, at))
+    ['\'', '"', '`']
+        .into_iter()
+        .filter_map(|quote| text.find(&format!("{quote}{specifier}{quote}")))
+        .min()
+        .map(|at| of_offset(text, at))
 }
 
 #[cfg(test)]

@@ -14,16 +14,15 @@ pub(super) struct NotJson(pub(super) String);
 /// A string as text: lone surrogates become U+FFFD.
 pub(super) fn text(value: &Value<'_>) -> Option<String> {
     let string = value.as_string()?;
-    match string.to_string() {
-        Ok(text) => Some(text),
-        Err(_) => {
-            let ctx = value.ctx();
-            drop(ctx.catch());
-            // Taken from the engine when it was new; see the prelude.
-            let well_formed: Function<'_> = WELL_FORMED.with_borrow(|kept| kept.clone())?.restore(ctx).ok()?;
-            let mended: Value<'_> = well_formed.call((rquickjs::function::This(value.clone()),)).ok()?;
-            mended.as_string()?.to_string().ok()
-        }
+    if let Ok(text) = string.to_string() {
+        Some(text)
+    } else {
+        let ctx = value.ctx();
+        drop(ctx.catch());
+        // Taken from the engine when it was new; see the prelude.
+        let well_formed: Function<'_> = WELL_FORMED.with_borrow(Clone::clone)?.restore(ctx).ok()?;
+        let mended: Value<'_> = well_formed.call((rquickjs::function::This(value.clone()),)).ok()?;
+        mended.as_string()?.to_string().ok()
     }
 }
 
@@ -32,7 +31,7 @@ thread_local! {
 }
 
 /// A value as JSON of at most `limit` bytes.
-pub(super) fn json<'js>(value: &Value<'js>, limit: usize) -> Result<String, NotJson> {
+pub(super) fn json(value: &Value<'_>, limit: usize) -> Result<String, NotJson> {
     let mut writer = Writer { out: String::new(), above: Vec::new(), path: String::new(), limit };
     if !writer.value(value)? {
         writer.out.push_str("null");

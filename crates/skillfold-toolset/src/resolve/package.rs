@@ -44,7 +44,9 @@ pub(super) fn exported(table: &Value, key: &str) -> Option<String> {
 fn target(entry: &Value, middle: &str) -> Option<String> {
     match entry {
         Value::String(path) => Some(path.replace('*', middle)),
-        Value::Object(conditions) => CONDITIONS.iter().find_map(|condition| target(conditions.get(*condition)?, middle)),
+        Value::Object(conditions) => {
+            CONDITIONS.iter().find_map(|condition| target(conditions.get(*condition)?, middle))
+        }
         Value::Array(entries) => entries.iter().find_map(|entry| target(entry, middle)),
         _ => None,
     }

@@ -1,9 +1,19 @@
 //! What of a program is types: a walk over the tree that notes ranges to blank.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
-use oxc_ast::ast::*;
+use oxc_ast::ast::{
+    AccessorProperty, AccessorPropertyType, ArrowFunctionExpression, BindingIdentifier, BindingPattern, Class,
+    ClassElement, Declaration, Decorator, ExportDefaultDeclarationKind, ExportNamedDeclaration, ExportSpecifier,
+    Expression, FormalParameter, Function, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier,
+    ImportOrExportKind, JSXElement, JSXFragment, MethodDefinition, MethodDefinitionKind, MethodDefinitionType,
+    ModuleExportName, Program, PropertyDefinition, PropertyDefinitionType, Statement, TSAsExpression,
+    TSClassImplements, TSEnumDeclaration, TSImportEqualsDeclaration, TSInstantiationExpression, TSNamespaceDeclaration,
+    TSNamespaceDeclarationBody, TSNonNullExpression, TSSatisfiesExpression, TSThisParameter, TSType, TSTypeAnnotation,
+    TSTypeAssertion, TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclarator,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
@@ -102,7 +112,10 @@ impl<'a> Blanker<'a> {
         let mut at = first;
         let mut leading = None;
         while at < to {
-            let word = self.text[at..to].split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').next().unwrap_or("");
+            let word = self.text[at..to]
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$')
+                .next()
+                .unwrap_or("");
             if word.is_empty() {
                 at += self.text[at..].chars().next().map_or(1, char::len_utf8);
             } else {
@@ -255,7 +268,8 @@ impl<'a> Visit<'a> for Blanker<'a> {
             Statement::ImportDeclaration(_) => {}
             Statement::ExportNamedDeclaration(it) => {
                 for specifier in &it.specifiers {
-                    if it.export_kind == ImportOrExportKind::Value && specifier.export_kind == ImportOrExportKind::Value
+                    if it.export_kind == ImportOrExportKind::Value
+                        && specifier.export_kind == ImportOrExportKind::Value
                         && let ModuleExportName::IdentifierReference(local) = &specifier.local
                     {
                         self.used.insert(local.name.as_str());
@@ -290,7 +304,11 @@ impl<'a> Visit<'a> for Blanker<'a> {
             },
             Statement::TSNamespaceExportDeclaration(it) => self.remove(it.span),
             Statement::TSExportAssignment(it) => {
-                self.refuse(it.span, "`export =` is not supported in toolsets", "use `export default` or named exports");
+                self.refuse(
+                    it.span,
+                    "`export =` is not supported in toolsets",
+                    "use `export default` or named exports",
+                );
             }
             _ => {
                 walk::walk_statement(self, it);
@@ -417,7 +435,8 @@ impl<'a> Visit<'a> for Blanker<'a> {
             self.blank_words(it.span.start as usize, end, &["abstract"]);
         }
         if let Some(first) = it.implements.first() {
-            let before = self.text[..first.span.start as usize].rfind("implements").unwrap_or(first.span.start as usize);
+            let before =
+                self.text[..first.span.start as usize].rfind("implements").unwrap_or(first.span.start as usize);
             let end = it.implements.last().map_or(before, |last| last.span.end as usize);
             self.edits.blank(before..end);
         }
@@ -501,7 +520,7 @@ impl<'a> Blanker<'a> {
             if (parameter.accessibility.is_some() || parameter.readonly || parameter.r#override)
                 && let BindingPattern::BindingIdentifier(name) = &parameter.pattern
             {
-                text.push_str(&format!(" this.{0} = {0};", name.name));
+                let _ = write!(text, " this.{0} = {0};", name.name);
             }
         }
         let Some(body) = it.value.body.as_ref().filter(|_| !text.is_empty()) else { return };
@@ -511,12 +530,11 @@ impl<'a> Blanker<'a> {
                 matches!(statement, Statement::ExpressionStatement(it)
                     if matches!(&it.expression, Expression::CallExpression(call) if matches!(call.callee, Expression::Super(_))))
             });
-            match called {
-                Some(statement) => statement.span().end as usize,
-                None => {
-                    let message = "parameter properties need `super()` as a statement of its own";
-                    return self.refuse(it.span, message, "set the fields in the constructor's body");
-                }
+            if let Some(statement) = called {
+                statement.span().end as usize
+            } else {
+                let message = "parameter properties need `super()` as a statement of its own";
+                return self.refuse(it.span, message, "set the fields in the constructor's body");
             }
         } else {
             body.span.start as usize + 1

@@ -34,7 +34,15 @@ impl Edits {
         let mut start = end;
         loop {
             let before = text[..start].trim_end().len();
-            match self.blank.iter().rev().take(64).filter(|range| range.end >= before && range.start < before && range.end <= end).map(|range| range.start).min() {
+            match self
+                .blank
+                .iter()
+                .rev()
+                .take(64)
+                .filter(|range| range.end >= before && range.start < before && range.end <= end)
+                .map(|range| range.start)
+                .min()
+            {
                 Some(found) if found < start => start = found,
                 _ => break,
             }

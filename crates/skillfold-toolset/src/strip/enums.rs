@@ -7,10 +7,54 @@ use super::edits::Edits;
 
 /// Words that no variable may be called.
 const RESERVED: &[&str] = &[
-    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
-    "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import",
-    "in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return",
-    "static", "super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];
 
 /// Rewrites an enum: `enum A { X, Y = "y" }` → `var A = ((A) => { const X = 0; A[A["X"] = X] = "X"; … return A; })(…);`.
@@ -20,7 +64,10 @@ pub(super) fn lower(edits: &mut Edits, text: &str, it: &TSEnumDeclaration<'_>) {
     let name = it.id.name.as_str();
     let open = it.body.span.start as usize;
     edits.replace(it.span.start as usize..it.id.span.start as usize, "var ".into());
-    edits.replace(it.id.span.end as usize..open + 1, format!(" = (({name}) => {{{}", newlines(&text[it.id.span.end as usize..=open])));
+    edits.replace(
+        it.id.span.end as usize..open + 1,
+        format!(" = (({name}) => {{{}", newlines(&text[it.id.span.end as usize..=open])),
+    );
     let mut next: Option<String> = Some("0".into());
     let mut at = open + 1;
     for member in &it.body.members {
@@ -36,7 +83,8 @@ pub(super) fn lower(edits: &mut Edits, text: &str, it: &TSEnumDeclaration<'_>) {
             }
         };
         let quoted = serde_json::Value::String(key.clone()).to_string();
-        let plain = matches!(&member.id, TSEnumMemberName::Identifier(_)) && key != name && !RESERVED.contains(&key.as_str());
+        let plain =
+            matches!(&member.id, TSEnumMemberName::Identifier(_)) && key != name && !RESERVED.contains(&key.as_str());
         let id_end = member.id.span().end as usize;
         let (value, written, numeric) = match &member.initializer {
             None => {
@@ -63,12 +111,17 @@ pub(super) fn lower(edits: &mut Edits, text: &str, it: &TSEnumDeclaration<'_>) {
                 (format!("{}{value}", newlines(&text[id_end..start])), String::new(), numeric)
             }
         };
-        let (head, local) =
-            if plain { (format!("const {key} = {value}; "), key.clone()) } else { (String::new(), format!("({value})")) };
+        let (head, local) = if plain {
+            (format!("const {key} = {value}; "), key.clone())
+        } else {
+            (String::new(), format!("({value})"))
+        };
         let body = match numeric {
             Some(true) => format!("{name}[{name}[{quoted}] = {local}] = {quoted};"),
             Some(false) => format!("{name}[{quoted}] = {local};"),
-            None => format!("{name}[{quoted}] = {local}; if (typeof {name}[{quoted}] === \"number\") {name}[{name}[{quoted}]] = {quoted};"),
+            None => format!(
+                "{name}[{quoted}] = {local}; if (typeof {name}[{quoted}] === \"number\") {name}[{name}[{quoted}]] = {quoted};"
+            ),
         };
         edits.replace(span.start as usize..span.end as usize, format!("{head}{body}{written}"));
     }

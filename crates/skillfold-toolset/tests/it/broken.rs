@@ -20,20 +20,51 @@ fn one_broken_toolset_leaves_the_others() {
         ("\n  throw new Error('on load');\nexport const Bad = [];", "toolset_threw", (Some(2), Some(13)), "on load"),
         ("export const Bad: string[] = (undefined as any).x;", "toolset_threw", (Some(1), Some(31)), ""),
         ("import { nothing } from './good';\nexport const Bad = [nothing];", "toolset_export", (None, None), "nothing"),
-        ("let a = 1;\nimport './nowhere';\nexport const Bad = [];", "module_not_found", (Some(2), Some(8)), "./nowhere"),
+        (
+            "let a = 1;\nimport './nowhere';\nexport const Bad = [];",
+            "module_not_found",
+            (Some(2), Some(8)),
+            "./nowhere",
+        ),
         ("import fs from 'fs';\nexport const Bad = [fs];", "module_refused", (Some(1), Some(16)), "module of node"),
         ("import './broken-too';\nexport const Bad = [];", "toolset_syntax", (Some(2), Some(1)), ""),
         ("import './data.json';\nexport const Bad = [];", "toolset_syntax", (Some(1), None), "JSON"),
         ("while (true) {}\nexport const Bad = [];", "toolset_threw", (None, None), "in time"),
         ("await new Promise(() => {});\nexport const Bad = [];", "toolset_threw", (None, None), "never comes"),
-        ("import { Tool } from '@agent/tools';\nexport const Bad = [\n  Tool.define('good', { description: 'd', execute() {} })];", "toolset_duplicate", (Some(3), None), "two tools"),
-        ("import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('no good', { description: 'd', execute() {} })];", "toolset_shape", (Some(2), Some(26)), "no good"),
-        ("import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { type: 'string' }, execute() {} })];", "toolset_shape", (Some(2), None), "type"),
-        ("namespace N { export const x = 1 }\nexport const Bad = [];", "toolset_syntax", (Some(1), Some(1)), "namespace"),
+        (
+            "import { Tool } from '@agent/tools';\nexport const Bad = [\n  Tool.define('good', { description: 'd', execute() {} })];",
+            "toolset_duplicate",
+            (Some(3), None),
+            "two tools",
+        ),
+        (
+            "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('no good', { description: 'd', execute() {} })];",
+            "toolset_shape",
+            (Some(2), Some(26)),
+            "no good",
+        ),
+        (
+            "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { type: 'string' }, execute() {} })];",
+            "toolset_shape",
+            (Some(2), None),
+            "type",
+        ),
+        (
+            "namespace N { export const x = 1 }\nexport const Bad = [];",
+            "toolset_syntax",
+            (Some(1), Some(1)),
+            "namespace",
+        ),
     ] {
         let skill = Skill::with(
             hasty(),
-            &[("good.ts", GOOD), ("more.ts", &GOOD.replace("'good'", "'more'")), ("bad.ts", text), ("broken-too.ts", "let a;\n} b"), ("data.json", "{,}")],
+            &[
+                ("good.ts", GOOD),
+                ("more.ts", &GOOD.replace("'good'", "'more'")),
+                ("bad.ts", text),
+                ("broken-too.ts", "let a;\n} b"),
+                ("data.json", "{,}"),
+            ],
             &["good:Good", "bad:Bad", "more:Good", "good:Good", "more:Good"],
         );
         let offered = skill.tools();
@@ -42,7 +73,11 @@ fn one_broken_toolset_leaves_the_others() {
         assert_eq!(offered.diagnostics.len(), 1, "{text}: {:#?}", offered.diagnostics);
         let finding = &offered.diagnostics[0];
         assert_eq!(finding.code, code, "{text}: {finding:?}");
-        assert_eq!(finding.toolset, if place.1.is_none() && code == "toolset_shape" && place.0.is_some() { "x" } else { "bad:Bad" }, "{text}");
+        assert_eq!(
+            finding.toolset,
+            if place.1.is_none() && code == "toolset_shape" && place.0.is_some() { "x" } else { "bad:Bad" },
+            "{text}"
+        );
         assert!(finding.file.is_some(), "{text}: {finding:?}");
         if let Some(line) = place.0 {
             assert_eq!(finding.line, Some(line), "{text}: {finding:?}");

@@ -45,7 +45,7 @@ fn a_tool_is_listed_and_called() {
     let logged = Mutex::new(Vec::new());
     let log = |level: Level, text: &str| logged.lock().unwrap().push((level, text.to_owned()));
     let context = CallContext { log: &log, ..CallContext::new("s1") };
-    let result = skill.call_as("greet", json!({"name": "Ada", "times": 2}), &context).unwrap();
+    let result = skill.call_as("greet", &json!({"name": "Ada", "times": 2}), &context).unwrap();
     assert_eq!((result.title.as_str(), result.output.as_str()), ("for s in s1", "Hello Ada! Hello Ada!"));
     assert_eq!(result.metadata, json!({"times": 2}));
     assert!(result.sandbox.sandboxed, "{:?}", result.sandbox);
@@ -76,21 +76,28 @@ fn the_bundled_skill_works() {
 #[test]
 fn several_calls_run_side_by_side() {
     let skill = Skill::new(
-        &[("i.js", "import { Tool } from '@agent/tools';
+        &[(
+            "i.js",
+            "import { Tool } from '@agent/tools';
             let waiting = [];
             const meet = Tool.define('meet', { description: 'd', execute: ({ n }) => new Promise((go) => {
               waiting.push(() => go(`met ${n}`));
               if (waiting.length === 4) waiting.forEach((go) => go());
             }), parameters: { properties: { n: {} } } });
-            export const T = [meet];")],
+            export const T = [meet];",
+        )],
         &["i:T"],
     );
     skill.tools();
     let outputs = std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..4).map(|n| scope.spawn({
-            let skill = &skill;
-            move || skill.call("meet", json!({ "n": n })).unwrap().output
-        })).collect();
+        let calls: Vec<_> = (0..4)
+            .map(|n| {
+                scope.spawn({
+                    let skill = &skill;
+                    move || skill.call("meet", json!({ "n": n })).unwrap().output
+                })
+            })
+            .collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
     });
     assert_eq!(outputs, ["met 0", "met 1", "met 2", "met 3"]);
@@ -102,7 +109,12 @@ fn results_of_every_shape_are_taken() {
     for (body, title, output, metadata) in [
         ("return 'text'", "t", "text", json!({})),
         ("return { output: 'x' }", "t", "x", json!({})),
-        ("return { title: 'T', output: { a: [1, 2.5, null, undefined, true] }, metadata: { d: new Date(0) } }", "T", r#"{"a":[1,2.5,null,null,true]}"#, json!({"d": "1970-01-01T00:00:00.000Z"})),
+        (
+            "return { title: 'T', output: { a: [1, 2.5, null, undefined, true] }, metadata: { d: new Date(0) } }",
+            "T",
+            r#"{"a":[1,2.5,null,null,true]}"#,
+            json!({"d": "1970-01-01T00:00:00.000Z"}),
+        ),
         ("return { a: 1 }", "t", r#"{"a":1}"#, json!({})),
         ("return [1]", "t", "[1]", json!({})),
         ("return 1e21", "t", "1e+21", json!({})),
@@ -113,13 +125,19 @@ fn results_of_every_shape_are_taken() {
     ] {
         let skill = Skill::body(options(), body);
         let result = skill.call("t", json!({})).unwrap();
-        assert_eq!((result.title.as_str(), result.output.as_str(), &result.metadata), (title, output, &metadata), "{body}");
+        assert_eq!(
+            (result.title.as_str(), result.output.as_str(), &result.metadata),
+            (title, output, &metadata),
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn the_usual_globals_are_there_and_no_others() {
-    let skill = Skill::body(options(), r"
+    let skill = Skill::body(
+        options(),
+        r"
         const bytes = new TextEncoder().encode('äß');
         const out = [];
         out.push(new TextDecoder().decode(bytes), bytes.length, atob(btoa('hi')), typeof performance.now());
@@ -135,7 +153,8 @@ fn the_usual_globals_are_there_and_no_others() {
         for (const name of ['process', 'require', 'fetch', 'Deno', 'Bun', 'std', 'os', 'quit', 'print', 'scriptArgs', 'XMLHttpRequest', 'WebSocket', 'Worker']) {
           if (typeof globalThis[name] !== 'undefined') out.push(name);
         }
-        return out.join(' ');");
+        return out.join(' ');",
+    );
     assert_eq!(skill.output(), "äß 4 hi number 2 36 4 aborted AbortError micro");
 }
 
@@ -143,7 +162,9 @@ fn the_usual_globals_are_there_and_no_others() {
 fn modules_of_every_kind_are_loaded() {
     let skill = Skill::new(
         &[
-            ("toolsets/index.ts", "import { Tool } from '@agent/tools';
+            (
+                "toolsets/index.ts",
+                "import { Tool } from '@agent/tools';
                 import data from './data.json' with { type: 'json' };
                 import plain from './data.json';
                 import { b } from './b.js';
@@ -153,7 +174,8 @@ fn modules_of_every_kind_are_loaded() {
                 export const T = [Tool.define('t', { description: 'd', execute: async () => {
                   const lazy = await import('./lazy');
                   return [data.x, plain.x, b(), Level.High, Level[1], dep, late, lazy.default].join(' ');
-                } })];"),
+                } })];",
+            ),
             ("toolsets/data.json", r#"{"x": 1, "__proto__": {"y": 2}}"#),
             ("toolsets/b.ts", "import { a } from './a'; export const name = 'b'; export const b = () => a() + name;"),
             ("toolsets/a.ts", "import { name } from './b'; export const a = (): string => `a${name}`;"),
@@ -197,8 +219,13 @@ fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = options();
     options.cache_dir = Some(cache.path().to_path_buf());
-    let text = |word: &str| format!("import {{ Tool }} from '@agent/tools';\nimport {{ w }} from './w';\nexport const T = [Tool.define('t', {{ description: '{word}', execute: () => w }})];");
-    let first = Skill::with(options.clone(), &[("i.ts", &text("one")), ("w.ts", "export const w: string = 'w1'")], &["i:T"]);
+    let text = |word: &str| {
+        format!(
+            "import {{ Tool }} from '@agent/tools';\nimport {{ w }} from './w';\nexport const T = [Tool.define('t', {{ description: '{word}', execute: () => w }})];"
+        )
+    };
+    let first =
+        Skill::with(options.clone(), &[("i.ts", &text("one")), ("w.ts", "export const w: string = 'w1'")], &["i:T"]);
     assert_eq!(first.output(), "w1");
     let kept = || std::fs::read_dir(cache.path()).unwrap().count() == 1;
     wait_until(kept);
@@ -232,7 +259,7 @@ fn unchanged_skills_start_nothing_and_changed_ones_are_read_again() {
 
 /// Waits for something to happen, for as long as it takes.
 fn wait_until(happened: impl Fn() -> bool) {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while !happened() {
         assert!(std::time::Instant::now() < until, "it never happened");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -296,7 +323,10 @@ export const T = [Tool.define('t', { description: 'd', parameters: schema,
     assert_eq!(schema["properties"]["loose"]["additionalProperties"], json!({}), "{schema}");
     let output = |arguments| skill.call("t", arguments).map(|result| result.output).map_err(|error| error.to_string());
     assert_eq!(output(json!({})), Ok(r#"{"n":3}"#.into()));
-    assert_eq!(output(json!({"tags": [{"id": "a"}], "late": "good"})), Ok(r#"{"n":3,"tags":[{"id":"A"}],"late":"good"}"#.into()));
+    assert_eq!(
+        output(json!({"tags": [{"id": "a"}], "late": "good"})),
+        Ok(r#"{"n":3,"tags":[{"id":"A"}],"late":"good"}"#.into())
+    );
     assert!(output(json!({"tags": [{}]})).unwrap_err().contains("`tags[0].id`"));
     assert!(output(json!({"late": "bad"})).unwrap_err().contains("`late`: is bad"));
 }

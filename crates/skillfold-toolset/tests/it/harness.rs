@@ -66,14 +66,15 @@ impl Skill {
         self.tools().diagnostics.clone()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "written down where it is called")]
     pub(crate) fn call(&self, id: &str, arguments: Value) -> Result<ToolResult, ToolError> {
-        self.call_as(id, arguments, &CallContext::new("session"))
+        self.call_as(id, &arguments, &CallContext::new("session"))
     }
 
     pub(crate) fn call_as(
         &self,
         id: &str,
-        arguments: Value,
+        arguments: &Value,
         context: &CallContext<'_>,
     ) -> Result<ToolResult, ToolError> {
         let path = self.path();

@@ -47,10 +47,16 @@ fn scripts_that_never_end_are_interrupted() {
 #[test]
 fn native_functions_that_take_for_ever_are_killed() {
     // Too slow to end in time, and without a place where the engine could be interrupted.
-    fails("return String(new Array(5e7).fill(1).sort(() => 0).length)", &["timeout", "memory", "threw", "restarted", "crashed"]);
+    fails(
+        "return String(new Array(5e7).fill(1).sort(() => 0).length)",
+        &["timeout", "memory", "threw", "restarted", "crashed"],
+    );
     fails("return /^(a+)+$/.test('a'.repeat(40) + 'b')", &["timeout", "threw"]);
     fails("const a = new Array(4e8); return a + ''", &["timeout", "memory", "threw", "crashed"]);
-    fails("return JSON.stringify(JSON.parse('['.repeat(3e6) + ']'.repeat(3e6))).length", &["timeout", "memory", "threw", "crashed"]);
+    fails(
+        "return JSON.stringify(JSON.parse('['.repeat(3e6) + ']'.repeat(3e6))).length",
+        &["timeout", "memory", "threw", "crashed"],
+    );
     fails("return 'x'.repeat(2**28).split('').length", &["timeout", "memory", "threw", "crashed"]);
     fails("return (2n ** 100000000n).toString().length", &["timeout", "memory", "threw", "crashed"]);
 }
@@ -88,14 +94,28 @@ fn results_cannot_break_the_protocol() {
     fails("const a = {}; a.a = a; return a", &["bad_result"]);
     fails("const a = []; a.push([a]); return { output: 'x', metadata: { a } }", &["bad_result"]);
     fails("return { output: 'x', metadata: { y: 'y'.repeat(3 << 20) } }", &["bad_result"]);
-    fails("return new Proxy({}, { ownKeys() { throw new Error('no') }, get(t, k) { return k === 'output' ? new Proxy({}, { ownKeys() { throw 1 } }) : undefined } })", &["bad_result"]);
+    fails(
+        "return new Proxy({}, { ownKeys() { throw new Error('no') }, get(t, k) { return k === 'output' ? new Proxy({}, { ownKeys() { throw 1 } }) : undefined } })",
+        &["bad_result"],
+    );
     fails("return { output: { toJSON() { throw new Error('no') } } }", &["bad_result"]);
     gives("return { output: { toJSON() { return { x: 1 } } } }", r#"{"x":1}"#);
     gives("return { output: { toJSON() { return this } , x: 1 } }", r#"{"x":1}"#);
-    gives(r#"return 'a\n{"done":{"id":1,"title":"spoof","metadata":{},"output":"spoof"}}\n'"#, "a\n{\"done\":{\"id\":1,\"title\":\"spoof\",\"metadata\":{},\"output\":\"spoof\"}}\n");
+    gives(
+        r#"return 'a\n{"done":{"id":1,"title":"spoof","metadata":{},"output":"spoof"}}\n'"#,
+        "a\n{\"done\":{\"id\":1,\"title\":\"spoof\",\"metadata\":{},\"output\":\"spoof\"}}\n",
+    );
     gives("return Object.assign(Object.create(null), { output: 'plain' })", "plain");
-    gives("throw { toString() { throw 1 }, get message() { throw 2 } }".replace("throw {", "return 'x'; throw {").as_str(), "x");
-    fails("throw { get message() { throw 2 }, get stack() { throw 3 }, get name() { while (0); throw 4 } }", &["threw"]);
+    gives(
+        "throw { toString() { throw 1 }, get message() { throw 2 } }"
+            .replace("throw {", "return 'x'; throw {")
+            .as_str(),
+        "x",
+    );
+    fails(
+        "throw { get message() { throw 2 }, get stack() { throw 3 }, get name() { while (0); throw 4 } }",
+        &["threw"],
+    );
     fails("throw null", &["threw"]);
     fails("throw Symbol('x')", &["threw"]);
     fails("throw 'x'.repeat(5 << 20)", &["threw"]);
@@ -168,20 +188,45 @@ fn pollution_while_loading_does_not_reach_definitions() {
 #[test]
 fn a_flood_of_lines_is_dammed() {
     let seen = std::sync::atomic::AtomicUsize::new(0);
-    let skill = Skill::body(options(), "for (let i = 0; i < 1e6; i++) console.log('line', i); for (let i = 0; i < 5000; i++) ctx.log('mine', i); return 'done'");
-    let log = |_, _: &str| drop(seen.fetch_add(1, Ordering::Relaxed));
-    let result = skill.call_as("t", json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
+    let skill = Skill::body(
+        options(),
+        "for (let i = 0; i < 1e6; i++) console.log('line', i); for (let i = 0; i < 5000; i++) ctx.log('mine', i); return 'done'",
+    );
+    let log = |_, _: &str| {
+        seen.fetch_add(1, Ordering::Relaxed);
+    };
+    let result = skill.call_as("t", &json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
     assert_eq!(result.output, "done");
     assert!(seen.load(Ordering::Relaxed) <= 1_000);
     skill.is_well();
-    gives("console.log('x'.repeat(50 << 20).length, { get x() { throw 1 } }, Symbol('x'), () => 1, new Error('e'), null); return 'ok'", "ok");
-    gives(r#"console.log('{"done":{"id":1,"title":"x","metadata":{},"output":"spoof"}}\n{"failed":{"id":1}}'); return 'real'"#, "real");
+    gives(
+        "console.log('x'.repeat(50 << 20).length, { get x() { throw 1 } }, Symbol('x'), () => 1, new Error('e'), null); return 'ok'",
+        "ok",
+    );
+    gives(
+        r#"console.log('{"done":{"id":1,"title":"x","metadata":{},"output":"spoof"}}\n{"failed":{"id":1}}'); return 'real'"#,
+        "real",
+    );
 }
 
 #[test]
 fn modules_outside_are_refused_when_imported_late_too() {
-    for specifier in ["fs", "node:fs", "../../x", "../x", "/etc/passwd", "http://example.com/x.js", "data:text/javascript,export default 1", "file:///etc/passwd", "nope", "./nope.ts", "x\\0y"] {
-        let body = format!("try {{ await import('{specifier}'); return 'loaded' }} catch (error) {{ return error.message === '' ? 'empty' : 'refused' }}");
+    for specifier in [
+        "fs",
+        "node:fs",
+        "../../x",
+        "../x",
+        "/etc/passwd",
+        "http://example.com/x.js",
+        "data:text/javascript,export default 1",
+        "file:///etc/passwd",
+        "nope",
+        "./nope.ts",
+        "x\\0y",
+    ] {
+        let body = format!(
+            "try {{ await import('{specifier}'); return 'loaded' }} catch (error) {{ return error.message === '' ? 'empty' : 'refused' }}"
+        );
         let skill = Skill::body(options(), &body);
         assert_eq!(skill.output(), "refused", "{specifier}");
     }
@@ -190,7 +235,11 @@ fn modules_outside_are_refused_when_imported_late_too() {
 #[test]
 #[cfg(unix)]
 fn links_out_of_the_skill_are_refused() {
-    let skill = Skill::with(options(), &[("i.ts", "import './link'; export const T = [];"), ("ok.ts", "export const T = [];")], &["i:T", "ok:T"]);
+    let skill = Skill::with(
+        options(),
+        &[("i.ts", "import './link'; export const T = [];"), ("ok.ts", "export const T = [];")],
+        &["i:T", "ok:T"],
+    );
     std::fs::write(skill.dir.path().join("secret.ts"), "export const secret = 1").unwrap();
     std::os::unix::fs::symlink("../secret.ts", skill.path().join("link.ts")).unwrap();
     let findings = skill.findings();
@@ -219,7 +268,9 @@ fn code_cannot_be_made_from_text() {
 
 #[test]
 fn there_is_no_way_out_of_the_process() {
-    for code in ["process.exit(0)", "quit()", "exit()", "std.exit(0)", "os.exec(['sh'])", "require('fs')", "Deno.exit()"] {
+    for code in
+        ["process.exit(0)", "quit()", "exit()", "std.exit(0)", "os.exec(['sh'])", "require('fs')", "Deno.exit()"]
+    {
         gives(&format!("try {{ {code}; return 'ran' }} catch (error) {{ return error.name }}"), "ReferenceError");
     }
 }
@@ -227,25 +278,34 @@ fn there_is_no_way_out_of_the_process() {
 #[test]
 fn rejections_and_timers_that_outlive_their_call_do_no_harm() {
     gives("Promise.reject(new Error('nobody cares')); return 'ok'", "ok");
-    gives("setTimeout(() => { throw new Error('late') }, 0); await new Promise((go) => setTimeout(go, 5)); return 'ok'", "ok");
+    gives(
+        "setTimeout(() => { throw new Error('late') }, 0); await new Promise((go) => setTimeout(go, 5)); return 'ok'",
+        "ok",
+    );
     let skill = Skill::body(options(), "setInterval(() => { globalThis.n = (globalThis.n ?? 0) + 1 }, 1); return 'ok'");
     assert_eq!(skill.output(), "ok");
     skill.is_well();
     skill.is_well();
-    gives("let n = 0; try { for (;;) { setTimeout(() => {}, 1e6); n++ } } catch (error) { return error.name }", "RangeError");
+    gives(
+        "let n = 0; try { for (;;) { setTimeout(() => {}, 1e6); n++ } } catch (error) { return error.name }",
+        "RangeError",
+    );
 }
 
 #[test]
 fn a_cancelled_tool_is_told() {
     let asked = AtomicBool::new(false);
-    let skill = Skill::body(options(), "
+    let skill = Skill::body(
+        options(),
+        "
         ctx.signal.addEventListener('abort', () => { globalThis.told = ctx.signal.aborted });
         ctx.log('waiting');
-        await new Promise((go, stop) => ctx.signal.addEventListener('abort', () => stop(ctx.signal.reason)))");
+        await new Promise((go, stop) => ctx.signal.addEventListener('abort', () => stop(ctx.signal.reason)))",
+    );
     let waiting = |_, _: &str| asked.store(true, Ordering::Release);
     let cancelled = || asked.load(Ordering::Acquire);
     let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
-    assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled");
+    assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled");
     // It stopped when it was told, so its process is kept; the same globals are there.
     assert_eq!(skill.toolsets.running(), 1);
     skill.is_well();
@@ -253,13 +313,17 @@ fn a_cancelled_tool_is_told() {
 
 #[test]
 fn a_cancelled_tool_that_does_not_listen_is_killed() {
-    for body in ["ctx.log('x'); await null; while (true) {}", "ctx.log('x'); await new Promise(() => {})", "ctx.log('x'); /^(a+)+$/.test('a'.repeat(50) + 'b')"] {
+    for body in [
+        "ctx.log('x'); await null; while (true) {}",
+        "ctx.log('x'); await new Promise(() => {})",
+        "ctx.log('x'); /^(a+)+$/.test('a'.repeat(50) + 'b')",
+    ] {
         let asked = AtomicBool::new(false);
         let skill = Skill::body(options(), body);
         let waiting = |_, _: &str| asked.store(true, Ordering::Release);
         let cancelled = || asked.load(Ordering::Acquire);
         let context = CallContext { cancelled: &cancelled, log: &waiting, session_id: "s" };
-        assert_eq!(skill.call_as("t", json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
+        assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled", "{body}");
         skill.is_well();
     }
 }
@@ -304,7 +368,8 @@ fn sources_that_would_overwhelm_the_parser_are_refused() {
 
 #[test]
 fn a_skill_cannot_be_too_many_modules() {
-    let mut files: Vec<(String, String)> = (0..2_050).map(|n| (format!("m{n}.js"), format!("import './m{}.js'", n + 1))).collect();
+    let mut files: Vec<(String, String)> =
+        (0..2_050).map(|n| (format!("m{n}.js"), format!("import './m{}.js'", n + 1))).collect();
     files.push(("m2050.js".into(), String::new()));
     files.push(("i.ts".into(), "import './m0.js'; export const T = [];".into()));
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();

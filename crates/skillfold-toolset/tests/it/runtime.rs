@@ -9,7 +9,10 @@ use crate::harness::{Skill, hasty, options, write};
 
 /// `node`, if there is one. Without it the tests below say so and end.
 fn node() -> Option<PathBuf> {
-    let found = ["/usr/bin/node", "/usr/local/bin/node", "/opt/homebrew/bin/node"].iter().map(PathBuf::from).find(|path| path.exists());
+    let found = ["/usr/bin/node", "/usr/local/bin/node", "/opt/homebrew/bin/node"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists());
     if found.is_none() {
         eprintln!("SKIPPED: there is no node on this machine");
     }
@@ -34,9 +37,10 @@ impl InNode {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "written down where it is called")]
     fn call(&self, id: &str, arguments: Value) -> Result<ToolResult, ToolError> {
         let path = self.skill.path();
-        let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
+        let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         self.skill.toolsets.call(&self.subject(&path), id, &arguments, &CallContext::new("s1"))
     }
 
@@ -95,7 +99,11 @@ export const T = [
     let own = node.skill.path().join("toolsets/data.json");
     assert_eq!(node.call("read", json!({"path": own})).unwrap().output, "{\"x\": 1}");
     write(&node.skill.dir.path().join("secret"), "secret");
-    for path in [node.skill.dir.path().join("secret"), "/etc/shadow".into(), concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into()] {
+    for path in [
+        node.skill.dir.path().join("secret"),
+        "/etc/shadow".into(),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into(),
+    ] {
         assert_eq!(node.call("read", json!({"path": path})).unwrap_err().code(), "threw", "{}", path.display());
     }
 }
@@ -110,7 +118,9 @@ fn broken_toolsets_in_node_are_diagnostics_too() {
         ("\n\nthrow new Error('no');", "toolset_threw", Some(3)),
         ("import './nowhere'; export const T = [];", "module_not_found", None),
     ] {
-        let Some(node) = InNode::with(patient(), &[("bad.ts", text), ("good.ts", good)], &["bad:T", "good:T"]) else { return };
+        let Some(node) = InNode::with(patient(), &[("bad.ts", text), ("good.ts", good)], &["bad:T", "good:T"]) else {
+            return;
+        };
         let findings = node.findings();
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         assert_eq!((findings[0].code.as_str(), findings[0].line), (code, line), "{text}: {findings:?}");
@@ -148,4 +158,25 @@ fn a_runtime_that_nobody_granted_is_refused() {
         let error = toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap_err();
         assert_eq!(error.code(), "not_granted");
     }
+}
+
+/// Tried where `SKILLFOLD_TEST_BUN` names a `bun`.
+#[test]
+fn bun_runs_toolsets_too() {
+    let Some(bun) = std::env::var_os("SKILLFOLD_TEST_BUN").map(PathBuf::from) else {
+        eprintln!("SKIPPED: SKILLFOLD_TEST_BUN names no bun");
+        return;
+    };
+    let text = "import { Tool } from '@agent/tools';
+import { basename } from 'node:path';
+import { suffix } from './part';
+export const T = [Tool.define('t', { description: 'd', execute: async (_: {}, ctx): Promise<string> => basename('/a/b') + suffix + ctx.skillName })];";
+    let mut options = patient();
+    options.limits.load = std::time::Duration::from_secs(30);
+    let skill = Skill::with(options, &[("i.ts", text), ("part.ts", "export const suffix: string = '-'")], &["i:T"]);
+    let path = skill.path();
+    let granted = Granted { program: Some(bun), ..Granted::default() };
+    let subject = Subject { runtime: Runtime::Bun, granted, ..Subject::new("s", &path, &skill.declared) };
+    assert_eq!(skill.toolsets.tools(&subject).diagnostics, []);
+    assert_eq!(skill.toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap().output, "b-s");
 }
