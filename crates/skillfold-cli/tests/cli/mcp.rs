@@ -135,6 +135,49 @@ fn a_client_over_stdio_hears_of_changes_and_the_server_ends_with_it() {
     server.1.read_to_string(&mut rest).unwrap();
 }
 
+#[test]
+fn tools_join_with_their_skill_and_leave_with_it() {
+    let sandbox = Sandbox::new();
+    let skill = "work/skills/greet/SKILL.md";
+    let front = "---\nname: greet\ndescription: Greets. Use when asked.\ntoolsets: ['tools/index:Tools']\n---\n";
+    sandbox.write(skill, front);
+    sandbox.write(
+        "work/skills/greet/tools/index.ts",
+        "import { Tool } from '@agent/tools';\nexport const Tools = [Tool.define('hello', {\n  description: 'Says hello',\n  parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },\n  execute: async ({ name }: { name: string }, ctx) => ({ title: 'Hello', metadata: { in: ctx.sessionId.slice(0, 3) }, output: `Hello, ${name}!` }),\n})];\n",
+    );
+    sandbox.write("work/skills/greet/scripts/x.sh", "#!/bin/sh\necho ran\n");
+    let mut server = Client::start(&sandbox, &["--isolated", "--skills-dir", "skills", "mcp"]);
+    let names = |server: &mut Client| {
+        let listed = server.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let usual = ["load_skill", "search_skills", "read_skill_file"];
+    assert_eq!(names(&mut server), usual);
+    let call = json!({"name": "greet__hello", "arguments": {"name": "Ada"}});
+    let refused = server.ask("tools/call", &call);
+    assert!(refused.to_string().contains("not_loaded"), "{refused}");
+
+    server.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "load_skill", "arguments": {"skill_id": "greet"}}}));
+    let mut heard = [server.read(), server.read()];
+    heard.sort_by_key(|message| message["id"].is_null());
+    assert_eq!(heard[0]["id"], 1);
+    assert_eq!(heard[1]["method"], "notifications/tools/list_changed");
+    assert_eq!(names(&mut server)[3..], ["run_skill_script", "hello"]);
+    let answer = server.ask("tools/call", &json!({"name": "hello", "arguments": {"name": "Ada"}}));
+    assert_eq!(answer["result"]["content"][0]["text"], "Hello, Ada!");
+    assert_eq!(answer["result"]["structuredContent"]["metadata"]["in"], "mcp");
+    assert_eq!(server.ask("tools/call", &call)["result"]["content"][0]["text"], "Hello, Ada!");
+    let wrong = server.ask("tools/call", &json!({"name": "hello", "arguments": {"name": 5}}));
+    assert_eq!(wrong["result"]["isError"], true);
+
+    // With its toolset, the tool goes; the session is told.
+    sandbox.write(skill, front.replace("toolsets: ['tools/index:Tools']\n", ""));
+    while server.read()["method"] != "notifications/tools/list_changed" {}
+    assert_eq!(names(&mut server)[3..], ["run_skill_script"]);
+}
+
 /// A sandbox whose user has configured another skillfold as a server.
 fn with_server() -> Sandbox {
     let sandbox = Sandbox::new();
