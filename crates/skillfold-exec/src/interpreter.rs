@@ -265,19 +265,19 @@ pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
 mod tests {
     use super::*;
 
-    fn program(name: &str, options: &[&str]) -> Option<Wanted> {
-        Some(Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() })
+    fn program(name: &str, options: &[&str]) -> Wanted {
+        Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() }
     }
 
     #[test]
     fn first_lines() {
         let cases: &[(&str, Option<Wanted>)] = &[
-            ("#!/bin/sh\n", program("/bin/sh", &[])),
-            ("#!/bin/bash -eu\n", program("/bin/bash", &["-eu"])),
-            ("#!/usr/bin/env python3\n", program("python3", &[])),
-            ("#!/usr/bin/env -S python3 -u -X dev\n", program("python3", &["-u", "-X", "dev"])),
-            ("#! /usr/bin/env -S A=1 node\r\n", program("node", &[])),
-            ("#!/usr/bin/env -S uv run --script\n", program("python3", &[])),
+            ("#!/bin/sh\n", Some(program("/bin/sh", &[]))),
+            ("#!/bin/bash -eu\n", Some(program("/bin/bash", &["-eu"]))),
+            ("#!/usr/bin/env python3\n", Some(program("python3", &[]))),
+            ("#!/usr/bin/env -S python3 -u -X dev\n", Some(program("python3", &["-u", "-X", "dev"]))),
+            ("#! /usr/bin/env -S A=1 node\r\n", Some(program("node", &[]))),
+            ("#!/usr/bin/env -S uv run --script\n", Some(program("python3", &[]))),
             ("#!\n", None),
             ("#!/usr/bin/env\n", None),
             ("echo\n", None),

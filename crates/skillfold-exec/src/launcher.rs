@@ -273,14 +273,13 @@ impl Child {
         }
         let said = receive::<Said>(&self.control);
         let status = self.process.wait().map_err(broken)?;
-        let ended = match said {
-            Ok(Some(Said::Ended(ended))) => ended,
+        let ended = if let Ok(Some(Said::Ended(ended))) = said {
+            ended
+        } else {
+            use std::os::unix::process::ExitStatusExt;
             // Somebody has killed the helper, and with it the job.
-            Ok(_) | Err(_) => {
-                use std::os::unix::process::ExitStatusExt;
-                tracing::warn!(%status, "the sandbox's helper ended before its job");
-                Ended { code: None, signal: status.signal().or(Some(9)), reason: None, peak_memory: 0 }
-            }
+            tracing::warn!(%status, "the sandbox's helper ended before its job");
+            Ended { code: None, signal: status.signal().or(Some(9)), reason: None, peak_memory: 0 }
         };
         self.ended = Some(ended.clone());
         Ok(Some(ended))

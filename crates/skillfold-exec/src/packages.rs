@@ -16,7 +16,21 @@ use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
 
 /// How long bringing packages may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// How the network is reached. No index that may have a password in its address.
+const NETWORK: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 /// What a script's header asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,6 +87,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) skill_dir: &'a Path,
     pub(crate) script: &'a Path,
     pub(crate) network: bool,
+    /// The user's environment, of which `uv` sees how the network is reached.
+    pub(crate) environment: &'a [(OsString, OsString)],
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
@@ -118,23 +134,7 @@ impl Asking<'_> {
         args.push(self.script.into());
         args.extend(["--no-config", "--offline", "--no-python-downloads"].map(OsString::from));
         let found = PathBuf::from(self.uv(&uv, &python, &store, args, false)?.trim());
-        self.checked(found, &python, &store)
-    }
-
-    /// What `uv` answered is as little trusted as what it installed: an interpreter counts only if it is one of ours.
-    fn checked(&self, found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, Trouble> {
-        let strange = || Trouble::Failed(format!("uv named {} as the interpreter", found.display()));
-        let environment = found.parent().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(strange)?;
-        let inside = environment.canonicalize().is_ok_and(|real| real == environment && real.starts_with(store));
-        let real = found.canonicalize().map_err(|_| strange())?;
-        let base = python.program.canonicalize().map_err(|_| strange())?;
-        if !inside || (real.parent() != base.parent() && !real.starts_with(store)) {
-            return Err(strange());
-        }
-        let mut extra = vec![environment];
-        extra.extend(crate::interpreter_paths(&python.program));
-        extra.push(store.join("python"));
-        Ok(Interpreter { program: found, options: Vec::new(), extra, trusted: false })
+        checked(found, &python, &store)
     }
 
     /// Runs `uv` in the sandbox; answers with what it printed.
@@ -164,7 +164,16 @@ impl Asking<'_> {
             set("UV_PYTHON_INSTALL_DIR", store.join("python").into()),
             set("UV_NO_PROGRESS", "1".into()),
             set("NO_COLOR", "1".into()),
+            // The system's certificates, as `uv` calls them now and called them before.
+            set("UV_SYSTEM_CERTS", "1".into()),
+            set("UV_NATIVE_TLS", "1".into()),
         ];
+        if network {
+            let reaching = self.environment.iter().filter(|(name, _)| NETWORK.iter().any(|known| name == known));
+            job.env.extend(reaching.cloned());
+            let certificates = job.env.iter().filter(|(name, _)| name == "SSL_CERT_FILE" || name == "SSL_CERT_DIR");
+            job.policy.read.extend(certificates.map(|(_, path)| PathBuf::from(path)));
+        }
         job.bounds = Bounds { file_size: 4 << 30, memory_total: 4 << 30, memory: 2 << 30, ..Bounds::default() };
         let mut child = self.launcher.spawn(&job).map_err(|error| failed(&error))?;
         drop(child.take_stdin());
@@ -191,6 +200,22 @@ impl Asking<'_> {
         let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
         if ended.code == Some(0) { Ok(stdout) } else { Err(Trouble::Failed(last_lines(&stderr))) }
     }
+}
+
+/// What `uv` answered is as little trusted as what it installed: an interpreter counts only if it is one of ours.
+fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, Trouble> {
+    let strange = || Trouble::Failed(format!("uv named {} as the interpreter", found.display()));
+    let environment = found.parent().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(strange)?;
+    let inside = environment.canonicalize().is_ok_and(|real| real == environment && real.starts_with(store));
+    let real = found.canonicalize().map_err(|_| strange())?;
+    let base = python.program.canonicalize().map_err(|_| strange())?;
+    if !inside || (real.parent() != base.parent() && !real.starts_with(store)) {
+        return Err(strange());
+    }
+    let mut extra = vec![environment];
+    extra.extend(crate::interpreter_paths(&python.program));
+    extra.push(store.join("python"));
+    Ok(Interpreter { program: found, options: Vec::new(), extra, trusted: false })
 }
 
 fn sha2_of(path: &Path) -> [u8; 32] {

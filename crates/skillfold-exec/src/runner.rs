@@ -40,7 +40,7 @@ impl Default for Limits {
     /// 60 seconds, 1 MiB of output, 100 arguments of 4,096 bytes, 1 MiB of input.
     fn default() -> Limits {
         Limits {
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             output: 1024 * 1024,
             arguments: 100,
             argument_bytes: 4096,
@@ -262,6 +262,7 @@ impl Runner {
                 skill_dir: dir,
                 script,
                 network: permissions.network,
+                environment: &self.options.environment,
                 cancelled: request.cancelled,
             };
             return asking.prepare().map(Some).map_err(|trouble| match trouble {

@@ -95,13 +95,13 @@ impl Conversation<'_> {
     fn transfer(&self, pipes: &mut Pipes<'_>, heard: &mut Heard) -> bool {
         pipes.feed();
         let mut moved = false;
+        let mut buffer = [0; 16 * 1024];
         for stream in [Stream::Stdout, Stream::Stderr] {
             let (pipe, other) = match stream {
                 Stream::Stdout => (&mut pipes.stdout, heard.stderr.len()),
                 Stream::Stderr => (&mut pipes.stderr, heard.stdout.len()),
             };
             let Some(file) = pipe else { continue };
-            let mut buffer = [0; 64 * 1024];
             match file.read(&mut buffer) {
                 Ok(0) => *pipe = None,
                 Ok(read) => {

@@ -46,24 +46,23 @@ pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
 ///
 /// Descriptors owned by values of this process are closed under them: only for processes that are about to execute
 /// something, or that use nothing but `keep` from here on and never drop the rest.
-pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) {
     let mut kept: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).filter(|fd| *fd >= 3).collect();
     kept.sort_unstable();
     let mut first = 3;
     for fd in kept.into_iter().chain([RawFd::MAX]) {
         if first < fd {
-            close_range(first, fd - 1)?;
+            close_range(first, fd - 1);
         }
         first = fd.saturating_add(1);
     }
-    Ok(())
 }
 
-fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
+fn close_range(first: RawFd, last: RawFd) {
     // SAFETY: closing descriptors cannot touch memory. That nobody uses them afterwards is the caller's promise.
     let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if outcome == 0 {
-        return Ok(());
+        return;
     }
     // Before Linux 5.9 there is no such call.
     let limit =
@@ -73,7 +72,6 @@ fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
         // SAFETY: as above.
         unsafe { libc::close(fd) };
     }
-    Ok(())
 }
 
 /// Gives every signal its default meaning and blocks none: Rust ignores SIGPIPE, a host may block others, and both

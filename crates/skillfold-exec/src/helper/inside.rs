@@ -56,7 +56,7 @@ impl Inside {
         rustix::stdio::dup2_stdin(&self.pipes[0]).map_err(|error| failed("stdin")(error.into()))?;
         rustix::stdio::dup2_stdout(&self.pipes[1]).map_err(|error| failed("stdout")(error.into()))?;
         rustix::stdio::dup2_stderr(&self.pipes[2]).map_err(|error| failed("stderr")(error.into()))?;
-        sys::close_all_but(&[self.ready.as_fd()]).map_err(failed("file descriptors"))?;
+        sys::close_all_but(&[self.ready.as_fd()]);
         let cwd = self.order.cwd.as_ref().map_or(Path::new("/"), Raw::path);
         if let Err(error) = rustix::process::chdir(cwd) {
             let reason = format!("its working directory {}: {}", cwd.display(), io::Error::from(error));
@@ -89,7 +89,7 @@ impl Inside {
             }
             Execution::Engine(engine) => {
                 // The supervisor takes the end of this pipe for the beginning of the job.
-                sys::close_all_but(&[]).map_err(failed("file descriptors"))?;
+                sys::close_all_but(&[]);
                 // A panic must not unwind into what this process inherited, whose descriptors are closed.
                 let code = std::panic::catch_unwind(engine).unwrap_or(PANICKED);
                 let _ = io::stdout().flush();

@@ -69,7 +69,7 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
     let pipes = receive_pipes(control)?;
     let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
     sys::default_signals();
-    sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()])?;
+    sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()]);
     // The socket stays as what it was duplicated to; standard input must not keep a second copy of it, or be inherited.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -197,7 +197,7 @@ fn first_process(inside: Inside, mut end: File) -> ! {
     };
     // Above all the job's pipes, whose end the host waits for. They are not dropped, but closed under their owners.
     let inside = std::mem::ManuallyDrop::new(inside);
-    let _ = sys::close_all_but(&[end.as_fd()]);
+    sys::close_all_but(&[end.as_fd()]);
     let _ = &inside;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -269,7 +269,7 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     while ready_open {
         ready_open = state.hear(ready, control)?;
     }
-    state.conclude(control)?;
+    state.conclude(control);
     // Without a namespace of processes, the first is the job itself.
     let status = if own_processes { Status::said(end) } else { Some(Status::of(status)) };
     let Status { code, signal } = status.unwrap_or(Status { code: None, signal: Some(libc::SIGKILL) });
@@ -289,27 +289,22 @@ struct Watch {
 impl Watch {
     /// Hears what the job's process says before it becomes the job. False once there is no more to come.
     fn hear(&mut self, ready: &File, control: &File) -> io::Result<bool> {
-        match receive::<Said>(ready)? {
-            // A later word is about what went wrong after an earlier one.
-            Some(said) => {
-                self.pending = Some(said);
-                Ok(true)
-            }
-            None => {
-                self.conclude(control)?;
-                Ok(false)
-            }
+        // A later word is about what went wrong after an earlier one.
+        if let Some(said) = receive::<Said>(ready)? {
+            self.pending = Some(said);
+            return Ok(true);
         }
+        self.conclude(control);
+        Ok(false)
     }
 
     /// Tells the host how the beginning went, once.
-    fn conclude(&mut self, control: &File) -> io::Result<()> {
+    fn conclude(&mut self, control: &File) {
         if let Some(said) = self.pending.take() {
             self.began = matches!(said, Said::Ready { .. });
             // A host that is gone need not hear it; that it is gone is seen elsewhere.
             let _ = send(control, &said);
         }
-        Ok(())
     }
 
     /// Whether the job keeps its bounds; answers whether to look again soon.

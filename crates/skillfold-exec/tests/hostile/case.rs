@@ -60,7 +60,7 @@ impl Case {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Every process of a run has this in its environment, so it can be found.
         let name = format!("{}-{}-{number}", name.replace('_', "-"), std::process::id());
-        let case = Case { tmp, name, mode, limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() } };
+        let case = Case { tmp, name, mode, limits: Limits { timeout: Duration::from_mins(1), ..Limits::default() } };
         fs::write(case.skill().join("SKILL.md"), case.front_matter("")).unwrap();
         case
     }
@@ -207,7 +207,7 @@ impl Drop for Victim {
 
 /// Waits until something is so, for a generous time.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while !is_so() {
         assert!(Instant::now() < until, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
