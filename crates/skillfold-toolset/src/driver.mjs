@@ -1,15 +1,18 @@
-// The protocol of the embedded engine, spoken by node (or bun) for toolsets that need modules of node or CommonJS
+// The protocol of the embedded engine, spoken by node (or bun, or deno) for toolsets that need modules of node or CommonJS
 // packages. Started as `node --input-type=module --eval`, inside the same sandbox; types are stripped by the host.
 //
 // Toolset and driver share one world here. What a toolset does to it, it does to its own calls only: there is one process
 // a skill, and the host believes it nothing beyond results.
+import { Buffer } from 'node:buffer';
 import { existsSync, statSync, writeSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import process from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const { parse, stringify } = JSON;
 const exit = process.exit.bind(process);
 const bun = typeof Bun !== 'undefined';
+const deno = typeof Deno !== 'undefined';
 const OUTPUT = 1 << 20;
 
 const send = (message) => {
@@ -147,6 +150,8 @@ export const load = async (url, context, next) => {
 `;
 
 const prepare = async (packages) => {
+  // Its command line has the map of imports.
+  if (deno) return;
   if (bun) {
     Bun.plugin({
       name: 'skillfold',
@@ -195,6 +200,7 @@ const loadEntry = async (entry, ready) => {
     return finding('module_not_found', `there is no module \`${entry.path}\``);
   }
   const file = here(path);
+  files.add(path);
   trouble = null;
   let namespace;
   try {

@@ -1,10 +1,12 @@
-//! The second backend: the same protocol spoken by `node` or `bun`, for toolsets that need more than the engine has.
+//! The second backend: the same protocol spoken by `node`, `bun` or `deno`, for toolsets that need more than the engine has.
 //!
 //! Only what the user has granted: the program, and what it may read, write and reach. It runs in the same sandbox as
 //! everything else, and sees its skill's directory, the user's packages and its own installation.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
+use std::path::Path;
 
 use skillfold_exec::{Bounds, Child, Job, Launcher, Policy, Program};
 
@@ -37,8 +39,17 @@ pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolE
             DRIVER.into(),
         ],
         Runtime::Bun => vec!["--eval".into(), DRIVER.into()],
-        // It takes its map of imports from a file or flag only, and has no hook for stripped sources.
-        Runtime::Deno | Runtime::Embedded => return Err(not_granted()),
+        Runtime::Deno => vec![
+            "eval".into(),
+            "--quiet".into(),
+            "--no-lock".into(),
+            "--no-config".into(),
+            "--no-remote".into(),
+            "--unstable-sloppy-imports".into(),
+            format!("--import-map={}", import_map(options.packages.as_deref())),
+            DRIVER.into(),
+        ],
+        Runtime::Embedded => return Err(not_granted()),
     };
     let mut job = Job::new(Program::File(program.to_path_buf()), policy);
     job.args = args.into_iter().map(Into::into).collect();
@@ -48,6 +59,33 @@ pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolE
     let memory = options.limits.memory + (2 << 30);
     job.bounds = Bounds { memory, memory_total: memory, ..Bounds::default() };
     Ok(job)
+}
+
+/// What deno is told of `@agent/tools`, and of zod among the user's packages.
+fn import_map(packages: Option<&Path>) -> String {
+    const TOOLS: &str = "const define = globalThis[Symbol.for('skillfold.define')]; \
+                         export const Tool = { define }; export default Tool;";
+    let mut imports = serde_json::Map::new();
+    imports.insert("@agent/tools".into(), format!("data:text/javascript,{}", percent(TOOLS)).into());
+    if let Some(zod) = packages.map(|dir| dir.join("node_modules/zod")).filter(|dir| dir.is_dir()) {
+        let url = format!("file://{}", percent(&zod.to_string_lossy()));
+        imports.insert("zod".into(), format!("{url}/index.js").into());
+        imports.insert("zod/".into(), format!("{url}/").into());
+    }
+    format!("data:application/json,{}", percent(&serde_json::json!({ "imports": imports }).to_string()))
+}
+
+/// A text as part of a URL.
+fn percent(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'@' => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+        out
+    })
 }
 
 /// An embedded engine that does nothing but strip types.

@@ -330,3 +330,23 @@ export const T = [Tool.define('t', { description: 'd', parameters: schema,
     assert!(output(json!({"tags": [{}]})).unwrap_err().contains("`tags[0].id`"));
     assert!(output(json!({"late": "bad"})).unwrap_err().contains("`late`: is bad"));
 }
+
+#[test]
+fn only_so_many_processes_are_kept() {
+    let mut options = options();
+    options.limits.warm = 2;
+    let first = Skill::body(options, "return ctx.skillDir");
+    let toolsets = first.toolsets.clone();
+    let more: Vec<Skill> = (0..4)
+        .map(|_| Skill { toolsets: toolsets.clone(), ..Skill::body(crate::harness::options(), "return ctx.skillDir") })
+        .collect();
+    for skill in more.iter().chain([&first]) {
+        assert_eq!(skill.output(), skill.path().to_str().unwrap());
+    }
+    assert_eq!(toolsets.running(), 2);
+    // The first of them has to be started again, and is.
+    assert_eq!(more[0].output(), more[0].path().to_str().unwrap());
+    toolsets.end();
+    assert_eq!(toolsets.running(), 0);
+    assert_eq!(first.output(), first.path().to_str().unwrap());
+}

@@ -377,3 +377,37 @@ fn a_skill_cannot_be_too_many_modules() {
     let findings = skill.findings();
     assert_eq!(findings.len(), 1, "{findings:?}");
 }
+
+#[test]
+fn who_shares_a_process_with_one_that_is_killed_is_told() {
+    let text = "import { Tool } from '@agent/tools';
+        const d = 'd';
+        export const T = [
+          Tool.define('wait', { description: d, execute: (_, ctx) => { ctx.log('here'); return new Promise(() => {}) } }),
+          Tool.define('hang', { description: d, execute: () => /^(a+)+$/.test('a'.repeat(60) + 'b') }),
+          Tool.define('ok', { description: d, execute: () => 'fine' })];";
+    let skill = Skill::with(options(), &[("i.ts", text)], &["i:T"]);
+    let here = AtomicBool::new(false);
+    let cancel = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let log = |_, _: &str| here.store(true, Ordering::Release);
+            let cancelled = || cancel.load(Ordering::Acquire);
+            skill.call_as("wait", &json!({}), &CallContext { log: &log, cancelled: &cancelled, session_id: "s" })
+        });
+        while !here.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // One who hangs and is cancelled while another waits goes on until nobody waits any more.
+        let asked = std::time::Instant::now();
+        let cancelled = || asked.elapsed() > Duration::from_millis(50);
+        let context = CallContext { cancelled: &cancelled, ..CallContext::new("s") };
+        assert_eq!(skill.call_as("hang", &json!({}), &context).unwrap_err().code(), "cancelled");
+        // Meanwhile another process takes the calls.
+        skill.is_well();
+        cancel.store(true, Ordering::Release);
+        let code = waiting.join().unwrap().unwrap_err().code();
+        assert!(["cancelled", "restarted"].contains(&code), "{code}");
+    });
+    skill.is_well();
+}

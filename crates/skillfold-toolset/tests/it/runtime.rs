@@ -160,11 +160,20 @@ fn a_runtime_that_nobody_granted_is_refused() {
     }
 }
 
-/// Tried where `SKILLFOLD_TEST_BUN` names a `bun`.
 #[test]
 fn bun_runs_toolsets_too() {
-    let Some(bun) = std::env::var_os("SKILLFOLD_TEST_BUN").map(PathBuf::from) else {
-        eprintln!("SKIPPED: SKILLFOLD_TEST_BUN names no bun");
+    runs_in(Runtime::Bun, "SKILLFOLD_TEST_BUN");
+}
+
+#[test]
+fn deno_runs_toolsets_too() {
+    runs_in(Runtime::Deno, "SKILLFOLD_TEST_DENO");
+}
+
+/// Tried where a variable names the program.
+fn runs_in(runtime: Runtime, variable: &str) {
+    let Some(program) = std::env::var_os(variable).map(PathBuf::from) else {
+        eprintln!("SKIPPED: {variable} names no {}", runtime.name());
         return;
     };
     let text = "import { Tool } from '@agent/tools';
@@ -175,8 +184,8 @@ export const T = [Tool.define('t', { description: 'd', execute: async (_: {}, ct
     options.limits.load = std::time::Duration::from_secs(30);
     let skill = Skill::with(options, &[("i.ts", text), ("part.ts", "export const suffix: string = '-'")], &["i:T"]);
     let path = skill.path();
-    let granted = Granted { program: Some(bun), ..Granted::default() };
-    let subject = Subject { runtime: Runtime::Bun, granted, ..Subject::new("s", &path, &skill.declared) };
+    let granted = Granted { program: Some(program), ..Granted::default() };
+    let subject = Subject { runtime, granted, ..Subject::new("s", &path, &skill.declared) };
     assert_eq!(skill.toolsets.tools(&subject).diagnostics, []);
     assert_eq!(skill.toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap().output, "b-s");
 }
