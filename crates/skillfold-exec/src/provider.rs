@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold::tools::{
-    Arguments, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, for_model, neutralise, said,
+    Arguments, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
+    neutralise, said,
 };
 use skillfold::{Shown, Skill, SkillDir, Skillfold};
 
@@ -264,9 +265,5 @@ fn shown(printed: &[u8]) -> String {
 
 /// What went wrong and what to do, as sentences.
 fn sentences(error: &RunError) -> String {
-    let sentence = |text: &str| {
-        let mut chars = text.trim_end_matches('.').chars();
-        chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
-    };
-    format!("{}. {}.", sentence(&error.to_string()), sentence(&error.hint()))
+    format!("{}. {}.", capital(&error.to_string()), capital(&error.hint()))
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, for_model};
+use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Grant, Runner, TOOLSETS, find_program};
 
@@ -217,11 +217,11 @@ fn opening(name: &str) -> String {
 }
 
 fn failed(name: &str, error: &ToolError) -> ToolOutput {
-    let mut message = format!("{error}.");
-    if let ToolError::Threw { place: Some(place), .. } = error {
-        message.push_str(&format!("\nAt {place}."));
-    }
-    message.push_str(&format!("\n{}.", error.hint()));
+    let place = match error {
+        ToolError::Threw { place: Some(place), .. } => format!("\nAt {place}."),
+        _ => String::new(),
+    };
+    let message = format!("{}.{place}\n{}.", capital(&error.to_string()), capital(error.hint()));
     let mut output = ToolOutput::failure(&opening(name), error.code(), &message);
     output.structured =
         Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.hint()}}));

@@ -179,7 +179,8 @@ pub fn said(error: &Error, id: &str) -> (&'static str, String) {
     }
 }
 
-fn capital(sentence: &str) -> String {
+/// A message as the beginning of a sentence for models: a capital letter first, no full stop at its end.
+pub fn capital(sentence: &str) -> String {
     let mut chars = sentence.trim_end_matches('.').chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

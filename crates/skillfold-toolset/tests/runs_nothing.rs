@@ -1,0 +1,79 @@
+//! Nothing runs because a skill was found, matched, listed, disclosed or loaded: only a call runs something.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use skillfold::tools::ToolContext;
+use skillfold::{LoadRequest, SelectOptions, Skillfold, Turn};
+use skillfold_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
+use skillfold_toolset::{Options, ToolsetTools, Toolsets};
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Whatever would be started is started through the helper. This one leaves a trace.
+#[test]
+fn only_a_call_runs_something() {
+    let dir = tempfile::tempdir().unwrap();
+    let skill = dir.path().join("skills/act");
+    write(
+        &skill.join("SKILL.md"),
+        "---\nname: act\ndescription: Acts. Use when asked to act.\ntoolsets: ['tools/index:Tools']\nscripts: [scripts/a.sh]\n---\nAct.\n",
+    );
+    write(&skill.join("scripts/a.sh"), "#!/bin/sh\ntouch \"$0.trace\"\n");
+    write(&skill.join("tools/index.ts"), "export const Tools = [];\n");
+    let (helper, trace) = (dir.path().join("helper"), dir.path().join("trace"));
+    write(&helper, &format!("#!/bin/sh\necho started >> '{}'\n", trace.display()));
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+
+    let launcher = Launcher::new(&helper);
+    let runner = Runner::new(launcher.clone(), RunnerOptions::default());
+    let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
+    let skills = Skillfold::builder()
+        .skills_dir(dir.path().join("skills"))
+        .tools(Arc::new(ScriptTools::new(runner.clone())))
+        .tools(Arc::new(ToolsetTools::new(toolsets, runner)))
+        .build();
+    let call = |name: &str, arguments: serde_json::Value, loaded: &[String]| {
+        let context = ToolContext { loaded, ..ToolContext::default() };
+        skills.call_tool(name, arguments.as_object().unwrap(), &context)
+    };
+
+    assert_eq!(skills.catalog().len(), 1);
+    skills.refresh();
+    let turn = Turn::new("please act");
+    assert_eq!(skills.search(&turn, &SelectOptions::default()).hits.len(), 1);
+    skills.disclose(&turn);
+    skills.prompt();
+    skills.load("act", &LoadRequest::default()).unwrap();
+    skills.files("act").unwrap();
+    skills.read("act", "scripts/a.sh").unwrap();
+    assert_eq!(skills.tools(&[]).len(), 3);
+    assert!(skills.brings_tools("act"));
+    for (name, arguments) in [
+        ("load_skill", json!({"skill_id": "act"})),
+        ("search_skills", json!({"query": "act"})),
+        ("read_skill_file", json!({"skill_id": "act", "path": "tools/index.ts"})),
+        ("run_skill_script", json!({"skill_id": "act", "action": "list"})),
+        ("act__tool", json!({})),
+    ] {
+        assert!(call(name, arguments, &[]).is_some(), "{name}");
+    }
+    assert!(!trace.exists() && !skill.join("scripts/a.sh.trace").exists());
+
+    // The trace would be there: a call leaves one.
+    let output = call("run_skill_script", json!({"skill_id": "act", "script": "scripts/a.sh"}), &[]).unwrap();
+    assert!(output.is_error, "that helper runs nothing: {}", output.text);
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "started\n");
+    // Whoever has loaded the skill and asks for its tools has them looked at.
+    let loaded = ["act".to_owned()];
+    assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
+}
