@@ -115,6 +115,13 @@ impl Launcher {
         self.start(&Order::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
     }
 
+    /// Other systems have no helper yet: `sandbox-exec` of macOS is meant to be one.
+    #[cfg(not(target_os = "linux"))]
+    fn start(&self, _order: &Order) -> Result<Child, ExecError> {
+        Err(ExecError::SandboxUnavailable { reason: "there is none for this system yet, only for Linux".to_owned() })
+    }
+
+    #[cfg(target_os = "linux")]
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
         let broken = |error: io::Error| ExecError::Broken(error.to_string());
         let (ours, theirs) =
@@ -174,11 +181,13 @@ impl Launcher {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
 /// Sends one byte, and the pipes with it.
+#[cfg(target_os = "linux")]
 fn hand_over(socket: BorrowedFd<'_>, pipes: [BorrowedFd<'_>; 3]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

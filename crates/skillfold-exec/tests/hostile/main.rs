@@ -5,7 +5,13 @@
 //! attack never worked is seen. After each run no process of it may be left. The whole table runs twice: with all layers
 //! that the machine has, and without any namespace, as on a machine that allows none.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes, reason = "tests; probes are all written alike")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_raw_string_hashes,
+    clippy::case_sensitive_file_extension_comparisons,
+    clippy::format_collect,
+    reason = "tests; probes are all written alike"
+)]
 
 mod case;
 
