@@ -162,7 +162,7 @@ impl ToolProvider for ToolsetTools {
         let catalog = skills.catalog();
         let known = self.named(&catalog, context.loaded);
         let Some(tool) = known.iter().find(|tool| tool.is_called(name)) else {
-            return self.not_there(&catalog, name, &known, context);
+            return not_there(&catalog, name, &known, context);
         };
         let dir = tool.skill.dir();
         let subject = self.subject(tool.skill, &dir)?;
@@ -185,31 +185,22 @@ impl ToolProvider for ToolsetTools {
     }
 }
 
-impl ToolsetTools {
-    /// Why a name that means a skill's tool cannot be called; nothing if it means none.
-    fn not_there(
-        &self,
-        catalog: &Catalog,
-        name: &str,
-        known: &[Named<'_>],
-        context: &ToolContext<'_>,
-    ) -> Option<ToolOutput> {
-        if let Some(tool) = known.iter().find(|tool| tool.id() == name) {
-            let message = format!("Several tools have that name. This skill's is called {}.", tool.long());
-            return Some(ToolOutput::failure(&opening(name), "ambiguous", &message));
-        }
-        let (skill, _) = name.split_once(BETWEEN)?;
-        let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
-        let (code, message) = if context.loaded.iter().any(|loaded| loaded == skill.name()) {
-            let names: Vec<String> =
-                known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            ("not_found", format!("The skill has no such tool. Its tools are: {names}."))
-        } else {
-            ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
-        };
-        Some(ToolOutput::failure(&opening(name), code, &message))
+/// Why a name that means a skill's tool cannot be called; nothing if it means none.
+fn not_there(catalog: &Catalog, name: &str, known: &[Named<'_>], context: &ToolContext<'_>) -> Option<ToolOutput> {
+    if let Some(tool) = known.iter().find(|tool| tool.id() == name) {
+        let message = format!("Several tools have that name. This skill's is called {}.", tool.long());
+        return Some(ToolOutput::failure(&opening(name), "ambiguous", &message));
     }
+    let (skill, _) = name.split_once(BETWEEN)?;
+    let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
+    let (code, message) = if context.loaded.iter().any(|loaded| loaded == skill.name()) {
+        let names: Vec<String> = known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        ("not_found", format!("The skill has no such tool. Its tools are: {names}."))
+    } else {
+        ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
+    };
+    Some(ToolOutput::failure(&opening(name), code, &message))
 }
 
 fn opening(name: &str) -> String {
