@@ -48,6 +48,11 @@ impl Acting {
         Ok(Acting { grants, launcher, options, toolsets: Arc::new(toolsets) })
     }
 
+    /// What starts processes.
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
     /// What runs scripts; without a sandbox only if it is allowed to.
     pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();

@@ -2,6 +2,7 @@
 
 mod matching;
 mod measure;
+mod running;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ const AFTER: &str = "\
 Examples:
   skillfold bench --skills 1000                 only on a tree of 1,000 skills
   skillfold bench --dir /var/tmp/skillfold      keep the trees there, for the next time
+  skillfold bench --running                     only the sandbox and toolsets
 
 Each thing is measured in turns with its floor: a bare program that opens every file and reads 4 KiB,
 a bare `stat`, a bare read. Matching has limits of its own, and a loop over regular expressions beside it.
@@ -29,6 +31,9 @@ pub(crate) struct Args {
     /// Keep the generated skills in DIR [default: skillfold-bench in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Only what runs: the sandbox and toolsets
+    #[arg(long, conflicts_with = "skills")]
+    running: bool,
     /// How often to measure each
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
@@ -62,12 +67,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return Ok(Outcome::Done);
     }
     let sizes: Vec<usize> = match &args.skills[..] {
+        [] if args.running => Vec::new(),
         [] => measure::SIZES.to_vec(),
         sizes => sizes.iter().map(|size| *size as usize).collect(),
     };
     let dir = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join("skillfold-bench"));
     let say = |text: &str| context.terminal.say(&paint(style::DIM, text));
-    let report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| failed(&error, &dir))?;
+    let mut report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| failed(&error, &dir))?;
+    // Asked for, or everything.
+    if args.skills.is_empty() {
+        running::measure(context, &dir, &say, &mut report)?;
+    }
     let printed = if context.json() {
         context.print_json(&report)
     } else {

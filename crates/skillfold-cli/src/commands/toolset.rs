@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
-use skillfold_toolset::packages::{LOCK, PACKAGES};
+use serde_json::json;
+use skillfold_toolset::packages::{LOCK, PACKAGES, pinned};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         install(&dir, context)?;
         write(&stamp, LOCK)?;
     }
-    let names = versions();
+    let names = pinned();
     if context.json() {
         context.print_json(&json!({"dir": dir, "installed": !is_there, "packages": names}))?;
         return Ok(Outcome::Done);
@@ -66,13 +66,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 /// The user's folder of packages for toolsets, whether it is filled or not.
 pub(crate) fn packages(context: &Context) -> Result<Option<PathBuf>, CliError> {
     Ok(context.environment()?.data_home.as_ref().map(|data| data.join("skillfold/toolsets")))
-}
-
-/// The packages and their versions, as pinned.
-fn versions() -> Vec<(String, String)> {
-    let packages: Value = serde_json::from_str(PACKAGES).unwrap_or_default();
-    let pinned = packages["dependencies"].as_object().into_iter().flatten();
-    pinned.map(|(name, version)| (name.clone(), version.as_str().unwrap_or_default().to_owned())).collect()
 }
 
 fn install(dir: &Path, context: &Context) -> Result<(), CliError> {
