@@ -5,8 +5,25 @@ const MOST: usize = 240;
 
 /// Comments for machines and lawyers, which say nothing about what a script does.
 const SKIPPED: &[&str] = &[
-    "-*-", "vim:", "coding:", "coding=", "spdx-", "copyright", "(c) ", "licensed under", "license:", "shellcheck",
-    "eslint", "@ts-", "prettier", "frozen_string_literal", "pylint", "flake8", "type: ignore", "noqa", "tslint",
+    "-*-",
+    "vim:",
+    "coding:",
+    "coding=",
+    "spdx-",
+    "copyright",
+    "(c) ",
+    "licensed under",
+    "license:",
+    "shellcheck",
+    "eslint",
+    "@ts-",
+    "prettier",
+    "frozen_string_literal",
+    "pylint",
+    "flake8",
+    "type: ignore",
+    "noqa",
+    "tslint",
 ];
 
 /// The first paragraph of the first comment in `head`, the beginning of the script at `path`.
@@ -92,7 +109,8 @@ fn slashed(lines: &[&str]) -> Option<String> {
         let opens = line.starts_with("/*");
         if block || opens {
             let ends = line.contains("*/");
-            let text = line.trim_start_matches('/').split("*/").next().unwrap_or("").trim_start_matches(['*', '!']).trim();
+            let text =
+                line.trim_start_matches('/').split("*/").next().unwrap_or("").trim_start_matches(['*', '!']).trim();
             let text = text.strip_prefix("@fileoverview").or_else(|| text.strip_prefix("@file")).unwrap_or(text).trim();
             let paragraph_ends = text.is_empty() || text.starts_with('@');
             if paragraph_ends && !comment.is_empty() {
@@ -163,7 +181,11 @@ mod tests {
     #[test]
     fn what_scripts_say_of_themselves() {
         let cases: &[(&str, &str, Option<&str>)] = &[
-            ("a.py", "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n\"\"\"Counts.\n\nMore.\"\"\"\n", Some("Counts.")),
+            (
+                "a.py",
+                "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n\"\"\"Counts.\n\nMore.\"\"\"\n",
+                Some("Counts."),
+            ),
             ("a.py", "# /// script\n# dependencies = [\"x\"]\n# ///\n'''Counts\npages.'''\n", Some("Counts pages.")),
             ("a.py", "# Copyright 2024 A. U. Thor\n# SPDX-License-Identifier: MIT\n\nimport os\n", None),
             ("a.py", "# Counts pages.\n# Well.\n\n# Later.\nimport os\n", Some("Counts pages. Well.")),
@@ -171,7 +193,11 @@ mod tests {
             ("a.py", "\"\"\"\nCounts.\n\"\"\"\n", Some("Counts.")),
             ("a.sh", "#!/bin/bash\nset -euo pipefail\n# Backs up.\n", Some("Backs up.")),
             ("a.sh", "#!/bin/sh\n# a.sh - backs up\n", Some("backs up")),
-            ("a.js", "#!/usr/bin/env node\n'use strict';\n/**\n * Makes things.\n *\n * @author me\n */\n", Some("Makes things.")),
+            (
+                "a.js",
+                "#!/usr/bin/env node\n'use strict';\n/**\n * Makes things.\n *\n * @author me\n */\n",
+                Some("Makes things."),
+            ),
             ("a.ts", "// Makes\n// things.\nimport x from 'x';\n", Some("Makes things.")),
             ("a.mjs", "import x from 'x';\n// no\n", None),
             ("tool", "#!/usr/bin/env node\n// Makes.\n", Some("Makes.")),

@@ -33,10 +33,9 @@ pub(crate) const WORD: &str = "__skillfold-helper";
 /// returns is the exit code.
 ///
 /// ```
-/// fn main() {
-///     skillfold_exec::helper::run_if_asked(None);
-///     // …the program's own business.
-/// }
+/// // In `main`:
+/// skillfold_exec::helper::run_if_asked(None);
+/// // …then the program's own business.
 /// ```
 pub fn run_if_asked(engine: Option<fn() -> i32>) {
     let mut args = std::env::args_os();

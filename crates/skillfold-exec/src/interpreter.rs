@@ -98,11 +98,20 @@ pub(crate) struct Interpreter {
     pub(crate) options: Vec<String>,
     /// More that has to be readable, besides what [`crate::interpreter_paths`] tells of the program.
     pub(crate) extra: Vec<PathBuf>,
+    /// Whether what stands beside the program may say what else has to be readable.
+    pub(crate) trusted: bool,
 }
 
 impl Interpreter {
     pub(crate) fn at(program: PathBuf) -> Interpreter {
-        Interpreter { program, options: Vec::new(), extra: Vec::new() }
+        Interpreter { program, options: Vec::new(), extra: Vec::new(), trusted: true }
+    }
+
+    /// What has to be readable for it to run.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let mut paths = if self.trusted { crate::interpreter_paths(&self.program) } else { vec![self.program.clone()] };
+        paths.extend(self.extra.iter().cloned());
+        paths
     }
 }
 
@@ -146,8 +155,14 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr) -> Result<Interpreter, String>
 fn find_named(name: &str, path: &OsStr) -> Option<Interpreter> {
     let found = if name.starts_with('/') {
         let at = PathBuf::from(name);
-        let last = name.rsplit('/').next()?;
-        if is_program(&at) { at } else { on_path(last, path)? }
+        let (bin, last) = name.rsplit_once('/')?;
+        if is_program(&at) {
+            at
+        } else if bin.ends_with("bin") {
+            on_path(last, path)?
+        } else {
+            return None;
+        }
     } else if name.contains('/') {
         return None;
     } else {
@@ -175,13 +190,13 @@ fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
     }
     // Not one that can be asked: it gets to read what belongs to it.
     let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
-    Interpreter { program, options: Vec::new(), extra }
+    Interpreter { program, options: Vec::new(), extra, trusted: true }
 }
 
 type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
 
 /// Answers of shims, by path and time of change.
-static ASKED: LazyLock<Mutex<Asked>> = LazyLock::default();
+static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
 
 /// How long a shim may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -250,19 +265,19 @@ pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
 mod tests {
     use super::*;
 
-    fn program(name: &str, options: &[&str]) -> Option<Wanted> {
-        Some(Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() })
+    fn program(name: &str, options: &[&str]) -> Wanted {
+        Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() }
     }
 
     #[test]
     fn first_lines() {
         let cases: &[(&str, Option<Wanted>)] = &[
-            ("#!/bin/sh\n", program("/bin/sh", &[])),
-            ("#!/bin/bash -eu\n", program("/bin/bash", &["-eu"])),
-            ("#!/usr/bin/env python3\n", program("python3", &[])),
-            ("#!/usr/bin/env -S python3 -u -X dev\n", program("python3", &["-u", "-X", "dev"])),
-            ("#! /usr/bin/env -S A=1 node\r\n", program("node", &[])),
-            ("#!/usr/bin/env -S uv run --script\n", program("python3", &[])),
+            ("#!/bin/sh\n", Some(program("/bin/sh", &[]))),
+            ("#!/bin/bash -eu\n", Some(program("/bin/bash", &["-eu"]))),
+            ("#!/usr/bin/env python3\n", Some(program("python3", &[]))),
+            ("#!/usr/bin/env -S python3 -u -X dev\n", Some(program("python3", &["-u", "-X", "dev"]))),
+            ("#! /usr/bin/env -S A=1 node\r\n", Some(program("node", &[]))),
+            ("#!/usr/bin/env -S uv run --script\n", Some(program("python3", &[]))),
             ("#!\n", None),
             ("#!/usr/bin/env\n", None),
             ("echo\n", None),
@@ -274,7 +289,9 @@ mod tests {
 
     #[test]
     fn extensions_without_a_first_line() {
-        for (path, word) in [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")] {
+        for (path, word) in
+            [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")]
+        {
             assert_eq!(Wanted::of(path, b"x", false).unwrap().word(), word);
         }
         assert_eq!(Wanted::of("a.txt", b"x", true), None);

@@ -102,14 +102,14 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// 1 GiB a process, 2 GiB in all, 256 processes and threads, 1,024 open files, files and the temporary directory
+    /// 1 GiB a process, 2 GiB in all, 128 processes and threads, 1,024 open files, files and the temporary directory
     /// of 256 MiB.
     fn default() -> Bounds {
         const MIB: u64 = 1024 * 1024;
         Bounds {
             memory: 1024 * MIB,
             memory_total: 2048 * MIB,
-            processes: 256,
+            processes: 128,
             open_files: 1024,
             file_size: 256 * MIB,
             tmp_size: 256 * MIB,

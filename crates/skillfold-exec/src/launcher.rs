@@ -11,7 +11,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+};
 
 use crate::error::ExecError;
 use crate::helper;
@@ -102,15 +104,18 @@ impl Launcher {
         self.start(&Order::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
     }
 
+    /// Other systems have no helper yet: `sandbox-exec` of macOS is meant to be one.
+    #[cfg(not(target_os = "linux"))]
+    fn start(&self, _order: &Order) -> Result<Child, ExecError> {
+        Err(ExecError::SandboxUnavailable { reason: "there is none for this system yet, only for Linux".to_owned() })
+    }
+
+    #[cfg(target_os = "linux")]
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
         let broken = |error: io::Error| ExecError::Broken(error.to_string());
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(|error| broken(error.into()))?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(|error| broken(error.into()))?;
         let (stdin, stdin_ours) = pipe().map_err(broken)?;
         let (stdout_ours, stdout) = pipe().map_err(broken)?;
         let (stderr_ours, stderr) = pipe().map_err(broken)?;
@@ -164,11 +169,13 @@ impl Launcher {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
 /// Sends one byte, and the pipes with it.
+#[cfg(target_os = "linux")]
 fn hand_over(socket: BorrowedFd<'_>, pipes: [BorrowedFd<'_>; 3]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -263,14 +270,13 @@ impl Child {
         }
         let said = receive::<Said>(&self.control);
         let status = self.process.wait().map_err(broken)?;
-        let ended = match said {
-            Ok(Some(Said::Ended(ended))) => ended,
+        let ended = if let Ok(Some(Said::Ended(ended))) = said {
+            ended
+        } else {
+            use std::os::unix::process::ExitStatusExt;
             // Somebody has killed the helper, and with it the job.
-            Ok(_) | Err(_) => {
-                use std::os::unix::process::ExitStatusExt;
-                tracing::warn!(%status, "the sandbox's helper ended before its job");
-                Ended { code: None, signal: status.signal().or(Some(9)), reason: None, peak_memory: 0 }
-            }
+            tracing::warn!(%status, "the sandbox's helper ended before its job");
+            Ended { code: None, signal: status.signal().or(Some(9)), reason: None, peak_memory: 0 }
         };
         self.ended = Some(ended.clone());
         Ok(Some(ended))

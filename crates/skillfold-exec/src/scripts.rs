@@ -74,9 +74,10 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
     for named in manifest.scripts() {
         let Ok(path) = SkillDir::meaning(dir.skill(), &named.path) else { continue };
         let description = named.description.as_deref().map(str::to_owned);
-        match look(dir, &path, description) {
-            Some(info) => drop(found.insert(path, info)),
-            None => tracing::debug!(skill = dir.skill(), path, "the manifest names a script that cannot be run"),
+        if let Some(info) = look(dir, &path, description) {
+            found.insert(path, info);
+        } else {
+            tracing::debug!(skill = dir.skill(), path, "the manifest names a script that cannot be run");
         }
     }
     found.into_values().collect()

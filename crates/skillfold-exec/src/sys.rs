@@ -46,33 +46,32 @@ pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
 ///
 /// Descriptors owned by values of this process are closed under them: only for processes that are about to execute
 /// something, or that use nothing but `keep` from here on and never drop the rest.
-pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) {
     let mut kept: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).filter(|fd| *fd >= 3).collect();
     kept.sort_unstable();
     let mut first = 3;
     for fd in kept.into_iter().chain([RawFd::MAX]) {
         if first < fd {
-            close_range(first, fd - 1)?;
+            close_range(first, fd - 1);
         }
         first = fd.saturating_add(1);
     }
-    Ok(())
 }
 
-fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
+fn close_range(first: RawFd, last: RawFd) {
     // SAFETY: closing descriptors cannot touch memory. That nobody uses them afterwards is the caller's promise.
     let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if outcome == 0 {
-        return Ok(());
+        return;
     }
     // Before Linux 5.9 there is no such call.
-    let limit = RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
-        .unwrap_or(65_536);
+    let limit =
+        RawFd::try_from(rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(65_536))
+            .unwrap_or(65_536);
     for fd in first..=last.min(limit) {
         // SAFETY: as above.
         unsafe { libc::close(fd) };
     }
-    Ok(())
 }
 
 /// Gives every signal its default meaning and blocks none: Rust ignores SIGPIPE, a host may block others, and both
@@ -113,4 +112,12 @@ pub(crate) fn drop_bounding_set() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets this process run before all ordinary ones, if it may; its children are ordinary again. It is asleep nearly
+/// always, but when it kills processes that fork, it must not wait for each of them.
+pub(crate) fn run_first() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters are initialized and outlive the call; a refusal has no effect.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
 }

@@ -114,6 +114,8 @@ pub enum EndReason {
     Memory,
     /// [`Bounds::processes`] was exceeded.
     Processes,
+    /// [`Bounds::tmp_size`] was exceeded, where the directory is no file system of its own.
+    Disk,
 }
 
 /// How a job ended.

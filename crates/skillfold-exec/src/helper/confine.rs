@@ -62,7 +62,9 @@ pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
     }
     let status = created.restrict_self().map_err(text)?;
     match (status.ruleset, status.landlock) {
-        (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => Err("the kernel has it, but not switched on".into()),
+        (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
+            Err("the kernel has it, but not switched on".into())
+        }
         (RulesetStatus::NotEnforced, _) => Err("the kernel does not have it".into()),
         (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi as u32),
         _ => Err("the kernel does not have it".into()),

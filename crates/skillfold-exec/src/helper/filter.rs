@@ -280,12 +280,9 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
     if signals == Signals::OnlyOneself {
         denied.insert(libc::SYS_kill, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
         denied.insert(libc::SYS_tgkill, vec![rule(vec![dword(0, Op::Ne, own_pid())])?]);
-        for call in [
-            libc::SYS_tkill,
-            libc::SYS_rt_sigqueueinfo,
-            libc::SYS_rt_tgsigqueueinfo,
-            libc::SYS_pidfd_send_signal,
-        ] {
+        for call in
+            [libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo, libc::SYS_pidfd_send_signal]
+        {
             denied.insert(call, Vec::new());
         }
     }
@@ -324,10 +321,7 @@ pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
     // What asks about oneself only.
     allowed.insert(
         libc::SYS_prlimit64,
-        vec![rule(vec![
-            dword(0, Op::Eq, 0),
-            SeccompCondition::new(2, Len::Qword, Op::Eq, 0),
-        ])?],
+        vec![rule(vec![dword(0, Op::Eq, 0), SeccompCondition::new(2, Len::Qword, Op::Eq, 0)])?],
     );
     allowed.insert(
         libc::SYS_fcntl,

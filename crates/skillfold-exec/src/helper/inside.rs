@@ -12,6 +12,7 @@ use rustix::fs::Mode;
 use super::confine::{self, Rules};
 use super::filter::{self, Signals};
 use super::mounts::Mounted;
+use super::processes;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys;
 use crate::wire::{Order, Raw, Said, Start, send};
@@ -55,7 +56,7 @@ impl Inside {
         rustix::stdio::dup2_stdin(&self.pipes[0]).map_err(|error| failed("stdin")(error.into()))?;
         rustix::stdio::dup2_stdout(&self.pipes[1]).map_err(|error| failed("stdout")(error.into()))?;
         rustix::stdio::dup2_stderr(&self.pipes[2]).map_err(|error| failed("stderr")(error.into()))?;
-        sys::close_all_but(&[self.ready.as_fd()]).map_err(failed("file descriptors"))?;
+        sys::close_all_but(&[self.ready.as_fd()]);
         let cwd = self.order.cwd.as_ref().map_or(Path::new("/"), Raw::path);
         if let Err(error) = rustix::process::chdir(cwd) {
             let reason = format!("its working directory {}: {}", cwd.display(), io::Error::from(error));
@@ -88,7 +89,7 @@ impl Inside {
             }
             Execution::Engine(engine) => {
                 // The supervisor takes the end of this pipe for the beginning of the job.
-                sys::close_all_but(&[]).map_err(failed("file descriptors"))?;
+                sys::close_all_but(&[]);
                 // A panic must not unwind into what this process inherited, whose descriptors are closed.
                 let code = std::panic::catch_unwind(engine).unwrap_or(PANICKED);
                 let _ = io::stdout().flush();
@@ -115,9 +116,10 @@ impl Inside {
     fn take_on_limits(&mut self) {
         self.take_on(Layer::ResourceLimits, |it| {
             let bound = u64::from(it.order.bounds.processes);
-            // In a user namespace of its own only its own processes count. Outside, those of the user do that run
-            // already; and root is never bound by this.
-            let processes = it.report.has(Layer::UserNamespace).then_some(bound);
+            // In a user namespace of its own only its own processes count; outside, those of the user that run already
+            // do, too. Root is never bound by this.
+            let others = if it.report.has(Layer::UserNamespace) { 0 } else { processes::of_this_user() };
+            let processes = Some(bound + others);
             confine::limit(&it.order.bounds, processes)
         });
         self.take_on(Layer::NoCapabilities, |_| confine::drop_capabilities());

@@ -49,10 +49,17 @@ pub(super) fn bound_processes(processes: u32) -> bool {
     if !kernel_is_at_least(6, 14) {
         return false;
     }
-    // The kernel never gives the first 300 numbers out a second time. Without as many more, a script that has started
-    // 300 processes one after the other could start no two at once.
-    std::fs::write("/proc/sys/kernel/pid_max", (301 + processes).to_string()).is_ok()
+    // The first 300 numbers are never given out a second time. So counting begins behind them: otherwise there could be
+    // 300 processes more at first. Some more than allowed are possible, for the supervisor to see it and end them all:
+    // processes that only fail to fork, over and over, keep the kernel busier than any others.
+    let most = 301 + processes + SEEN;
+    let bounded = std::fs::write("/proc/sys/kernel/pid_max", most.to_string()).is_ok();
+    let _ = std::fs::write("/proc/sys/kernel/ns_last_pid", "299");
+    bounded
 }
+
+/// So many processes more than allowed can be had until the supervisor looks.
+const SEEN: u32 = 16;
 
 fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();

@@ -73,7 +73,24 @@ fn parse(stat: &str) -> Option<Entry> {
     let resident_pages = rest.get(19)?.parse().ok()?;
     // What has ended and waits to be reaped uses nothing any more.
     let ended = matches!(state, "Z" | "X");
-    Some(Entry { parent, threads: if ended { 0 } else { threads }, resident_pages: if ended { 0 } else { resident_pages } })
+    Some(Entry {
+        parent,
+        threads: if ended { 0 } else { threads },
+        resident_pages: if ended { 0 } else { resident_pages },
+    })
+}
+
+/// How many processes and threads this process's user has.
+pub(super) fn of_this_user() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let me = rustix::process::getuid().as_raw();
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let threads = entries.flatten().filter_map(|entry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let mine = entry.metadata().is_ok_and(|metadata| metadata.uid() == me);
+        mine.then(|| fs::read_to_string(entry.path().join("stat")).ok().and_then(|it| parse(&it)))?
+    });
+    threads.map(|entry| entry.threads).sum()
 }
 
 /// The memory of `processes` in which what several share is counted once. Slow, so only asked when it matters; what the

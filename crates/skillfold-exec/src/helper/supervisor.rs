@@ -15,12 +15,16 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use super::inside::Inside;
 use super::mounts::{self, Mounted};
 use super::processes;
+use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys::{self, Fork};
 use crate::wire::{EndReason, Ended, Order, Said, receive, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How often, once there are many processes: what forks without end doubles every few milliseconds.
+const LOOK_CLOSELY: Duration = Duration::from_millis(5);
 
 /// The exit code of a helper that cannot even say what is wrong.
 const NOT_A_HELPER: i32 = 125;
@@ -65,7 +69,7 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
     let pipes = receive_pipes(control)?;
     let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
     sys::default_signals();
-    sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()])?;
+    sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()]);
     // The socket stays as what it was duplicated to; standard input must not keep a second copy of it, or be inherited.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -75,6 +79,8 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
     let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
     let mut report = SandboxReport::default();
     report.note::<String>(Layer::Supervisor, Ok(()));
+    // Before the namespaces, in which it would have no right to.
+    sys::run_first();
     namespaces(&order, &mut report);
     let own_processes = report.has(Layer::PidNamespace);
     if !own_processes {
@@ -96,7 +102,8 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
         }
     };
     drop((ready_to, end_to, pipes));
-    let ended = watch(control, first, own_processes, &order, &File::from(ready_from), &File::from(end_from))?;
+    let job = Watched { first, own_processes, bounds: &order.bounds, tmp: tmp.as_ref().map(|tmp| tmp.0.as_path()) };
+    let ended = watch(control, &job, &File::from(ready_from), &File::from(end_from))?;
     drop(tmp);
     if let Some(ended) = ended {
         send(control, &Said::Ended(ended))?;
@@ -188,7 +195,10 @@ fn first_process(inside: Inside, mut end: File) -> ! {
             sys::exit_now(NOT_A_HELPER)
         }
     };
-    drop((inside.ready, inside.pipes));
+    // Above all the job's pipes, whose end the host waits for. They are not dropped, but closed under their owners.
+    let inside = std::mem::ManuallyDrop::new(inside);
+    sys::close_all_but(&[end.as_fd()]);
+    let _ = &inside;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == job => {
@@ -201,15 +211,19 @@ fn first_process(inside: Inside, mut end: File) -> ! {
     }
 }
 
-/// Watches host and job until no process of the job is left. Nothing comes back if the job never began.
-fn watch(
-    control: &File,
+/// What the supervisor watches.
+struct Watched<'w> {
+    /// Its child: the first process of the namespace, or the job itself.
     first: Pid,
+    /// Whether there is a namespace of processes.
     own_processes: bool,
-    order: &Order,
-    ready: &File,
-    end: &File,
-) -> io::Result<Option<Ended>> {
+    bounds: &'w Bounds,
+    tmp: Option<&'w Path>,
+}
+
+/// Watches host and job until no process of the job is left. Nothing comes back if the job never began.
+fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Result<Option<Ended>> {
+    let Watched { first, own_processes, .. } = *job;
     let me = rustix::process::getpid();
     let first_fd = rustix::process::pidfd_open(first, PidfdFlags::empty()).ok();
     let mut state = Watch { reason: None, peak: 0, began: false, pending: None };
@@ -239,14 +253,14 @@ fn watch(
         }
         // The host never says anything after the job: whatever is there is the end.
         if host_is_gone && state.reason.is_none() {
-            state.end(EndReason::Killed, first, own_processes, me);
+            state.end(EndReason::Killed, job, me);
         }
         if let Some(status) = ended(first)? {
             break status;
         }
         if state.reason.is_none() && Instant::now() >= next_look {
-            state.look(order, first, own_processes, me);
-            next_look = Instant::now() + LOOK;
+            let growing = state.look(job, me);
+            next_look = Instant::now() + if growing { LOOK_CLOSELY } else { LOOK };
         }
     };
     if !own_processes {
@@ -255,7 +269,7 @@ fn watch(
     while ready_open {
         ready_open = state.hear(ready, control)?;
     }
-    state.conclude(control)?;
+    state.conclude(control);
     // Without a namespace of processes, the first is the job itself.
     let status = if own_processes { Status::said(end) } else { Some(Status::of(status)) };
     let Status { code, signal } = status.unwrap_or(Status { code: None, signal: Some(libc::SIGKILL) });
@@ -275,55 +289,78 @@ struct Watch {
 impl Watch {
     /// Hears what the job's process says before it becomes the job. False once there is no more to come.
     fn hear(&mut self, ready: &File, control: &File) -> io::Result<bool> {
-        match receive::<Said>(ready)? {
-            // A later word is about what went wrong after an earlier one.
-            Some(said) => {
-                self.pending = Some(said);
-                Ok(true)
-            }
-            None => {
-                self.conclude(control)?;
-                Ok(false)
-            }
+        // A later word is about what went wrong after an earlier one.
+        if let Some(said) = receive::<Said>(ready)? {
+            self.pending = Some(said);
+            return Ok(true);
         }
+        self.conclude(control);
+        Ok(false)
     }
 
     /// Tells the host how the beginning went, once.
-    fn conclude(&mut self, control: &File) -> io::Result<()> {
+    fn conclude(&mut self, control: &File) {
         if let Some(said) = self.pending.take() {
             self.began = matches!(said, Said::Ready { .. });
             // A host that is gone need not hear it; that it is gone is seen elsewhere.
             let _ = send(control, &said);
         }
-        Ok(())
     }
 
-    fn look(&mut self, order: &Order, first: Pid, own_processes: bool, me: Pid) {
-        let Ok((found, usage)) = processes::below(me) else { return };
-        let bounds = &order.bounds;
+    /// Whether the job keeps its bounds; answers whether to look again soon.
+    fn look(&mut self, job: &Watched<'_>, me: Pid) -> bool {
+        let Ok((found, usage)) = processes::below(me) else { return false };
+        let bounds = job.bounds;
         // The first process of the namespace is ours.
-        let ours = u64::from(own_processes);
+        let ours = u64::from(job.own_processes);
         let mut memory = usage.memory;
         if memory > bounds.memory_total {
             memory = processes::proportional(&found, memory);
         }
         self.peak = self.peak.max(memory);
         if usage.tasks.saturating_sub(ours) > u64::from(bounds.processes) {
-            self.end(EndReason::Processes, first, own_processes, me);
+            self.end(EndReason::Processes, job, me);
         } else if memory > bounds.memory_total {
-            self.end(EndReason::Memory, first, own_processes, me);
+            self.end(EndReason::Memory, job, me);
+        } else if job.tmp.is_some_and(|tmp| !fits(tmp, &mut { bounds.tmp_size }, &mut { MOST_FILES })) {
+            self.end(EndReason::Disk, job, me);
         }
+        usage.tasks > u64::from(bounds.processes) / 4
     }
 
-    fn end(&mut self, reason: EndReason, first: Pid, own_processes: bool, me: Pid) {
+    fn end(&mut self, reason: EndReason, job: &Watched<'_>, me: Pid) {
         self.reason = Some(reason);
-        if own_processes {
+        if job.own_processes {
             // The kernel ends everything else in the namespace with its first process.
-            let _ = rustix::process::kill_process(first, Signal::KILL);
+            let _ = rustix::process::kill_process(job.first, Signal::KILL);
         } else {
-            kill_but_leave(me, first);
+            kill_but_leave(me, job.first);
         }
     }
+}
+
+/// So many files in the private directory count as too much, whatever their size.
+const MOST_FILES: u64 = 65_536;
+
+/// Whether what stands below `dir` fits. With a mount namespace nothing is there to be seen, and its own file system is
+/// bounded by the kernel.
+fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = fs::read_dir(dir) else { return true };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        // What a file takes on the disk: one with holes takes less than its length.
+        let taken = metadata.blocks() * 512;
+        if taken > *bytes || *files == 0 {
+            return false;
+        }
+        *bytes -= taken;
+        *files -= 1;
+        if metadata.is_dir() && !fits(&entry.path(), bytes, files) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Kills the job's processes, but reaps only by and by: the first is still to be asked how it ended.

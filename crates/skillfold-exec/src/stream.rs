@@ -1,0 +1,200 @@
+//! Talking to a script while it runs: input in, output out, until it ends or a limit does it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::job::Job;
+use crate::launcher::{Child, Launcher};
+use crate::result::{RunError, RunResult};
+use crate::runner::{Limits, RunRequest};
+use crate::wire::{EndReason, Ended};
+
+/// Which of a script's two outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How often somebody is asked whether to stop.
+const ASK: Duration = Duration::from_millis(20);
+
+/// One run, from its start to its end.
+pub(crate) struct Conversation<'c> {
+    pub(crate) request: &'c RunRequest<'c>,
+    pub(crate) limits: &'c Limits,
+    pub(crate) input: &'c [u8],
+}
+
+/// What has been heard so far.
+#[derive(Default)]
+struct Heard {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    truncated: bool,
+}
+
+/// Why the host ended it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Cancelled,
+    Timeout,
+    Output,
+}
+
+impl Conversation<'_> {
+    pub(crate) fn hold(&self, launcher: &Launcher, job: &Job) -> Result<RunResult, RunError> {
+        let started = Instant::now();
+        let mut child = launcher.spawn(job)?;
+        let deadline = started + self.limits.timeout;
+        let mut pipes = Pipes::of(&mut child, self.input).map_err(|error| RunError::failed(&error))?;
+        let mut heard = Heard::default();
+        let mut stop: Option<Stop> = None;
+        let ended = loop {
+            if stop.is_none() {
+                stop = self.reason_to_stop(deadline, &heard);
+                if stop.is_some() {
+                    child.kill();
+                }
+            }
+            let most = if stop.is_some() { ASK } else { ASK.min(deadline.saturating_duration_since(Instant::now())) };
+            pipes.wait(&child, most).map_err(|error| RunError::failed(&error))?;
+            self.transfer(&mut pipes, &mut heard);
+            if heard.truncated && stop.is_none() {
+                stop = Some(Stop::Output);
+                child.kill();
+            }
+            if let Some(ended) = child.try_wait()? {
+                break ended;
+            }
+        };
+        // Whatever it wrote last is still in the pipes, and nobody can add to it any more.
+        while pipes.has_output() && !heard.truncated && self.transfer(&mut pipes, &mut heard) {}
+        self.conclude(&child, &ended, stop, heard, started.elapsed())
+    }
+
+    fn reason_to_stop(&self, deadline: Instant, heard: &Heard) -> Option<Stop> {
+        if heard.truncated {
+            Some(Stop::Output)
+        } else if (self.request.cancelled)() {
+            Some(Stop::Cancelled)
+        } else if Instant::now() >= deadline {
+            Some(Stop::Timeout)
+        } else {
+            None
+        }
+    }
+
+    /// Moves what can be moved without waiting. False if nothing could.
+    fn transfer(&self, pipes: &mut Pipes<'_>, heard: &mut Heard) -> bool {
+        pipes.feed();
+        let mut moved = false;
+        let mut buffer = [0; 16 * 1024];
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let (pipe, other) = match stream {
+                Stream::Stdout => (&mut pipes.stdout, heard.stderr.len()),
+                Stream::Stderr => (&mut pipes.stderr, heard.stdout.len()),
+            };
+            let Some(file) = pipe else { continue };
+            match file.read(&mut buffer) {
+                Ok(0) => *pipe = None,
+                Ok(read) => {
+                    moved = true;
+                    let kept = if stream == Stream::Stdout { &mut heard.stdout } else { &mut heard.stderr };
+                    let room = self.limits.output.saturating_sub(kept.len() + other);
+                    let part = &buffer[..read.min(room)];
+                    heard.truncated |= read > room;
+                    if !part.is_empty() {
+                        kept.extend_from_slice(part);
+                        (self.request.on_output)(stream, part);
+                    }
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(_) => *pipe = None,
+            }
+        }
+        moved
+    }
+
+    fn conclude(
+        &self,
+        child: &Child,
+        ended: &Ended,
+        stop: Option<Stop>,
+        heard: Heard,
+        duration: Duration,
+    ) -> Result<RunResult, RunError> {
+        let Heard { stdout, stderr, truncated } = heard;
+        let report = child.report().clone();
+        let result = Box::new(RunResult::new(ended.code, ended.signal, stdout, stderr, truncated, duration, report));
+        let bounds = &self.limits.bounds;
+        match (stop, ended.reason) {
+            _ if truncated => Err(RunError::OutputTruncated { limit: self.limits.output, result }),
+            (_, Some(EndReason::Memory)) => Err(RunError::Memory { limit: bounds.memory_total, result }),
+            (_, Some(EndReason::Processes)) => Err(RunError::Processes { limit: bounds.processes, result }),
+            (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
+            // It may have ended by itself in the same moment.
+            (Some(Stop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
+            (Some(_), Some(_)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
+            _ => Ok(*result),
+        }
+    }
+}
+
+/// The host's ends of the three pipes.
+struct Pipes<'i> {
+    stdin: Option<File>,
+    input: &'i [u8],
+    stdout: Option<File>,
+    stderr: Option<File>,
+}
+
+impl<'i> Pipes<'i> {
+    fn of(child: &mut Child, input: &'i [u8]) -> io::Result<Pipes<'i>> {
+        let mut pipes =
+            Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
+        for file in [&pipes.stdin, &pipes.stdout, &pipes.stderr].into_iter().flatten() {
+            rustix::io::ioctl_fionbio(file, true)?;
+        }
+        pipes.feed();
+        Ok(pipes)
+    }
+
+    fn has_output(&self) -> bool {
+        self.stdout.is_some() || self.stderr.is_some()
+    }
+
+    /// Writes as much of the input as fits, and closes it after the last byte. A script that does not read is no error.
+    fn feed(&mut self) {
+        while let Some(stdin) = &mut self.stdin {
+            if self.input.is_empty() {
+                self.stdin = None;
+                return;
+            }
+            match stdin.write(self.input) {
+                Ok(written) => self.input = &self.input[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.stdin = None,
+            }
+        }
+    }
+
+    /// Waits until something can be moved, the job has ended, or `most` is over.
+    fn wait(&self, child: &Child, most: Duration) -> io::Result<()> {
+        let mut fds = vec![PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN)];
+        fds.extend(self.stdin.as_ref().map(|file| PollFd::new(file, PollFlags::OUT)));
+        fds.extend([&self.stdout, &self.stderr].into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN)));
+        let most = rustix::fs::Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
+        match rustix::event::poll(&mut fds, Some(&most)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

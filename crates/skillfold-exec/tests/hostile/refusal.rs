@@ -1,0 +1,75 @@
+//! Where there is too little sandbox, nothing runs.
+
+use skillfold_exec::{Layer, RunRequest, Runner, RunnerOptions};
+
+use crate::case::{Case, Mode, NAMESPACES};
+
+#[test]
+fn without_a_required_layer_nothing_runs() {
+    for layer in [Layer::Landlock, Layer::Seccomp] {
+        let case = Case::new("refusal", Mode::All);
+        let trace = case.tmp.path().join("trace");
+        case.script("probe.sh", &format!("#!/bin/sh\necho ran; echo x > {}\n", trace.display()));
+        let (dir, manifest) = (case.dir(), case.manifest());
+        let runner = |launcher| Runner::new(launcher, RunnerOptions::default());
+        let request = RunRequest::new(&dir, &manifest, "probe.sh");
+        let error = runner(case.launcher().without(&[layer])).run(&request).unwrap_err();
+        assert_eq!(error.code(), "sandbox_unavailable");
+        assert!(error.to_string().contains(layer.word()), "{error}");
+        assert!(!trace.exists());
+
+        let result = runner(case.launcher().without(&[layer]).allow_unsandboxed(true)).run(&request).unwrap();
+        assert!(!result.sandboxed);
+        assert_eq!(result.stdout_text(), "ran\n");
+        let json = serde_json::to_value(&result).unwrap();
+        assert_eq!(json["sandboxed"], false);
+        assert_eq!(json["sandbox"]["missing"][0]["layer"], layer.word());
+    }
+}
+
+#[test]
+fn every_other_layer_may_be_missing_and_is_named() {
+    let case = Case::new("degraded", Mode::All);
+    case.script("probe.sh", "#!/bin/sh\necho ran\n");
+    let (dir, manifest) = (case.dir(), case.manifest());
+    let others = [Layer::ResourceLimits, Layer::NoCapabilities, Layer::NoNewPrivileges];
+    for layer in NAMESPACES.iter().chain(&others) {
+        let runner = Runner::new(case.launcher().without(&[*layer]), RunnerOptions::default());
+        let result = runner.run(&RunRequest::new(&dir, &manifest, "probe.sh")).unwrap();
+        assert_eq!(result.stdout_text(), "ran\n", "{layer}: {}", result.stderr_text());
+        assert!(result.sandboxed && !result.sandbox.has(*layer));
+        assert!(result.sandbox.missing.iter().any(|missing| missing.layer == *layer), "{layer}");
+        case.nothing_is_left();
+    }
+}
+
+#[test]
+fn support_tells_what_there_is() {
+    let case = Case::new("support", Mode::NoNamespaces);
+    let support = case.launcher().support().unwrap();
+    assert!(support.sandboxed && support.has(Layer::Seccomp) && support.landlock_abi > 0);
+    assert_eq!(support.missing.len(), NAMESPACES.len());
+}
+
+#[test]
+fn a_helper_that_is_none_is_an_error() {
+    let case = Case::new("helper", Mode::All);
+    case.script("probe.sh", "#!/bin/sh\necho ran\n");
+    let (dir, manifest) = (case.dir(), case.manifest());
+    for helper in ["/no/such/helper", "/bin/true", "/bin/cat"] {
+        let runner = Runner::new(skillfold_exec::Launcher::new(helper), RunnerOptions::default());
+        let error = runner.run(&RunRequest::new(&dir, &manifest, "probe.sh")).unwrap_err();
+        assert_eq!(error.code(), "execution_failed", "{error}");
+    }
+}
+
+#[test]
+fn listing_runs_nothing() {
+    let case = Case::new("listing", Mode::All);
+    let trace = case.tmp.path().join("trace");
+    case.script("probe.py", &format!("open({:?}, 'w')\n", trace.display().to_string()));
+    case.script("probe.sh", &format!("#!/bin/sh\n: > {}\n", trace.display()));
+    let listed = skillfold_exec::scripts(&case.dir(), &case.manifest());
+    assert_eq!(listed.len(), 2);
+    assert!(!trace.exists());
+}
