@@ -130,6 +130,9 @@ impl Warm {
         let broken = || skillfold_exec::ExecError::Broken("its pipes are gone".to_owned());
         let stdin = child.take_stdin().ok_or_else(broken)?;
         let stdout = child.take_stdout().ok_or_else(broken)?;
+        // So that half a megabyte of bytecode need not be handed over in pieces. Not needed, so failing does not matter.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdin, 1 << 20);
         let stderr = child.take_stderr();
         let killer = child.killer().map_err(|error| skillfold_exec::ExecError::Broken(error.to_string()))?;
         let report = child.report().clone();

@@ -24,6 +24,31 @@ pub(super) struct Prelude<'js> {
     pub(super) timers: Rc<RefCell<Timers>>,
 }
 
+/// The same, between two times inside of the engine.
+pub(super) struct Saved {
+    functions: [Persistent<Function<'static>>; 3],
+    timers: Rc<RefCell<Timers>>,
+}
+
+impl<'js> Prelude<'js> {
+    pub(super) fn save(self, ctx: &Ctx<'js>) -> Saved {
+        let functions = [self.fire, self.make_signal, self.abort].map(|function| Persistent::save(ctx, function));
+        Saved { functions, timers: self.timers }
+    }
+}
+
+impl Saved {
+    pub(super) fn restore<'js>(self, ctx: &Ctx<'js>) -> Result<Prelude<'js>> {
+        let [fire, make_signal, abort] = self.functions;
+        Ok(Prelude {
+            fire: fire.restore(ctx)?,
+            make_signal: make_signal.restore(ctx)?,
+            abort: abort.restore(ctx)?,
+            timers: self.timers,
+        })
+    }
+}
+
 /// When which callback is due.
 #[derive(Default)]
 pub(super) struct Timers {

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use rquickjs::{Context, Runtime};
 
-use crate::message::ToChild;
+use crate::message::{FromChild, ToChild};
 use link::Link;
 
 /// What the engine may use of its thread's stack before a script gets a `RangeError`.
@@ -39,27 +39,27 @@ pub fn engine() -> i32 {
 
 fn run() -> i32 {
     let link = Rc::new(Link::on_standard_streams());
-    loop {
-        match link.receive(None) {
-            Some(ToChild::Load(load)) => return serve(&link, &load),
-            Some(ToChild::Strip(text)) => link.send(&crate::message::FromChild::Stripped(crate::strip::answer(&text))),
-            Some(_) => {}
-            None => return 0,
-        }
-    }
-}
-
-fn serve(link: &Rc<Link>, load: &crate::message::Load) -> i32 {
     let Ok(runtime) = Runtime::new() else { return 72 };
-    runtime.set_memory_limit(usize::try_from(load.memory).unwrap_or(usize::MAX));
     runtime.set_max_stack_size(SCRIPT_STACK);
     let clock = Rc::clone(&link.watch);
     runtime.set_interrupt_handler(Some(Box::new(move || clock.over())));
-    runtime.set_loader(modules::Asking(Rc::clone(link)), modules::Asking(Rc::clone(link)));
+    runtime.set_loader(modules::Asking(Rc::clone(&link)), modules::Asking(Rc::clone(&link)));
     let Ok(context) = Context::full(&runtime) else { return 72 };
     let rejections = calls::Rejections::watch(&runtime);
-    let code = context.with(|ctx| match globals::install(&ctx, link) {
-        Ok(prelude) => calls::Calls::new(ctx, Rc::clone(link), prelude, rejections).serve(load),
+    // Before there is anything to do: the host is still busy writing what is to be loaded.
+    let installed = context.with(|ctx| Ok::<_, rquickjs::Error>(globals::install(&ctx, &link)?.save(&ctx)));
+    let Ok(installed) = installed else { return 73 };
+    let load = loop {
+        match link.receive(None) {
+            Some(ToChild::Load(load)) => break load,
+            Some(ToChild::Strip(text)) => link.send(&FromChild::Stripped(crate::strip::answer(&text))),
+            Some(_) => {}
+            None => return 0,
+        }
+    };
+    runtime.set_memory_limit(usize::try_from(load.memory).unwrap_or(usize::MAX));
+    let code = context.with(|ctx| match installed.restore(&ctx) {
+        Ok(prelude) => calls::Calls::new(ctx, link, prelude, rejections).serve(&load),
         Err(_) => 73,
     });
     // Taking the engine apart piece by piece helps nobody: the process ends.

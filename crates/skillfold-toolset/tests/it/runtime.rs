@@ -187,5 +187,5 @@ export const T = [Tool.define('t', { description: 'd', execute: async (_: {}, ct
     let granted = Granted { program: Some(program), ..Granted::default() };
     let subject = Subject { runtime, granted, ..Subject::new("s", &path, &skill.declared) };
     assert_eq!(skill.toolsets.tools(&subject).diagnostics, []);
-    assert_eq!(skill.toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap().output, "b-s");
+    assert_eq!(skill.toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).expect("it runs").output, "b-s");
 }
