@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// The tool: SKILL__TOOL, or TOOL of the skill given by --skill
+    /// The tool: `SKILL__TOOL`, or `TOOL` of the skill given by --skill
     tool: String,
     /// Its arguments, a JSON object; - takes them from stdin
     #[arg(value_name = "JSON", default_value = "{}")]

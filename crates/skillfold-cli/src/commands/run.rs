@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillfold::Error::from)?;
     let Some(script) = &args.script else { return list(skill, &dir, context) };
-    let input = args.input.as_deref().map(|text| read_input(text)).transpose()?;
+    let input = args.input.as_deref().map(read_input).transpose()?;
     let runner = context.runner(args.allow_unsandboxed)?;
     let request = RunRequest {
         arguments: &args.arguments,
