@@ -11,7 +11,7 @@ use rustix::fs::Mode;
 
 use super::confine::{self, Rules};
 use super::filter::{self, Signals};
-use super::mounts::Mounted;
+use super::mounts::{self, Mounted};
 use super::processes;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys;
@@ -119,7 +119,8 @@ impl Inside {
             // In a user namespace of its own only its own processes count; outside, those of the user that run already
             // do, too. Root is never bound by this.
             let others = if it.report.has(Layer::UserNamespace) { 0 } else { processes::of_this_user() };
-            let processes = Some(bound + others);
+            // Some more than allowed, for the supervisor to see it.
+            let processes = Some(bound + u64::from(mounts::SEEN) + others);
             confine::limit(&it.order.bounds, processes)
         });
         self.take_on(Layer::NoCapabilities, |_| confine::drop_capabilities());

@@ -59,7 +59,7 @@ pub(super) fn bound_processes(processes: u32) -> bool {
 }
 
 /// So many processes more than allowed can be had until the supervisor looks.
-const SEEN: u32 = 16;
+pub(super) const SEEN: u32 = 16;
 
 fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();

@@ -59,8 +59,22 @@ impl Tmp {
 impl Drop for Tmp {
     fn drop(&mut self) {
         // Nearly always an empty directory: what was written was in a file system of the namespace.
-        if fs::remove_dir(&self.0).is_err() {
+        if fs::remove_dir(&self.0).is_err() && fs::remove_dir_all(&self.0).is_err() {
+            // A directory that its owner may not write cannot be emptied.
+            make_writable(&self.0);
             let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Gives the owner all rights on every directory below `dir`. Nobody can swap one for a link meanwhile: whoever wrote here
+/// is gone.
+fn make_writable(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
         }
     }
 }

@@ -157,7 +157,9 @@ attempt("setresuid", lambda: os.setresuid(0, 0, 0) or "done")
         let result = case.run("probe.sh", &[]).unwrap();
         let output = result.stdout_text();
         let none = output.lines().filter(|line| line.starts_with("Cap") && line.ends_with("0000000000000000")).count();
-        assert_eq!(none, 5, "{output} {}", result.stderr_text());
+        // Who has no capabilities cannot empty the set of those that could be had; nothing can give them one either.
+        let bounding = is_root() || case.mode == Mode::All;
+        assert_eq!(none, if bounding { 5 } else { 4 }, "{output} {}", result.stderr_text());
         let output = output.replace(' ', "\t");
         assert!(output.contains("NoNewPrivs:\t1") && output.contains("Seccomp:\t2"), "{output}");
     }

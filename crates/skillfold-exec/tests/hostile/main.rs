@@ -21,6 +21,7 @@ mod host;
 mod kernel;
 mod limits;
 mod network;
+mod packages;
 mod processes;
 mod refusal;
 
