@@ -83,9 +83,6 @@ impl ToolsetTools {
                 continue;
             }
             let Some(offered) = self.offered(skill) else { continue };
-            for finding in &offered.diagnostics {
-                tracing::warn!(target: "skillfold::toolset", skill = skill.name(), "{finding}");
-            }
             let at = 0..offered.tools.len();
             all.extend(at.map(|at| Named { skill, offered: Arc::clone(&offered), at, is_alone: true }));
         }
@@ -95,14 +92,6 @@ impl ToolsetTools {
         }
         for tool in &mut all {
             tool.is_alone = count[tool.id()] == 1;
-            if !tool.is_alone {
-                let (skill, id) = (tool.skill.name(), tool.id());
-                tracing::warn!(
-                    target: "skillfold::toolset",
-                    skill,
-                    "error[tool_collision]: `{id}` is the name of another tool, too; it is called {skill}{BETWEEN}{id}"
-                );
-            }
         }
         all
     }
@@ -134,6 +123,13 @@ impl Named<'_> {
 impl ToolProvider for ToolsetTools {
     fn definitions(&self, skills: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
         let catalog = skills.catalog();
+        let named = self.named(&catalog, loaded);
+        tell(&named);
+        for skill in loaded.iter().filter_map(|name| for_model(&catalog, name).ok()) {
+            for finding in self.offered(skill).iter().flat_map(|offered| &offered.diagnostics) {
+                tracing::warn!(target: "skillfold::toolset", skill = skill.name(), "{finding}");
+            }
+        }
         let definition = |tool: &Named<'_>| {
             let spec = &tool.offered.tools[tool.at];
             ToolDefinition {
@@ -144,7 +140,7 @@ impl ToolProvider for ToolsetTools {
                 read_only: false,
             }
         };
-        self.named(&catalog, loaded).iter().map(definition).collect()
+        named.iter().map(definition).collect()
     }
 
     fn brings(&self, skills: &Skillfold, skill: &str) -> bool {
@@ -201,6 +197,18 @@ fn not_there(catalog: &Catalog, name: &str, known: &[Named<'_>], context: &ToolC
         ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
     };
     Some(ToolOutput::failure(&opening(name), code, &message))
+}
+
+/// Says in the log which tools have a name that others have, too: whoever lists them should know.
+fn tell(tools: &[Named<'_>]) {
+    for tool in tools.iter().filter(|tool| !tool.is_alone) {
+        let (skill, id) = (tool.skill.name(), tool.id());
+        tracing::warn!(
+            target: "skillfold::toolset",
+            skill,
+            "error[tool_collision]: `{id}` is the name of another tool, too; it is called {skill}{BETWEEN}{id}"
+        );
+    }
 }
 
 fn opening(name: &str) -> String {

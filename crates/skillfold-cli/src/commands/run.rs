@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::sync::Mutex;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use skillfold::{Skill, SkillDir};
 use skillfold_exec::{RunError, RunRequest, RunResult, ScriptInfo, Stream, scripts};
@@ -101,11 +102,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 /// Prints the result for programs, or what is left to say for people.
 fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Result<Outcome, CliError> {
     if context.json() {
-        let mut json = serde_json::to_value(result)?;
-        if let Some(error) = error {
-            json["error"] = json!({"code": error.code(), "message": error.to_string(), "help": error.hint()});
-        }
-        context.print_json(&json)?;
+        let error =
+            error.map(|error| json!({"code": error.code(), "message": error.to_string(), "help": error.hint()}));
+        context.print_json(&Printed { result, error })?;
     } else {
         if !result.sandboxed {
             context.terminal.warn(
@@ -123,6 +122,15 @@ fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Re
         }
     }
     Ok(if error.is_none() && result.is_success() { Outcome::Done } else { Outcome::Wanting })
+}
+
+/// A result as programs get it.
+#[derive(Serialize)]
+struct Printed<'r> {
+    #[serde(flatten)]
+    result: &'r RunResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
 }
 
 fn failure(error: &RunError) -> CliError {
