@@ -93,11 +93,10 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
     let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
     let mut report = SandboxReport::default();
     report.note::<String>(Layer::Supervisor, Ok(()));
-    // Before the namespaces, in which it would have no right to.
-    sys::run_first();
     namespaces(&order, &mut report);
     let own_processes = report.has(Layer::PidNamespace);
     if !own_processes {
+        sys::run_first();
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
 
