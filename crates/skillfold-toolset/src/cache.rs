@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use skillfold_catalog::{Stamp, StampPath, replace_file};
+use skillfold_catalog::{SkillDir, Stamp, StampPath, replace_file};
 use twox_hash::XxHash3_128;
 
 use crate::message::{Compiled, Ready};
@@ -35,6 +35,15 @@ impl Doors {
             Some(path) => Some(self.packages.as_ref()?.join(path)),
             None => Some(self.dir.join(id)),
         }
+    }
+
+    /// What a file holds now, through the one door to such files: it may have become anything.
+    fn read(&self, id: &str) -> Option<Vec<u8>> {
+        let (dir, path) = match id.strip_prefix("packages:") {
+            Some(path) => (self.packages.as_deref()?, path),
+            None => (self.dir.as_path(), id),
+        };
+        SkillDir::open("toolset", dir).ok()?.read(path, crate::MAX_MODULE_BYTES as u64).ok()
     }
 
     fn file(&self, cache_dir: &Path) -> PathBuf {
@@ -161,8 +170,7 @@ impl Kept {
             if same && file.card.0 < self.made - 1 {
                 return true;
             }
-            let text = doors.path(&file.id).and_then(|path| std::fs::read(path).ok());
-            text.is_some_and(|text| XxHash3_128::oneshot(&text) == file.digest)
+            doors.read(&file.id).is_some_and(|text| XxHash3_128::oneshot(&text) == file.digest)
         };
         self.files.iter().filter(|file| looked_at(&file.id)).all(unchanged)
             && self
