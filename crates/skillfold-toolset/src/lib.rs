@@ -57,6 +57,7 @@ mod frame;
 mod measure;
 mod message;
 pub mod packages;
+mod place;
 mod provider;
 mod resolve;
 mod runtime;

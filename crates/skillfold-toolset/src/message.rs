@@ -69,6 +69,10 @@ pub(crate) struct Load {
     /// What specifiers meant earlier: importer, specifier, module.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resolved: Vec<(String, String, String)>,
+    /// The JSON Schemas of tools, by id, as they were when the modules were compiled: making them takes longer than all
+    /// the rest of a start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) schemas: Vec<(String, Box<RawValue>)>,
     /// Where the files are, for runtimes that open them themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) packages: Option<String>,

@@ -73,8 +73,8 @@ impl ToolsetTools {
         })
     }
 
-    /// The tools of the loaded skills, by the names under which they can be called.
-    fn named<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<Named<'c>> {
+    /// What the loaded skills offer.
+    fn all_offered<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<(&'c Skill, Arc<Offered>)> {
         let mut all = Vec::new();
         let mut seen = HashSet::new();
         for name in loaded {
@@ -82,19 +82,32 @@ impl ToolsetTools {
             if !seen.insert(skill.address()) {
                 continue;
             }
-            let Some(offered) = self.offered(skill) else { continue };
-            let at = 0..offered.tools.len();
-            all.extend(at.map(|at| Named { skill, offered: Arc::clone(&offered), at, is_alone: true }));
-        }
-        let mut count: HashMap<String, usize> = TAKEN.iter().map(|name| ((*name).to_owned(), 1)).collect();
-        for tool in &all {
-            *count.entry(tool.id().to_owned()).or_default() += 1;
-        }
-        for tool in &mut all {
-            tool.is_alone = count[tool.id()] == 1;
+            all.extend(self.offered(skill).map(|offered| (skill, offered)));
         }
         all
     }
+
+    /// The tools of the loaded skills, by the names under which they can be called.
+    fn named<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<Named<'c>> {
+        named(&self.all_offered(catalog, loaded))
+    }
+}
+
+/// Tools by the names under which they can be called.
+fn named<'c>(offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Named<'c>> {
+    let mut all = Vec::new();
+    for (skill, offered) in offered {
+        let at = 0..offered.tools.len();
+        all.extend(at.map(|at| Named { skill, offered: Arc::clone(offered), at, is_alone: true }));
+    }
+    let mut count: HashMap<String, usize> = TAKEN.iter().map(|name| ((*name).to_owned(), 1)).collect();
+    for tool in &all {
+        *count.entry(tool.id().to_owned()).or_default() += 1;
+    }
+    for tool in &mut all {
+        tool.is_alone = count[tool.id()] == 1;
+    }
+    all
 }
 
 /// A tool of a loaded skill.
@@ -123,13 +136,9 @@ impl Named<'_> {
 impl ToolProvider for ToolsetTools {
     fn definitions(&self, skills: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
         let catalog = skills.catalog();
-        let named = self.named(&catalog, loaded);
-        tell(&named);
-        for skill in loaded.iter().filter_map(|name| for_model(&catalog, name).ok()) {
-            for finding in self.offered(skill).iter().flat_map(|offered| &offered.diagnostics) {
-                tracing::warn!(target: "skillfold::toolset", skill = skill.name(), "{finding}");
-            }
-        }
+        let offered = self.all_offered(&catalog, loaded);
+        let named = named(&offered);
+        tell(&offered, &named);
         let definition = |tool: &Named<'_>| {
             let spec = &tool.offered.tools[tool.at];
             ToolDefinition {
@@ -199,8 +208,11 @@ fn not_there(catalog: &Catalog, name: &str, known: &[Named<'_>], context: &ToolC
     Some(ToolOutput::failure(&opening(name), code, &message))
 }
 
-/// Says in the log which tools have a name that others have, too: whoever lists them should know.
-fn tell(tools: &[Named<'_>]) {
+/// Says in the log what is wrong with toolsets, and which tools have a name that others have, too.
+fn tell(offered: &[(&Skill, Arc<Offered>)], tools: &[Named<'_>]) {
+    for (skill, finding) in offered.iter().flat_map(|(skill, it)| it.diagnostics.iter().map(move |of| (skill, of))) {
+        tracing::warn!(target: "skillfold::toolset", skill = skill.name(), "{finding}");
+    }
     for tool in tools.iter().filter(|tool| !tool.is_alone) {
         let (skill, id) = (tool.skill.name(), tool.id());
         tracing::warn!(

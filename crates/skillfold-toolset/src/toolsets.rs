@@ -11,6 +11,7 @@ use skillfold_exec::{Bounds, Job, Policy, Program};
 
 use crate::cache::{self, Kept};
 use crate::message::{Defined, Entry, Finding, Load, Ready};
+use crate::place;
 use crate::resolve::Resolver;
 use crate::schema::Schema;
 use crate::subject::{CallContext, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
@@ -293,6 +294,11 @@ impl Inner {
             memory: limits.memory,
             timeout_ms: u64::try_from(limits.load.as_millis()).unwrap_or(u64::MAX),
             bytecode: bytes.is_empty() && subject.runtime == Runtime::Embedded,
+            schemas: if cached.is_empty() {
+                Vec::new()
+            } else {
+                state.known.iter().flat_map(|known| known.schemas()).collect()
+            },
             cached,
             resolved,
             packages: packages.map(|dir| dir.to_string_lossy().into_owned()),
@@ -421,7 +427,11 @@ impl Pending {
 
 impl Known {
     fn of(subject: &Subject<'_>, ready: Ready, kept: Option<Arc<Kept>>, stuck: Vec<String>) -> Known {
-        let mut offered = Offered { tools: Vec::new(), diagnostics: ready.findings };
+        let mut findings = ready.findings;
+        for finding in &mut findings {
+            place::add(subject, finding);
+        }
+        let mut offered = Offered { tools: Vec::new(), diagnostics: findings };
         let mut tools = HashMap::new();
         for defined in ready.tools {
             match spec(&defined) {
@@ -442,6 +452,13 @@ impl Known {
             }
         }
         Known { asked: subject.toolsets.clone(), offered: Arc::new(offered), tools, kept: Mutex::new(kept), stuck }
+    }
+
+    /// The schemas of tools whose arguments the engine parses.
+    fn schemas(&self) -> Vec<(String, Box<RawValue>)> {
+        let parsed = |spec: &&ToolSpec| self.tools.get(&spec.id).is_some_and(|tool| tool.schema.is_none());
+        let pair = |spec: &ToolSpec| Some((spec.id.clone(), serde_json::value::to_raw_value(&spec.schema).ok()?));
+        self.offered.tools.iter().filter(parsed).filter_map(pair).collect()
     }
 
     /// The definitions, to be kept.

@@ -42,8 +42,8 @@ fn a_tool_is_called() {
     --- stdout
     <skill_tool name="hello-extended__greeting">
       <error code="invalid_arguments">
-        the arguments of `greeting` are wrong: `language` must be a string, not a number.
-        call it again with arguments that fit its schema.
+        The arguments of `greeting` are wrong: `language` must be a string, not a number.
+        Call it again with arguments that fit its schema.
       </error>
     </skill_tool>
     "#);
@@ -107,9 +107,9 @@ fn one_broken_toolset_among_five() {
     }
     assert_snapshot!(said, @r"
     t/broken.ts:3:19: error[toolset_syntax]: Expected `,` or `)` but found `{`
-    t/broken.ts: error[toolset_export]: `t/broken` exports no `Set`
+    t/broken.ts:1:1: error[toolset_export]: `t/broken` exports no `Set`
       help: it exports `Other`
-    t/broken.ts: error[toolset_shape]: `Set[0]` is an int, not a tool
+    t/broken.ts:2:14: error[toolset_shape]: `Set[0]` is an int, not a tool
       help: export an array of `Tool.define(id, {description, parameters, execute})`
     t/broken.ts:3:39: error[toolset_threw]: `t/broken` threw while it was loaded: no luck
     t/broken.ts:1:19: error[module_not_found]: there is no module `./gone`: neither t/gone nor it with .ts, .mts, .js, .mjs or .json

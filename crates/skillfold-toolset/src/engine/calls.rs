@@ -128,7 +128,7 @@ impl<'js> Calls<'js> {
             self.link.send(&FromChild::Loading(Loading { entry: index }));
             let until = Instant::now() + Duration::from_millis(load.timeout_ms);
             self.link.watch.until.set(Some(until));
-            match self.entry(entry, until) {
+            match self.entry(&load.schemas, entry, until) {
                 Ok(tools) => {
                     for (tool, trouble) in tools {
                         match (tool, trouble) {
@@ -184,6 +184,7 @@ impl<'js> Calls<'js> {
     #[expect(clippy::type_complexity, reason = "a list of either")]
     fn entry(
         &mut self,
+        schemas: &[(String, Box<RawValue>)],
         entry: &Entry,
         until: Instant,
     ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
@@ -227,7 +228,7 @@ impl<'js> Calls<'js> {
         let Some(Ok(namespace)) = promise.result::<Object<'js>>() else {
             return Err(self.why(entry, &self.ctx.catch()));
         };
-        let (tools, troubles) = loading::tools(&self.ctx, entry, &file, &namespace);
+        let (tools, troubles) = loading::tools(&self.ctx, schemas, entry, &file, &namespace);
         let tools = tools.into_iter().map(|tool| (Some(tool), None));
         Ok(tools.chain(troubles.into_iter().map(|trouble| (None, Some(trouble)))).collect())
     }

@@ -48,6 +48,7 @@ const SHAPE_HELP: &str = "export an array of `Tool.define(id, {description, para
 /// The tools of one export, and what is wrong with those that are none.
 pub(super) fn tools<'js>(
     ctx: &Ctx<'js>,
+    schemas: &[(String, Box<RawValue>)],
     entry: &Entry,
     file: &str,
     namespace: &Object<'js>,
@@ -85,7 +86,7 @@ pub(super) fn tools<'js>(
         }
     };
     for (index, item) in items.into_iter().enumerate() {
-        match tool(ctx, file, &item) {
+        match tool(ctx, schemas, file, &item) {
             Ok(tool) => found.push(tool),
             Err(mut wrong) => {
                 wrong.message = format!("`{}[{index}]` {}", entry.export, wrong.message);
@@ -105,7 +106,12 @@ fn a(kind: &str) -> String {
     if matches!(kind, "undefined" | "null") { kind.to_owned() } else { format!("{article} {kind}") }
 }
 
-fn tool<'js>(ctx: &Ctx<'js>, file: &str, item: &Value<'js>) -> Result<Tool<'js>, Trouble> {
+fn tool<'js>(
+    ctx: &Ctx<'js>,
+    schemas: &[(String, Box<RawValue>)],
+    file: &str,
+    item: &Value<'js>,
+) -> Result<Tool<'js>, Trouble> {
     let shape = |message: String| trouble("toolset_shape", message, Some(SHAPE_HELP));
     let Some(object) = item.as_object() else {
         return Err(shape(format!("is {}, not a tool", a(item.type_name()))));
@@ -141,7 +147,8 @@ fn tool<'js>(ctx: &Ctx<'js>, file: &str, item: &Value<'js>) -> Result<Tool<'js>,
     };
     let execute = get("execute")?.as_function().cloned().ok_or_else(|| named("has no function `execute`"))?;
     let parameters = get("parameters")?;
-    let (schema, parser) = schema(ctx, &parameters).map_err(|why| named(&why))?;
+    let known = schemas.iter().find(|(of, _)| *of == id).map(|(_, schema)| &**schema);
+    let (schema, parser) = schema(ctx, &parameters, known).map_err(|why| named(&why))?;
     let (file, line) = match &origin {
         Some((file, line, _)) => (file.clone(), Some(*line)),
         None => (file.to_owned(), None),
@@ -151,7 +158,11 @@ fn tool<'js>(ctx: &Ctx<'js>, file: &str, item: &Value<'js>) -> Result<Tool<'js>,
 }
 
 /// The JSON Schema of a tool's parameters, and the object that checks arguments if they are no plain JSON Schema.
-fn schema<'js>(ctx: &Ctx<'js>, parameters: &Value<'js>) -> Result<(Box<RawValue>, Option<Object<'js>>), String> {
+fn schema<'js>(
+    ctx: &Ctx<'js>,
+    parameters: &Value<'js>,
+    known: Option<&RawValue>,
+) -> Result<(Box<RawValue>, Option<Object<'js>>), String> {
     let raw = |text: String| RawValue::from_string(text).map_err(|error| format!("has a bad schema: {error}"));
     if parameters.is_undefined() || parameters.is_null() {
         return Ok((raw(r#"{"type":"object","properties":{},"additionalProperties":false}"#.into())?, None));
@@ -161,6 +172,9 @@ fn schema<'js>(ctx: &Ctx<'js>, parameters: &Value<'js>) -> Result<(Box<RawValue>
     };
     let has = |key: &str| object.get::<_, Value<'js>>(key).is_ok_and(|value| value.is_object());
     if has("_zod") {
+        if let Some(known) = known {
+            return Ok((known.to_owned(), Some(object.clone())));
+        }
         let converted = of_zod(ctx, object).map_err(|_| {
             let thrown = place::thrown(ctx, &ctx.catch());
             format!("has a zod schema that cannot be written as JSON Schema: {}", thrown.message)
