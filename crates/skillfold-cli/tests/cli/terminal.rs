@@ -135,3 +135,21 @@ fn json_is_indented_for_people() {
     }
     "#);
 }
+
+/// Output comes line by line while a spinner turns below it, and commands nobody.
+#[test]
+fn a_script_streams_beside_a_spinner() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/skills/slow", "Takes its time. Use when asked.");
+    sandbox.write(
+        "work/skills/slow/scripts/slow.sh",
+        "#!/bin/sh\nprintf 'one\\n\\033[2Jtw'\nsleep 1.5\nprintf 'o\\nthree'\n",
+    );
+    let args = ["--isolated", "--skills-dir", "skills", "run", "slow", "slow.sh"];
+    let shown = on_terminal(&sandbox, 80, &[("PATH", "/usr/bin:/bin"), ("NO_COLOR", "1")], &args);
+    let (before, after) = shown.split_once("running slow.sh").unwrap();
+    assert!(before.contains("one\n") && !before.contains("tw"), "whole lines first: {shown}");
+    assert!(after.contains("\\u{1b}[2Jtwo\n") && after.ends_with("three"), "{shown}");
+    assert!(!shown.contains("␛[2Jtwo"), "{shown}");
+    assert!(after.trim_start().starts_with("0s"), "how long it has taken: {shown}");
+}
