@@ -9,6 +9,9 @@
 //! overlooked. Only the job's process takes on the layers that cannot be taken off again, and then becomes the program,
 //! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
 //! leaves behind, and kills it.
+//!
+//! On other systems the helper is simpler (`plain`): it starts the job in a process group, on macOS through
+//! `sandbox-exec`, and kills the group when the job ends or the host is gone.
 
 #[cfg(target_os = "linux")]
 mod confine;
@@ -18,13 +21,24 @@ mod filter;
 mod inside;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod plain;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
 mod supervisor;
+mod tmp;
 
 /// The first argument by which a program knows that it is asked to be the helper.
 pub(crate) const WORD: &str = "__skillfold-helper";
+
+/// The same, for starting without any layer that only Linux has.
+pub(crate) const PLAIN: &str = "__skillfold-helper-plain";
+
+/// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
+const ENGINE: &str = "__skillfold-engine";
+
+/// The exit code of a helper that cannot even say what is wrong.
+const NOT_A_HELPER: i32 = 125;
 
 /// Becomes the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
 ///
@@ -38,15 +52,15 @@ pub(crate) const WORD: &str = "__skillfold-helper";
 /// // …then the program's own business.
 /// ```
 pub fn run_if_asked(engine: Option<fn() -> i32>) {
-    let mut args = std::env::args_os();
-    if args.nth(1).is_none_or(|word| word != WORD) {
-        return;
-    }
-    #[cfg(target_os = "linux")]
-    supervisor::run(engine);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = engine;
-        std::process::exit(125);
+    let Some(word) = std::env::args_os().nth(1) else { return };
+    if word == WORD {
+        #[cfg(target_os = "linux")]
+        supervisor::run(engine);
+        #[cfg(not(target_os = "linux"))]
+        plain::run(engine);
+    } else if word == PLAIN {
+        plain::run(engine);
+    } else if word == ENGINE {
+        std::process::exit(engine.map_or(NOT_A_HELPER, |engine| engine()));
     }
 }

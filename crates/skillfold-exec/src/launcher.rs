@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,15 +12,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-};
+use rustix::net::Shutdown;
 
 use crate::error::ExecError;
 use crate::helper;
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::layer::{Layer, SandboxReport, Support};
-use crate::wire::{Ended, Order, Said, Start, receive, send};
+use crate::wire::{Ended, Order, Said, Start, hand_over, receive, send};
 
 /// How sandboxed processes are started. Cheap to clone.
 ///
@@ -76,7 +74,8 @@ impl Launcher {
         self
     }
 
-    /// Leaves out layers. For tests, and to find out which layer a program does not get along with.
+    /// Leaves out layers. For tests, and to find out which layer a program does not get along with. Without
+    /// [`Layer::Supervisor`] none is left but limits: jobs then start as they do on a system that has no sandbox.
     #[must_use]
     pub fn without(mut self, layers: &[Layer]) -> Launcher {
         self.without = layers.to_vec();
@@ -115,42 +114,34 @@ impl Launcher {
         self.start(&Order::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
     }
 
-    /// Other systems have no helper yet: `sandbox-exec` of macOS is meant to be one.
-    #[cfg(not(target_os = "linux"))]
-    fn start(&self, _order: &Order) -> Result<Child, ExecError> {
-        Err(ExecError::SandboxUnavailable { reason: "there is none for this system yet, only for Linux".to_owned() })
-    }
-
-    #[cfg(target_os = "linux")]
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
         let broken = |error: io::Error| ExecError::Broken(error.to_string());
-        let (ours, theirs) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .map_err(|error| broken(error.into()))?;
-        let (stdin, stdin_ours) = pipe().map_err(broken)?;
-        let (stdout_ours, stdout) = pipe().map_err(broken)?;
-        let (stderr_ours, stderr) = pipe().map_err(broken)?;
+        let (ours, theirs) = UnixStream::pair().map_err(broken)?;
+        let (stdin, stdin_ours) = io::pipe().map_err(broken)?;
+        let (stdout_ours, stdout) = io::pipe().map_err(broken)?;
+        let (stderr_ours, stderr) = io::pipe().map_err(broken)?;
         // The socket goes as standard input, and the job's pipes go over the socket: so no descriptor is ever open for
-        // inheritance, whatever other threads start meanwhile. The group keeps a terminal's signals away.
+        // inheritance, whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make
+        // one). The group keeps a terminal's signals away.
         let process = Command::new(&self.helper)
-            .arg(helper::WORD)
+            .arg(if order.without.contains(&Layer::Supervisor) { helper::PLAIN } else { helper::WORD })
             .env_clear()
             .envs(self.helper_env.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
-            .stdin(Stdio::from(theirs))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .map_err(|source| ExecError::Helper { helper: self.helper.clone(), source })?;
         let mut child = Child {
-            control: ours.into(),
+            control: OwnedFd::from(ours).into(),
             process,
             report: SandboxReport::default(),
             tmp: None,
-            stdin: Some(stdin_ours.into()),
-            stdout: Some(stdout_ours.into()),
-            stderr: Some(stderr_ours.into()),
+            stdin: Some(OwnedFd::from(stdin_ours).into()),
+            stdout: Some(OwnedFd::from(stdout_ours).into()),
+            stderr: Some(OwnedFd::from(stderr_ours).into()),
             ended: None,
         };
         hand_over(child.control.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]).map_err(broken)?;
@@ -179,21 +170,6 @@ impl Launcher {
             ))),
         }
     }
-}
-
-#[cfg(target_os = "linux")]
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
-}
-
-/// Sends one byte, and the pipes with it.
-#[cfg(target_os = "linux")]
-fn hand_over(socket: BorrowedFd<'_>, pipes: [BorrowedFd<'_>; 3]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
-    rustix::net::sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
 }
 
 /// A running sandboxed process with three pipes. Dropping it kills everything it started.

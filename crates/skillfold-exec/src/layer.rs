@@ -31,7 +31,7 @@ pub enum Layer {
     NoCapabilities,
     /// A parent that adds up memory and processes, and ends everything when the host is gone.
     Supervisor,
-    /// `sandbox-exec` of macOS.
+    /// `sandbox-exec` of macOS: files, network, programs. Required there. Not tested.
     Seatbelt,
 }
 
@@ -104,7 +104,7 @@ impl SandboxReport {
     pub(crate) fn lacking(&self) -> String {
         let mut words = Vec::new();
         for missing in &self.missing {
-            if matches!(missing.layer, Layer::Landlock | Layer::Seccomp) {
+            if matches!(missing.layer, Layer::Landlock | Layer::Seccomp | Layer::Seatbelt) {
                 words.push(format!("{} ({})", missing.layer, missing.reason));
             }
         }

@@ -27,7 +27,8 @@
 //! ```
 //!
 //! What it does not do: read the environment, print, or run anything because a skill was found, matched or loaded. It
-//! runs on Linux; elsewhere it refuses.
+//! runs on Linux. On macOS it uses `sandbox-exec`, which is written but not tested. Other systems have no sandbox: there
+//! it refuses, unless somebody allows running without.
 
 mod comment;
 mod digest;
@@ -41,12 +42,12 @@ mod layer;
 mod measure;
 mod packages;
 mod policy;
+mod profile;
 mod provider;
 mod result;
 mod runner;
 mod scripts;
 mod stream;
-#[cfg(target_os = "linux")]
 mod sys;
 mod wire;
 

@@ -250,7 +250,7 @@ impl RunError {
             Self::PermissionRequired { .. } => "let its manifest ask for it: permissions: {network: true}".into(),
             Self::Grant(_) => "the skill's author has to ask for less".into(),
             Self::SandboxUnavailable { .. } => {
-                "a kernel with Landlock and seccomp (Linux 5.13 or later) is needed; to run without a sandbox, say so explicitly"
+                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
                     .into()
             }
         }

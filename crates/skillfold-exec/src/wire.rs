@@ -1,10 +1,17 @@
 //! What host and helper say to each other: JSON with its length before it, over a socket.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::io::FdFlags;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::{Bounds, Job, Program};
@@ -169,6 +176,39 @@ pub(crate) fn receive<T: for<'de> Deserialize<'de>>(mut from: impl Read) -> io::
     let mut bytes = vec![0; length];
     from.read_exact(&mut bytes)?;
     Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+/// Sends one byte, and the pipes with it.
+pub(crate) fn hand_over(socket: BorrowedFd<'_>, pipes: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+    // Systems of Apple have no such flag; there it is Rust that ignores the signal, unless the host has changed that.
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = SendFlags::NOSIGNAL;
+    #[cfg(target_vendor = "apple")]
+    let flags = SendFlags::empty();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
+    rustix::net::sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, flags)?;
+    Ok(())
+}
+
+/// The job's three pipes, which come along with the first byte.
+pub(crate) fn receive_pipes(control: &File) -> io::Result<[OwnedFd; 3]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    rustix::net::recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty())?;
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    // Not every system can do this while receiving. The helper has one thread, so nothing comes between.
+    for fd in &fds {
+        rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)?;
+    }
+    fds.try_into().map_err(|_| io::Error::other("no pipes were given"))
 }
 
 #[cfg(test)]

@@ -109,4 +109,25 @@ fn main() {
         assert_eq!(child.wait().unwrap().reason, Some(EndReason::Killed));
         drop(launcher.spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap());
     }
+    without_a_sandbox();
+}
+
+/// Where there is no sandbox and somebody has allowed it, the engine is the helper started once more.
+fn without_a_sandbox() {
+    // A descriptor that is open for inheritance: the engine must not get it.
+    let _leak = rustix::io::dup(std::io::stderr()).unwrap();
+    let launcher = Launcher::new(std::env::current_exe().unwrap()).without(&[Layer::Supervisor]);
+    let job = Job::new(Program::Engine, Policy::nothing());
+    assert_eq!(launcher.spawn(&job).unwrap_err().code(), "sandbox_unavailable");
+    let launcher = launcher.allow_unsandboxed(true);
+    let mut child = launcher.spawn(&job).unwrap();
+    assert!(!child.report().sandboxed);
+    child.take_stdin().unwrap().write_all(b"hello\ndescriptors\nend\n").unwrap();
+    let mut output = String::new();
+    child.take_stdout().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(output, "did hello: 5\ndid descriptors: 4\n");
+    assert_eq!(child.wait().unwrap().code, Some(7));
+    let mut child = launcher.spawn(&job).unwrap();
+    child.kill();
+    assert_eq!(child.wait().unwrap().reason, Some(EndReason::Killed));
 }

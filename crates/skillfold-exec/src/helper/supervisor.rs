@@ -1,33 +1,30 @@
 //! H0, the supervisor, and H1, the first process of the job's namespace.
 
 use std::fs::{self, File};
-use std::io::{self, IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
+use super::NOT_A_HELPER;
 use super::inside::Inside;
 use super::mounts::{self, Mounted};
 use super::processes;
+use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Said, receive, send};
+use crate::wire::{EndReason, Ended, Order, Said, receive, receive_pipes, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How often, once there are many processes: what forks without end doubles every few milliseconds.
 const LOOK_CLOSELY: Duration = Duration::from_millis(5);
-
-/// The exit code of a helper that cannot even say what is wrong.
-const NOT_A_HELPER: i32 = 125;
 
 /// Runs as the helper. Never returns.
 pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
@@ -39,44 +36,6 @@ pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
         sys::exit_now(NOT_A_HELPER);
     }
     sys::exit_now(0)
-}
-
-/// The private temporary directory, removed with all in it when this is dropped.
-struct Tmp(PathBuf);
-
-impl Tmp {
-    fn new(base: &Path) -> io::Result<Tmp> {
-        use std::os::unix::fs::DirBuilderExt;
-        let mut random = [0_u8; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let path = base.join(format!("skillfold-{:016x}", u64::from_ne_bytes(random)));
-        let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
-        fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
-        Ok(Tmp(path))
-    }
-}
-
-impl Drop for Tmp {
-    fn drop(&mut self) {
-        // Nearly always an empty directory: what was written was in a file system of the namespace.
-        if fs::remove_dir(&self.0).is_err() && fs::remove_dir_all(&self.0).is_err() {
-            // A directory that its owner may not write cannot be emptied.
-            make_writable(&self.0);
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-}
-
-/// Gives the owner all rights on every directory below `dir`. Nobody can swap one for a link meanwhile: whoever wrote here
-/// is gone.
-fn make_writable(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_writable(&entry.path());
-        }
-    }
 }
 
 fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
@@ -109,34 +68,19 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
             die_with_supervisor(&end_to);
             let mounted = separate_mounts(&order, &mut report, tmp.as_ref(), own_processes);
             // Removing it is the supervisor's business.
-            let tmp = tmp.map(|tmp| std::mem::ManuallyDrop::new(tmp).0.clone());
+            let tmp = tmp.map(|tmp| std::mem::ManuallyDrop::new(tmp).path().to_path_buf());
             let inside = Inside { order, pipes, ready: ready_to.into(), report, tmp, mounted, engine };
             if own_processes { first_process(inside, end_to.into()) } else { inside.run() }
         }
     };
     drop((ready_to, end_to, pipes));
-    let job = Watched { first, own_processes, bounds: &order.bounds, tmp: tmp.as_ref().map(|tmp| tmp.0.as_path()) };
+    let job = Watched { first, own_processes, bounds: &order.bounds, tmp: tmp.as_ref().map(Tmp::path) };
     let ended = watch(control, &job, &File::from(ready_from), &File::from(end_from))?;
     drop(tmp);
     if let Some(ended) = ended {
         send(control, &Said::Ended(ended))?;
     }
     Ok(())
-}
-
-/// The job's three pipes, which come along with the first byte.
-fn receive_pipes(control: &File) -> io::Result<[OwnedFd; 3]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    rustix::net::recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let mut fds = Vec::new();
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            fds.extend(rights);
-        }
-    }
-    fds.try_into().map_err(|_| io::Error::other("no pipes were given"))
 }
 
 /// Moves this process (and with the namespace of processes, its children) into namespaces, as far as the kernel allows.
@@ -168,7 +112,7 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         report.note(Layer::MountNamespace, Err("switched off"));
         return Mounted::default();
     }
-    match mounts::separate(tmp.map(|tmp| tmp.0.as_path()), order.bounds.tmp_size, own_processes) {
+    match mounts::separate(tmp.map(Tmp::path), order.bounds.tmp_size, own_processes) {
         Ok(mounted) => {
             report.note::<String>(Layer::MountNamespace, Ok(()));
             mounted

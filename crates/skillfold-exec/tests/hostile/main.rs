@@ -22,6 +22,7 @@ mod kernel;
 mod limits;
 mod network;
 mod packages;
+mod plain;
 mod processes;
 mod refusal;
 
