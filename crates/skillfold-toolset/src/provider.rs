@@ -1,17 +1,22 @@
 //! The tools of toolsets as tools for models, once their skill is loaded.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Grant, Runner, TOOLSETS, find_program};
 
-use crate::{CallContext, Granted, Offered, Subject, ToolError, Toolsets};
+use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
 
 /// Between a skill's name and its tool's id.
 const BETWEEN: &str = "__";
+
+/// The longest name that clients take.
+const MOST_NAME: usize = 128;
 
 /// Names that are tools already, whatever a skill calls its own.
 const TAKEN: [&str; 4] = ["load_skill", "search_skills", "read_skill_file", "run_skill_script"];
@@ -87,25 +92,34 @@ impl ToolsetTools {
         all
     }
 
-    /// The tools of the loaded skills, by the names under which they can be called.
-    fn named<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<Named<'c>> {
-        named(&self.all_offered(catalog, loaded))
+    /// What has to be looked at to know which tool a name means: for a long name only its own skill, so that no other
+    /// one can keep it waiting.
+    fn offered_for<'c>(&self, catalog: &'c Catalog, loaded: &[String], name: &str) -> Vec<(&'c Skill, Arc<Offered>)> {
+        let own = name.split_once(BETWEEN).and_then(|(skill, _)| loaded.iter().find(|known| *known == skill));
+        match own {
+            Some(own) => self.all_offered(catalog, std::slice::from_ref(own)),
+            None => self.all_offered(catalog, loaded),
+        }
     }
 }
 
 /// Tools by the names under which they can be called.
-fn named<'c>(offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Named<'c>> {
+fn named<'c>(catalog: &Catalog, offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Named<'c>> {
     let mut all = Vec::new();
     for (skill, offered) in offered {
         let at = 0..offered.tools.len();
         all.extend(at.map(|at| Named { skill, offered: Arc::clone(offered), at, is_alone: true }));
     }
+    let long: HashSet<String> = all.iter().map(Named::long).collect();
     let mut count: HashMap<String, usize> = TAKEN.iter().map(|name| ((*name).to_owned(), 1)).collect();
     for tool in &all {
         *count.entry(tool.id().to_owned()).or_default() += 1;
     }
     for tool in &mut all {
-        tool.is_alone = count[tool.id()] == 1;
+        // An id must not look like the long name of another skill's tool, whether that is loaded or not.
+        let is_borrowed = long.contains(tool.id())
+            || tool.id().split_once(BETWEEN).is_some_and(|(skill, _)| catalog.get(skill).is_some());
+        tool.is_alone = count[tool.id()] == 1 && !is_borrowed;
     }
     all
 }
@@ -127,18 +141,16 @@ impl Named<'_> {
     fn long(&self) -> String {
         format!("{}{BETWEEN}{}", self.skill.name(), self.id())
     }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.is_alone && name == self.id() || name == self.long()
-    }
 }
 
 impl ToolProvider for ToolsetTools {
     fn definitions(&self, skills: &Skillfold, loaded: &[String]) -> Vec<ToolDefinition> {
         let catalog = skills.catalog();
         let offered = self.all_offered(&catalog, loaded);
-        let named = named(&offered);
+        let mut named = named(&catalog, &offered);
         tell(&offered, &named);
+        // Clients refuse longer names; the log says so, and its skill alone has it under its short one.
+        named.retain(|tool| tool.is_alone || tool.long().len() <= MOST_NAME);
         let definition = |tool: &Named<'_>| {
             let spec = &tool.offered.tools[tool.at];
             ToolDefinition {
@@ -165,33 +177,37 @@ impl ToolProvider for ToolsetTools {
         context: &ToolContext<'_>,
     ) -> Option<ToolOutput> {
         let catalog = skills.catalog();
-        let known = self.named(&catalog, context.loaded);
-        let Some(tool) = known.iter().find(|tool| tool.is_called(name)) else {
-            return not_there(&catalog, name, &known, context);
+        let offered = self.offered_for(&catalog, context.loaded, name);
+        let known = named(&catalog, &offered);
+        // The long name first: it always means this skill's tool.
+        let by_long = known.iter().find(|tool| tool.long() == name);
+        let Some(tool) = by_long.or_else(|| known.iter().find(|tool| tool.is_alone && tool.id() == name)) else {
+            return not_there(&catalog, name, &offered, &known, context);
         };
         let dir = tool.skill.dir();
         let subject = self.subject(tool.skill, &dir)?;
+        let told = AtomicU32::new(0);
         let call = CallContext {
             session_id: context.session,
             cancelled: context.cancelled,
-            log: &|_, message| (context.progress)(0.0, None, message),
+            // Progress has to grow, and nobody knows how far there is to go.
+            log: &|_, message| (context.progress)(f64::from(told.fetch_add(1, Ordering::Relaxed) + 1), None, message),
         };
         Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
-            Ok(result) => ToolOutput {
-                structured: Some(json!({
-                    "title": result.title,
-                    "metadata": result.metadata,
-                    "output": result.output,
-                })),
-                ..ToolOutput::said(result.output)
-            },
+            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(shown(result)) },
             Err(error) => failed(name, &error),
         })
     }
 }
 
 /// Why a name that means a skill's tool cannot be called; nothing if it means none.
-fn not_there(catalog: &Catalog, name: &str, known: &[Named<'_>], context: &ToolContext<'_>) -> Option<ToolOutput> {
+fn not_there(
+    catalog: &Catalog,
+    name: &str,
+    offered: &[(&Skill, Arc<Offered>)],
+    known: &[Named<'_>],
+    context: &ToolContext<'_>,
+) -> Option<ToolOutput> {
     if let Some(tool) = known.iter().find(|tool| tool.id() == name) {
         let message = format!("Several tools have that name. This skill's is called {}.", tool.long());
         return Some(ToolOutput::failure(&opening(name), "ambiguous", &message));
@@ -201,7 +217,13 @@ fn not_there(catalog: &Catalog, name: &str, known: &[Named<'_>], context: &ToolC
     let (code, message) = if context.loaded.iter().any(|loaded| loaded == skill.name()) {
         let names: Vec<String> = known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        ("not_found", format!("The skill has no such tool. Its tools are: {names}."))
+        let mut message = format!("The skill has no such tool. Its tools are: {names}.");
+        let own = offered.iter().filter(|(of, _)| std::ptr::eq(*of, skill));
+        for finding in own.flat_map(|(_, offered)| &offered.diagnostics) {
+            let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+            let _ = write!(message, "\n{finding}{help}");
+        }
+        ("not_found", message)
     } else {
         ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
     };
@@ -221,6 +243,24 @@ fn tell(offered: &[(&Skill, Arc<Offered>)], tools: &[Named<'_>]) {
             "error[tool_collision]: `{id}` is the name of another tool, too; it is called {skill}{BETWEEN}{id}"
         );
     }
+}
+
+/// A result for programs.
+fn structured(result: &ToolResult) -> Value {
+    let mut value = json!({"title": result.title, "metadata": result.metadata, "output": result.output});
+    if result.truncated {
+        value["truncated"] = true.into();
+    }
+    value
+}
+
+/// A result for the model. Nothing is left out without a line that says so.
+fn shown(result: ToolResult) -> String {
+    if !result.truncated {
+        return result.output;
+    }
+    let bytes = result.output.len();
+    format!("{}\n[The output was longer: only its first {bytes} bytes are here.]", result.output)
 }
 
 fn opening(name: &str) -> String {

@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     })?;
     // Written last, so it stands there only after an installation that came to its end.
     let stamp = dir.join("installed.json");
-    let is_there = !setup.force && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == LOCK);
+    let has_all = pinned().iter().all(|(name, _)| dir.join("node_modules").join(name).join("package.json").is_file());
+    let is_there = !setup.force && has_all && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == LOCK);
     if !is_there {
         install(&dir, context)?;
         write(&stamp, LOCK)?;
