@@ -18,8 +18,8 @@ const BETWEEN: &str = "__";
 /// The longest name that clients take.
 const MOST_NAME: usize = 128;
 
-/// Names that are tools already, whatever a skill calls its own.
-const TAKEN: [&str; 4] = ["load_skill", "search_skills", "read_skill_file", "run_skill_script"];
+/// A name that is a tool already once a skill has scripts, as those that are always there.
+const SCRIPTS: &str = "run_skill_script";
 
 /// Gives models the tools of the skills that they have loaded.
 ///
@@ -111,7 +111,8 @@ fn named<'c>(catalog: &Catalog, offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Na
         all.extend(at.map(|at| Named { skill, offered: Arc::clone(offered), at, is_alone: true }));
     }
     let long: HashSet<String> = all.iter().map(Named::long).collect();
-    let mut count: HashMap<String, usize> = TAKEN.iter().map(|name| ((*name).to_owned(), 1)).collect();
+    let mut count: HashMap<String, usize> =
+        skillfold::tools::own().chain([SCRIPTS]).map(|name| (name.to_owned(), 1)).collect();
     for tool in &all {
         *count.entry(tool.id().to_owned()).or_default() += 1;
     }

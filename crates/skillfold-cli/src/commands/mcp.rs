@@ -40,7 +40,7 @@ const ASK_AGAIN: Duration = Duration::from_mins(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Threads for work that may block. More would wait for each other, and each keeps memory of its own.
-const MAX_BLOCKING: usize = 32;
+const MAX_BLOCKING: usize = 40;
 
 /// With more skills than this, and nowhere to remember what was read, bodies are not read ahead.
 const MANY: usize = 10_000;

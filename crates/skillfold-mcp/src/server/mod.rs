@@ -69,6 +69,8 @@ pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// How many calls that may wait for another server run at once, over all clients; the others wait for their turn.
 const MAX_REMOTE_CALLS: usize = 16;
+/// How many calls of what skills bring along run at once. Each takes a thread while it waits.
+const MAX_SKILL_CALLS: usize = 12;
 
 /// How the server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +106,8 @@ struct Shared {
     callers: Semaphore,
     /// Who may run a tool that asks another server. Those take their time, and must not keep the others waiting.
     remote_callers: Semaphore,
+    /// Who may run what skills bring along. That takes its time, too, mostly elsewhere.
+    skill_callers: Semaphore,
 }
 
 impl Shared {
@@ -151,6 +155,7 @@ impl SkillServer {
             readers: Semaphore::new(2 * cores),
             callers: Semaphore::new(2 * cores + 2),
             remote_callers: Semaphore::new(MAX_REMOTE_CALLS),
+            skill_callers: Semaphore::new(MAX_SKILL_CALLS),
         });
         SkillServer { shared, session }
     }

@@ -64,7 +64,13 @@ impl SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let turns = if self.is_remote(&request) { &self.shared.remote_callers } else { &self.shared.callers };
+        let turns = if !skillfold::tools::own().any(|name| name == request.name) {
+            &self.shared.skill_callers
+        } else if self.is_remote(&request) {
+            &self.shared.remote_callers
+        } else {
+            &self.shared.callers
+        };
         let _turn = tokio::select! {
             turn = self.turn(turns) => turn,
             // Nobody waits for the answer.

@@ -22,6 +22,15 @@ use crate::{Catalog, Error, Skill};
 /// The tools that are always there. Whoever serves tools takes them from here.
 pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];
 
+/// The names of the tools that are always there.
+///
+/// ```
+/// assert!(skillfold::tools::own().any(|name| name == "load_skill"));
+/// ```
+pub fn own() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|tool| tool.name)
+}
+
 /// One row of the table.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
