@@ -31,7 +31,7 @@ usage: cargo xtask CHORE
 
   test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what cannot be
                               installed is skipped
-  bench [ARGS...]             skillfold bench, in release, with these arguments
+  bench [ARGS...]             skillfold bench, as it is packaged, with these arguments
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
@@ -68,6 +68,6 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), Failure> {
-    let build = ["run", "--release", "--package", "skillfold-cli", "--bin", "skillfold", "--", "bench"];
+    let build = ["run", "--profile", "dist", "--package", "skillfold-cli", "--bin", "skillfold", "--", "bench"];
     run(cargo().args(build).args(arguments))
 }
