@@ -25,13 +25,28 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
     let missing = missing(&stdout);
     if output.status.success() && missing.is_empty() {
         println!("    {} answered {} bytes", line(&command), output.stdout.len());
-        return Ok(Outcome::Passed);
+        return sandbox(&scratch).map(|()| Outcome::Passed);
     }
     let mut message = format!("`{}` in an empty directory: {}", line(&command), output.status);
     for text in missing {
         message += &["; its output has no ", text].concat();
     }
     Err(Failure::new(format!("{message}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")))
+}
+
+/// Says which layers of the sandbox this machine has: the tests have run with those, and no others.
+fn sandbox(scratch: &Scratch) -> Result<(), Failure> {
+    let mut command = Command::new(skillfold());
+    command.arg("status").current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
+    let output = command.output().map_err(|error| Failure::new(format!("`{}`: {error}", line(&command))))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let Some((_, said)) = stdout.split_once("Sandbox  ") else {
+        return Err(Failure::new(format!("`{}` says nothing of the sandbox: {stdout}", line(&command))));
+    };
+    for line in said.lines() {
+        println!("    sandbox: {}", line.trim());
+    }
+    Ok(())
 }
 
 fn missing(stdout: &str) -> Vec<&'static str> {

@@ -1,10 +1,11 @@
-//! `skillfold status`: skills by source, servers, and what was approved.
+//! `skillfold status`: skills by source, servers, what was approved, and what the sandbox is made of here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
+use skillfold_exec::Support;
 use skillfold_mcp::host::Host;
 
 use crate::context::Context;
@@ -14,11 +15,12 @@ use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
-  skillfold status              skills by source, MCP servers, approvals
+  skillfold status              skills by source, MCP servers, approvals, the sandbox
   skillfold revoke acme:refunds take an approval back
 
 With --json it prints {skills: {total, enabled, by_source}, servers: [{name, identity, skills, fetched,
-stale, failure}], approvals: [{server, name, uri, digest, files, when, current}]}.";
+stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], sandbox: {sandboxed, layers,
+missing: [{layer, reason}], landlock_abi}}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -36,6 +38,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let host = context.host()?;
     let servers = host.map(Host::status).unwrap_or_default();
     let approvals = super::approve::approvals(context)?;
+    let sandbox = context.acting()?.launcher().support();
     if context.json() {
         let servers: Vec<_> = servers
             .iter()
@@ -55,6 +58,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             "skills": {"total": total, "enabled": enabled, "by_source": by_source},
             "servers": servers,
             "approvals": approvals,
+            "sandbox": sandbox.as_ref().ok(),
         }))?;
         return Ok(Outcome::Done);
     }
@@ -107,6 +111,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             )
         );
     }
+    let said = match &sandbox {
+        Ok(support) => described(support),
+        Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
+    };
+    let _ = writeln!(out, "{}  {said}", paint(style::NAME, "Sandbox"));
     context.terminal.print(&out)?;
     if let Some(host) = host {
         for problem in host.diagnostics() {
@@ -114,6 +123,22 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What the sandbox is made of on this machine, and what of it is missing.
+fn described(support: &Support) -> String {
+    let layers: Vec<String> = support.layers.iter().map(ToString::to_string).collect();
+    let mut said = if support.sandboxed { layers.join(", ") } else { paint(style::BAD, "there is none") };
+    for missing in &support.missing {
+        let _ = write!(
+            said,
+            "\n  {} {}: {}",
+            paint(style::WARNING, "missing"),
+            missing.layer,
+            text::one_line(&missing.reason)
+        );
+    }
+    said
 }
 
 fn seconds(time: SystemTime) -> Option<u64> {
