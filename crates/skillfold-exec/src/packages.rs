@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::digest::hex;
-use crate::interpreter::{self, Interpreter, Wanted};
+use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
 
@@ -104,7 +104,7 @@ impl Asking<'_> {
             Trouble::NoUv("it asks for packages in its header, and there is no directory to keep them in".to_owned())
         })?;
         let wanted = Wanted::Program { name: "python3".to_owned(), options: Vec::new() };
-        let python = interpreter::find(&wanted, self.path).map_err(Trouble::NoUv)?;
+        let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(Trouble::NoUv)?;
         // One directory a skill: by where it is, because names repeat.
         let store = store.join(&hex(&sha2_of(self.skill_dir))[..24]);
         std::fs::create_dir_all(&store).map_err(|error| Trouble::Failed(format!("{}: {error}", store.display())))?;
@@ -148,8 +148,7 @@ impl Asking<'_> {
     ) -> Result<String, Trouble> {
         let failed = |error: &dyn std::fmt::Display| Trouble::Failed(error.to_string());
         let mut policy = Policy::program(uv);
-        policy.read.extend(crate::interpreter_paths(&python.program));
-        policy.read.extend(python.extra.iter().cloned());
+        policy.read.extend(python.paths());
         policy.read.push(self.skill_dir.to_path_buf());
         policy.write.push(store.to_path_buf());
         if network {
@@ -213,9 +212,10 @@ fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpr
         return Err(strange());
     }
     let mut extra = vec![environment];
-    extra.extend(crate::interpreter_paths(&python.program));
-    extra.push(store.join("python"));
-    Ok(Interpreter { program: found, options: Vec::new(), extra, trusted: false })
+    extra.extend(python.paths());
+    // Interpreters that `uv` has brought; a link that was put there must not make anything else readable.
+    extra.extend(store.join("python").canonicalize().ok().filter(|real| real.starts_with(store)));
+    Ok(Interpreter { program: found, options: Vec::new(), extra, chosen: Chosen::OfSkill })
 }
 
 fn sha2_of(path: &Path) -> [u8; 32] {

@@ -281,7 +281,7 @@ impl Runner {
                 }
             });
         }
-        interpreter::find(&info.wanted, &self.options.path).map(Some).map_err(not_found)
+        interpreter::find(&info.wanted, &self.options.path, dir).map(Some).map_err(not_found)
     }
 
     fn environment(

@@ -18,6 +18,7 @@ mod case;
 mod arguments;
 mod files;
 mod host;
+mod interpreters;
 mod kernel;
 mod limits;
 mod network;
