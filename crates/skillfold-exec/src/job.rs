@@ -43,8 +43,8 @@ impl Job {
 
 /// What a process may reach. Everything else is denied.
 ///
-/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`,
-/// `/dev/urandom`) and what the process may know of itself in `/proc` come with every [`Program::File`].
+/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/full`, `/dev/random`, `/dev/urandom`; where
+/// it can have mounts of its own, `/dev/zero`) and what the process may know of itself in `/proc` come with every [`Program::File`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Files and directories with all below them that may be read and, with [`Policy::execute`], executed.

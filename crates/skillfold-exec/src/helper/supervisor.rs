@@ -18,7 +18,7 @@ use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Said, receive, receive_pipes, send};
+use crate::wire::{EndReason, Ended, Order, Raw, Said, receive, receive_pipes, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
@@ -112,8 +112,15 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         report.note(Layer::MountNamespace, Err("switched off"));
         return Mounted::default();
     }
-    match mounts::separate(tmp.map(Tmp::path), order.bounds.tmp_size, own_processes) {
+    let wanted = mounts::Wanted {
+        tmp: tmp.map(Tmp::path),
+        tmp_size: order.bounds.tmp_size,
+        own_processes,
+        write: order.write.iter().map(Raw::path).collect(),
+    };
+    match mounts::separate(&wanted) {
         Ok(mounted) => {
+            report.read_only = mounted.read_only;
             report.note::<String>(Layer::MountNamespace, Ok(()));
             mounted
         }

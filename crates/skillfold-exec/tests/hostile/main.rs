@@ -21,6 +21,7 @@ mod host;
 mod interpreters;
 mod kernel;
 mod limits;
+mod metadata;
 mod network;
 mod packages;
 mod plain;
