@@ -17,6 +17,7 @@ mod case;
 
 mod arguments;
 mod files;
+mod granted;
 mod host;
 mod interpreters;
 mod kernel;
