@@ -84,7 +84,7 @@ hostile! {
             let manifest = case.front_matter(&format!("permissions:\n  {asks}\n"));
             std::fs::write(case.skill().join("SKILL.md"), manifest).unwrap();
             let error = case.run("probe.sh", &[]).unwrap_err();
-            assert_eq!(error.code(), "permission_required");
+            assert_eq!(error.code(), "not_grantable");
             assert!(error.to_string().contains("cannot be granted"), "{error}");
         }
     }
