@@ -34,6 +34,10 @@ impl Acting {
             .allow_unsandboxed(run.allow_unsandboxed == Some(true))
             // Our allocator takes a gigabyte at once otherwise, which is more than an engine may have.
             .helper_env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        let launcher = match std::env::var_os("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+            Some(dir) => launcher.temp_dir(dir),
+            None => launcher,
+        };
         let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillfold").join(name));
         let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
         let grants = Grants::new(data("permissions.json"))

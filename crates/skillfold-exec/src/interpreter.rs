@@ -130,6 +130,21 @@ impl Interpreter {
     }
 }
 
+impl Interpreter {
+    /// Which Python it is, as far as that can be known: asked only if the user has chosen it, else by its name.
+    pub(crate) fn python_version(&self) -> Option<Vec<u32>> {
+        let numbers = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
+        let real = self.program.canonicalize().ok()?;
+        let named = real.file_name()?.to_str()?.strip_prefix("python").and_then(numbers).filter(|it| it.len() > 1);
+        if self.chosen != Chosen::OnPath {
+            return named;
+        }
+        let question = "import sys; print('.'.join(map(str, sys.version_info[:3])))";
+        let answer = output(Command::new(&self.program).args(["-I", "-c", question]), PATIENCE);
+        answer.and_then(|text| numbers(text.trim())).or(named)
+    }
+}
+
 /// Finds what runs a script of the skill in `skill` that wants `wanted` on `path`; or says what is missing.
 pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
     match wanted {

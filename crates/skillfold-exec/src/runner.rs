@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use skillfold_catalog::SkillDir;
@@ -241,10 +241,9 @@ impl Runner {
             return Ok(None);
         }
         let not_found = |reason: String| RunError::InterpreterNotFound { script: info.path.clone(), reason };
-        if info.wanted.is_python()
-            && let Some(header) = Header::of(&info.head).map_err(not_found)?
-            && !header.dependencies.is_empty()
-        {
+        let broken = |reason: String| RunError::ExecutionFailed { reason: format!("{}, {reason}", info.path) };
+        let header = if info.wanted.is_python() { Header::of(&info.head).map_err(broken)? } else { None };
+        if header.as_ref().is_some_and(|header| !header.dependencies.is_empty()) {
             let asking = Asking {
                 launcher: &self.launcher,
                 path: &self.options.path,
@@ -254,6 +253,8 @@ impl Runner {
                 network: permissions.network,
                 environment: &self.options.environment,
                 cancelled: request.cancelled,
+                limit: self.options.limits.timeout,
+                began: Instant::now(),
             };
             return asking.prepare().map(Some).map_err(|trouble| match trouble {
                 Trouble::NoUv(reason) => not_found(reason),
@@ -271,7 +272,17 @@ impl Runner {
                 }
             });
         }
-        interpreter::find(&info.wanted, &self.options.path, dir).map(Some).map_err(not_found)
+        let found = interpreter::find(&info.wanted, &self.options.path, dir).map_err(not_found)?;
+        if let Some(header) = header
+            && let Some(wanted) = &header.requires_python
+            && let Some(version) = found.python_version()
+            && !header.accepts(&version)
+        {
+            let version = version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+            let program = found.program.display();
+            return Err(not_found(format!("its header asks for Python {wanted}, and {program} is {version}")));
+        }
+        Ok(Some(found))
     }
 
     fn environment(

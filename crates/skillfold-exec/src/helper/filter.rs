@@ -309,6 +309,8 @@ pub(super) struct Setting {
     pub(super) signals: Signals,
     /// Whether all that it may not write is mounted such that nobody can.
     pub(super) read_only: bool,
+    /// Whether it has a namespace of processes, in which it dies with the first of them whatever it does.
+    pub(super) own_processes: bool,
     /// Whether Landlock knows about truncating.
     pub(super) truncation: bool,
 }
@@ -370,6 +372,11 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
 
     // Only one's own limits, and they can only go down.
     denied.insert(libc::SYS_prlimit64, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
+
+    if !setting.own_processes {
+        // It shall die with its supervisor.
+        denied.insert(libc::SYS_prctl, vec![rule(vec![dword(0, Op::Eq, number(libc::PR_SET_PDEATHSIG))])?]);
+    }
 
     if signals == Signals::OnlyOneself {
         denied.insert(libc::SYS_kill, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
@@ -556,8 +563,15 @@ mod tests {
 
     #[test]
     fn filters_are_made_and_begin_with_the_check_of_the_architecture() {
-        let lax = Setting { network: true, signals: Signals::Kept, read_only: true, truncation: true };
-        let strict = Setting { network: false, signals: Signals::OnlyOneself, read_only: false, truncation: false };
+        let lax =
+            Setting { network: true, signals: Signals::Kept, read_only: true, own_processes: true, truncation: true };
+        let strict = Setting {
+            network: false,
+            signals: Signals::OnlyOneself,
+            read_only: false,
+            own_processes: false,
+            truncation: false,
+        };
         for programs in [for_program(lax), for_program(strict), for_engine()] {
             for program in programs.unwrap() {
                 assert_eq!(program[1].code, 0x15, "a comparison with the architecture");

@@ -183,6 +183,7 @@ impl Inside {
                     network: it.order.network,
                     signals: if kept { Signals::Kept } else { Signals::OnlyOneself },
                     read_only: it.mounted.read_only,
+                    own_processes: it.report.has(Layer::PidNamespace),
                     // Landlock knows about truncating from version 3 on.
                     truncation: it.report.landlock_abi >= 3,
                 })?

@@ -18,7 +18,12 @@ impl Tmp {
         let mut random = [0_u8; 8];
         fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let path = base.join(format!("skillfold-{:016x}", u64::from_ne_bytes(random)));
-        let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
+        let named = |error: io::Error| {
+            let base = base.display();
+            io::Error::other(format!(
+                "no directory can be made in {base}: {error}; set TMPDIR to one that can be written"
+            ))
+        };
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
         Ok(Tmp(path))
     }
@@ -123,7 +128,7 @@ mod tests {
         }
         let locked = tmp.path().join("locked");
         fs::create_dir_all(locked.join("inside")).unwrap();
-        fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
         let path = tmp.path().to_path_buf();
         drop(tmp);
         assert!(!path.exists());

@@ -175,6 +175,22 @@ for fd in range(3):
         assert!(error.to_string().contains("uv"), "{error}");
     }
 
+    asks_for_another_python(case) {
+        for line in ["", "#!/usr/bin/env python3\n", "#!/usr/bin/python3\n"] {
+            let header = |wanted: &str| format!("{line}# /// script\n# requires-python = '{wanted}'\n# ///\nprint('ran')\n");
+            std::fs::write(case.skill().join("scripts/x.py"), header(">=3.99")).unwrap();
+            let error = case.run("x.py", &[]).unwrap_err();
+            assert_eq!(error.code(), "interpreter_not_found");
+            assert!(error.to_string().contains(">=3.99"), "{error}");
+            std::fs::write(case.skill().join("scripts/x.py"), header(">=3.4")).unwrap();
+            assert_eq!(case.run("x.py", &[]).unwrap().stdout_text(), "ran\n");
+        }
+        std::fs::write(case.skill().join("scripts/x.py"), "# /// script\n# dependencies = 'six'\n# ///\n").unwrap();
+        let error = case.run("x.py", &[]).unwrap_err();
+        assert_eq!(error.code(), "execution_failed");
+        assert!(error.to_string().contains("scripts/x.py, line 1"), "{error}");
+    }
+
     asks_for_help(case) {
         case.script("probe.sh", "#!/bin/sh\n[ \"$1\" = --help ] && echo 'Usage: probe'\n");
         let (dir, manifest) = (case.dir(), case.manifest());

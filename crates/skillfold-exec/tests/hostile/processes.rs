@@ -132,7 +132,12 @@ time.sleep(600)
     }
 
     survives_its_supervisor(case) {
-        case.script("probe.sh", "#!/bin/sh\necho begun\nexec sleep 600\n");
+        case.script("probe.py", r#"
+import time
+libc.prctl(1, 0, 0, 0, 0)
+print("begun", flush=True)
+time.sleep(600)
+"#);
         let (dir, manifest) = (case.dir(), case.manifest());
         let parent = |process: &str| -> String {
             let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -148,7 +153,7 @@ time.sleep(600)
                 assert!(Command::new("/bin/kill").args(["-KILL", &above]).status().unwrap().success());
                 eventually("the script is gone with its supervisor", || case.processes().is_empty());
             },
-            ..skillfold_exec::RunRequest::new(&dir, &manifest, "probe.sh")
+            ..skillfold_exec::RunRequest::new(&dir, &manifest, "probe.py")
         };
         assert_eq!(case.runner(case.limits.clone()).run(&request).unwrap().signal, Some(9));
     }
