@@ -34,8 +34,15 @@ impl Acting {
             .allow_unsandboxed(run.allow_unsandboxed == Some(true))
             // Our allocator takes a gigabyte at once otherwise, which is more than an engine may have.
             .helper_env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        let launcher = match std::env::var_os("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+            Some(dir) => launcher.temp_dir(dir),
+            None => launcher,
+        };
         let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillfold").join(name));
-        let grants = Grants::new(data("permissions.json"));
+        let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
+        let grants = Grants::new(data("permissions.json"))
+            .with_home(environment.home.clone())
+            .protecting(homes.into_iter().flatten().map(|home| home.join("skillfold")));
         let limits = limits(settings);
         let mut toolsets = Options {
             cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
@@ -91,7 +98,6 @@ fn options(environment: &Environment, settings: &Settings, limits: Limits, grant
         // Only absolute directories are left in it, so they can be joined.
         path: std::env::join_paths(&environment.path).unwrap_or(usual.path),
         environment: std::env::vars_os().collect(),
-        home: environment.home.clone(),
         limits,
         concurrent: settings.run.concurrent.unwrap_or(usual.concurrent),
         packages: cache(settings).map(|cache| cache.join("python")),

@@ -15,8 +15,8 @@ const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
 /// The SHA-256 of all files of a skill: of the sorted list of their paths with the SHA-256 of each. Also of those that
-/// listings pass over (`node_modules`, compiled Python), because they run too; only `.git` is left out. Of a link counts
-/// where it leads.
+/// listings pass over (`node_modules`, compiled Python), because they run too, and what is in `.git` can be
+/// executed as well. Of a link counts where it leads.
 pub(crate) fn of_skill(dir: &SkillDir) -> Result<String, String> {
     let mut walk = Walk { dir, rows: Vec::new(), bytes: 0 };
     walk.enter(dir.path(), "")?;
@@ -48,9 +48,7 @@ impl Walk<'_> {
             let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
             let kind = entry.file_type().map_err(unreadable)?;
             if kind.is_dir() {
-                if name != ".git" {
-                    self.enter(&entry.path(), &path)?;
-                }
+                self.enter(&entry.path(), &path)?;
                 continue;
             }
             if self.rows.len() >= MOST_FILES {

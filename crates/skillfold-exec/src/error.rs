@@ -49,7 +49,7 @@ impl ExecError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::SandboxUnavailable { .. } => {
-                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
+                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all the same: --allow-unsandboxed"
             }
             Self::Helper { .. } => "the helper is the program `skillfold` or `skillfold-sandbox`; is it installed?",
             Self::Broken(_) => "run again with more logging to see what happened",

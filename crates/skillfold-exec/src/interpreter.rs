@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -96,44 +96,75 @@ pub(crate) struct Interpreter {
     pub(crate) program: PathBuf,
     /// What stands before the script.
     pub(crate) options: Vec<String>,
-    /// More that has to be readable, besides what [`crate::interpreter_paths`] tells of the program.
+    /// More that has to be readable, besides what belongs to the program.
     pub(crate) extra: Vec<PathBuf>,
-    /// Whether what stands beside the program may say what else has to be readable.
-    pub(crate) trusted: bool,
+    /// Who chose it, which decides what belongs to it.
+    pub(crate) chosen: Chosen,
+}
+
+/// Who chose an interpreter. What a skill names must not decide what becomes readable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The user: it stands on the PATH. What is beside it says what else has to be readable.
+    OnPath,
+    /// The skill, by a path of the system: its libraries come with it, nothing that stands beside it is believed.
+    OfSystem,
+    /// The skill, below its own directory, or what was installed for it: nothing comes with it.
+    OfSkill,
 }
 
 impl Interpreter {
-    pub(crate) fn at(program: PathBuf) -> Interpreter {
-        Interpreter { program, options: Vec::new(), extra: Vec::new(), trusted: true }
+    fn at(program: PathBuf, chosen: Chosen) -> Interpreter {
+        Interpreter { program, options: Vec::new(), extra: Vec::new(), chosen }
     }
 
     /// What has to be readable for it to run.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        let mut paths = if self.trusted { crate::interpreter_paths(&self.program) } else { vec![self.program.clone()] };
+        let mut paths = match self.chosen {
+            Chosen::OnPath => crate::interpreter_paths(&self.program),
+            Chosen::OfSystem => crate::policy::installation(&self.program, false),
+            Chosen::OfSkill => vec![self.program.clone()],
+        };
         paths.extend(self.extra.iter().cloned());
         paths
     }
 }
 
-/// Finds what runs a script that wants `wanted` on `path`; or says what is missing.
-pub(crate) fn find(wanted: &Wanted, path: &OsStr) -> Result<Interpreter, String> {
+impl Interpreter {
+    /// Which Python it is, as far as that can be known: asked only if the user has chosen it, else by its name.
+    pub(crate) fn python_version(&self) -> Option<Vec<u32>> {
+        let numbers = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
+        let real = self.program.canonicalize().ok()?;
+        let named = real.file_name()?.to_str()?.strip_prefix("python").and_then(numbers).filter(|it| it.len() > 1);
+        if self.chosen != Chosen::OnPath {
+            return named;
+        }
+        let question = "import sys; print('.'.join(map(str, sys.version_info[:3])))";
+        let answer = output(Command::new(&self.program).args(["-I", "-c", question]), PATIENCE);
+        answer.and_then(|text| numbers(text.trim())).or(named)
+    }
+}
+
+/// Finds what runs a script of the skill in `skill` that wants `wanted` on `path`; or says what is missing.
+pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
     match wanted {
         Wanted::Native => Err("it is a program itself".to_owned()),
         Wanted::Program { name, options } => {
-            let mut found = find_named(name, path)
-                .ok_or_else(|| format!("{name} is not installed, or not on the PATH; its first line asks for it"))?;
+            let mut found = find_named(name, path, skill)?;
             found.options.clone_from(options);
             Ok(found)
         }
         Wanted::Extension(extension) => {
             let names = programs(extension);
             for name in names {
-                let Some(mut found) = find_named(name, path) else { continue };
+                let Ok(mut found) = find_named(name, path, skill) else { continue };
                 if *name == "deno" {
                     found.options = vec!["run".to_owned(), "--quiet".to_owned()];
                 }
                 if *extension == "ts" && *name == "node" {
-                    match node_version(&found.program) {
+                    // What belongs to the skill is not asked anything: that would run it outside of the sandbox.
+                    let version = if found.chosen == Chosen::OnPath { node_version(&found.program) } else { None };
+                    match version {
                         Some(version) if version >= NODE_WITH_TYPES => {}
                         Some(version) if version >= NODE_WITH_FLAG => {
                             found.options = vec!["--experimental-strip-types".to_owned()];
@@ -152,23 +183,66 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr) -> Result<Interpreter, String>
 }
 
 /// A program by its name on the PATH, or at its absolute path, or, where that does not exist, by the last part of it.
-fn find_named(name: &str, path: &OsStr) -> Option<Interpreter> {
-    let found = if name.starts_with('/') {
-        let at = PathBuf::from(name);
-        let (bin, last) = name.rsplit_once('/')?;
-        if is_program(&at) {
-            at
-        } else if bin.ends_with("bin") {
-            on_path(last, path)?
-        } else {
-            return None;
+fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
+    let missing = || format!("{name} is not installed, or not on the PATH; its first line asks for it");
+    if !name.starts_with('/') {
+        if name.contains('/') {
+            return Err(format!("its first line asks for {name}, which is neither a name nor an absolute path"));
         }
-    } else if name.contains('/') {
-        return None;
-    } else {
-        on_path(name, path).or_else(|| if name == "python" { on_path("python3", path) } else { None })?
+        let found = on_path(name, path).or_else(|| if name == "python" { on_path("python3", path) } else { None });
+        return found.map(|found| by_name(found, path, skill)).ok_or_else(missing);
+    }
+    let at = PathBuf::from(name);
+    let refused = || {
+        format!(
+            "its first line asks for {name}, which is neither the system's, nor on the PATH, nor the skill's own; \
+             write `#!/usr/bin/env` and a name"
+        )
     };
-    Some(behind_shim(found, path))
+    if KERNEL.iter().any(|kernel| at.starts_with(kernel)) || at.components().any(|it| it == Component::ParentDir) {
+        return Err(refused());
+    }
+    let (bin, last) = name.rsplit_once('/').ok_or_else(missing)?;
+    if !is_program(&at) {
+        let found = if bin.ends_with("bin") { on_path(last, path) } else { None };
+        return found.map(|found| by_name(found, path, skill)).ok_or_else(missing);
+    }
+    let real = at.canonicalize().map_err(|_| missing())?;
+    if real.starts_with(skill) {
+        return Ok(Interpreter::at(real, Chosen::OfSkill));
+    }
+    if is_system(&real) {
+        // By the name it was given, for programs that look at it; unless somebody could lead that name elsewhere.
+        return Ok(Interpreter::at(if is_system(&at) { at } else { real }, Chosen::OfSystem));
+    }
+    match on_path(last, path).filter(|found| found.canonicalize().is_ok_and(|it| it == real)) {
+        Some(found) => Ok(by_name(found, path, skill)),
+        None => Err(refused()),
+    }
+}
+
+/// Below these, programs of the system are installed.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/snap"];
+
+/// What is below these is made up by the kernel: it means something else for everybody who looks.
+const KERNEL: &[&str] = &["/proc", "/dev", "/sys"];
+
+pub(crate) fn is_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
+}
+
+/// What was found on the PATH by its bare name. Only such a program is ever asked anything.
+fn by_name(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
+    let of_skill = |at: &Path| at.canonicalize().is_ok_and(|real| real.starts_with(skill));
+    if of_skill(&found) {
+        return Interpreter::at(found.canonicalize().unwrap_or(found), Chosen::OfSkill);
+    }
+    let mut interpreter = behind_shim(found, path);
+    if of_skill(&interpreter.program) {
+        interpreter.chosen = Chosen::OfSkill;
+    }
+    interpreter
 }
 
 /// The first program called `name` in the directories of `path`. Directories that are relative are none.
@@ -184,13 +258,15 @@ fn is_program(at: &Path) -> bool {
 /// What version managers put on the PATH is no interpreter, but chooses one. Inside the sandbox it could not look
 /// around, so it is asked here, once.
 fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
-    let Some(shims) = program.parent().filter(|dir| dir.ends_with("shims")) else { return Interpreter::at(program) };
+    let Some(shims) = program.parent().filter(|dir| dir.ends_with("shims")) else {
+        return Interpreter::at(program, Chosen::OnPath);
+    };
     if let Some(real) = ask(&program, path).filter(|real| is_program(real) && !real.starts_with(shims)) {
-        return Interpreter::at(real);
+        return Interpreter::at(real, Chosen::OnPath);
     }
     // Not one that can be asked: it gets to read what belongs to it.
     let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
-    Interpreter { program, options: Vec::new(), extra, trusted: true }
+    Interpreter { program, options: Vec::new(), extra, chosen: Chosen::OnPath }
 }
 
 type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
@@ -314,16 +390,46 @@ mod tests {
         make(&at("shims/ruby"), &format!("#!/bin/sh\necho {}\n", at("real/ruby").display()));
         make(&at("shims/other"), "#!/bin/sh\necho no\n");
         let path = at("shims").into_os_string();
+        let skill = Path::new("/skill");
         let wanted = |name: &str| Wanted::Program { name: name.into(), options: Vec::new() };
-        assert_eq!(find(&wanted("ruby"), &path).unwrap().program, at("real/ruby"));
-        assert_eq!(find(&wanted("other"), &path).unwrap().extra, [tmp.path().to_path_buf()]);
-        assert!(find(&wanted("nothing"), &path).is_err());
-        assert!(find(&wanted("../real/ruby"), &path).is_err());
+        assert_eq!(find(&wanted("ruby"), &path, skill).unwrap().program, at("real/ruby"));
+        assert_eq!(find(&wanted("other"), &path, skill).unwrap().extra, [tmp.path().to_path_buf()]);
+        assert!(find(&wanted("nothing"), &path, skill).is_err());
+        assert!(find(&wanted("../real/ruby"), &path, skill).is_err());
+    }
+
+    #[test]
+    fn a_path_counts_only_of_the_system_on_the_path_or_in_the_skill() {
+        let tmp = tempfile::tempdir().unwrap();
+        let root = tmp.path().canonicalize().unwrap();
+        let make = |path: &str| {
+            let at = root.join(path);
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            std::fs::write(&at, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o755)).unwrap();
+            at
+        };
+        let (elsewhere, mine, own) = (make("home/bin/x"), make("path/bin/y"), make("skill/bin/z"));
+        std::os::unix::fs::symlink("/bin/sh", root.join("home/bin/shell")).unwrap();
+        let (path, skill) = (root.join("path/bin").into_os_string(), root.join("skill"));
+        let look = |at: &Path| {
+            let wanted = Wanted::Program { name: at.to_str().unwrap().into(), options: Vec::new() };
+            find(&wanted, &path, &skill)
+        };
+        assert!(look(&elsewhere).unwrap_err().contains("nor on the PATH"));
+        assert_eq!(look(&mine).unwrap().chosen, Chosen::OnPath);
+        assert_eq!(look(&own).unwrap().paths(), [own]);
+        assert_eq!(look(Path::new("/bin/sh")).unwrap().chosen, Chosen::OfSystem);
+        // A link of somebody's is not followed later on: what it led to is what counts.
+        assert!(is_system(&look(&root.join("home/bin/shell")).unwrap().program));
+        for made_up in ["/proc/self/exe", "/dev/fd/0", "/usr/../tmp/x"] {
+            assert!(look(Path::new(made_up)).is_err(), "{made_up}");
+        }
     }
 
     #[test]
     fn typescript_without_anything_that_runs_it_says_what_would() {
-        let error = find(&Wanted::Extension("ts"), OsStr::new("/nowhere")).unwrap_err();
+        let error = find(&Wanted::Extension("ts"), OsStr::new("/nowhere"), Path::new("/skill")).unwrap_err();
         assert!(error.contains("bun, deno, or node 22.18"), "{error}");
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +44,8 @@ impl Job {
 
 /// What a process may reach. Everything else is denied.
 ///
-/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`,
-/// `/dev/urandom`) and what the process may know of itself in `/proc` come with every [`Program::File`].
+/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/full`, `/dev/random`, `/dev/urandom`; where
+/// it can have mounts of its own, `/dev/zero`) and what the process may know of itself in `/proc` come with every [`Program::File`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Files and directories with all below them that may be read and, with [`Policy::execute`], executed.
@@ -99,6 +100,8 @@ pub struct Bounds {
     pub tmp_size: u64,
     /// Seconds of processor time of one process; unlimited if none.
     pub cpu_seconds: Option<u64>,
+    /// How long the job may take; as long as it likes if none. Kept by the supervisor, whatever the host does meanwhile.
+    pub wall: Option<Duration>,
 }
 
 impl Default for Bounds {
@@ -114,6 +117,7 @@ impl Default for Bounds {
             file_size: 256 * MIB,
             tmp_size: 256 * MIB,
             cpu_seconds: None,
+            wall: None,
         }
     }
 }

@@ -17,7 +17,8 @@ pub enum Layer {
     NetworkNamespace,
     /// Shares no memory segments or message queues.
     IpcNamespace,
-    /// Has a temporary directory of limited size, and a `/proc`, of its own.
+    /// Has a temporary directory of limited size, and a `/proc`, of its own; all else is read-only, if
+    /// [`SandboxReport::read_only`] says so.
     MountNamespace,
     /// Files, TCP ports, abstract sockets and signals, by rules in the kernel. Required.
     Landlock,
@@ -81,6 +82,10 @@ pub struct SandboxReport {
     pub missing: Vec<Missing>,
     /// The version of Landlock's rules in force; 0 without it.
     pub landlock_abi: u32,
+    /// Whether [`Layer::MountNamespace`] has made all read-only that may not be written. Without, changing modes and times
+    /// of files is refused altogether.
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 /// What a machine offers: the report of a process that was started to find out and did nothing.

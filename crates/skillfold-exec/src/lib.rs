@@ -52,7 +52,7 @@ mod sys;
 mod wire;
 
 pub use error::ExecError;
-pub use grants::{Grant, GrantError, Grants, Reach, TOOLSETS};
+pub use grants::{Grant, GrantError, Grants, TOOLSETS};
 pub use interpreter::on_path as find_program;
 pub use job::{Bounds, Job, Policy, Program};
 pub use launcher::{Child, Killer, Launcher};

@@ -11,12 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::digest::hex;
-use crate::interpreter::{self, Interpreter, Wanted};
+use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
-
-/// How long bringing packages may take.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How the network is reached. No index that may have a password in its address.
 const NETWORK: &[&str] = &[
@@ -40,31 +37,87 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header in a script's text, if there is one; an error if it cannot be read.
+    /// The header in a script's text, if there is one; an error, with its line, if it cannot be read.
     pub(crate) fn of(text: &str) -> Result<Option<Header>, String> {
-        let mut lines = text.lines().skip_while(|line| line.trim_end() != "# /// script");
-        if lines.next().is_none() {
-            return Ok(None);
-        }
-        let mut inside = String::new();
-        for line in lines {
-            let line = line.trim_end();
-            if line == "# ///" {
-                let table: toml::Table = inside.parse().map_err(|error: toml::de::Error| {
-                    format!("its `# /// script` header cannot be read: {}", error.message())
-                })?;
-                let list = table.get("dependencies").and_then(toml::Value::as_array);
-                let texts = list.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned));
-                let requires_python = table.get("requires-python").and_then(|it| it.as_str().map(str::to_owned));
-                return Ok(Some(Header { dependencies: texts.collect(), requires_python }));
+        let mut found: Option<(usize, Header)> = None;
+        let mut lines = text.lines().map(str::trim_end).zip(1..);
+        while let Some((line, begin)) = lines.next() {
+            if line != "# /// script" {
+                continue;
             }
-            let Some(rest) = line.strip_prefix('#') else { break };
-            inside.push_str(rest.strip_prefix(' ').unwrap_or(rest));
-            inside.push('\n');
+            let mut inside = String::new();
+            // Not ended is no header, says the specification.
+            for (line, _) in lines.by_ref() {
+                if line == "# ///" {
+                    let header = Header::read(&inside).map_err(|reason| format!("line {begin}: {reason}"))?;
+                    if let Some((first, _)) = &found {
+                        return Err(format!(
+                            "line {begin}: a second `# /// script` header; the first is in line {first}"
+                        ));
+                    }
+                    found = Some((begin, header));
+                    break;
+                }
+                let Some(rest) = line.strip_prefix('#') else { break };
+                inside.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+                inside.push('\n');
+            }
         }
-        // Not ended: no header, says the specification.
-        Ok(None)
+        Ok(found.map(|(_, header)| header))
     }
+
+    fn read(text: &str) -> Result<Header, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            format!("its `# /// script` header cannot be read: {}", error.message())
+        })?;
+        let no_list = || "`dependencies` in its header must be a list of texts".to_owned();
+        let no_text = || "`requires-python` in its header must be a text".to_owned();
+        let dependencies = match table.get("dependencies") {
+            Some(list) => list.as_array().ok_or_else(no_list)?.as_slice(),
+            None => &[],
+        };
+        let dependencies = dependencies.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(no_list));
+        let requires_python = table.get("requires-python").map(|it| it.as_str().map(str::to_owned).ok_or_else(no_text));
+        Ok(Header {
+            dependencies: dependencies.collect::<Result<_, _>>()?,
+            requires_python: requires_python.transpose()?,
+        })
+    }
+
+    /// Whether a Python of this version will do. What is written in a way that is not understood here is not refused.
+    pub(crate) fn accepts(&self, version: &[u32]) -> bool {
+        let wanted = self.requires_python.as_deref().unwrap_or_default();
+        wanted.split(',').all(|clause| accepts(clause.trim(), version).unwrap_or(true))
+    }
+}
+
+/// Whether a version meets one clause, such as `>=3.11`; nothing, if the clause is not understood.
+fn accepts(clause: &str, version: &[u32]) -> Option<bool> {
+    let number = clause.find(|it: char| it.is_ascii_digit())?;
+    let (operator, wanted) = (clause[..number].trim(), &clause[number..]);
+    let (wanted, any) = wanted.strip_suffix(".*").map_or((wanted, false), |wanted| (wanted, true));
+    let wanted = wanted.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>()?;
+    let part = |list: &[u32], at: usize| list.get(at).copied().unwrap_or(0);
+    // Only as far as the version is known.
+    let compared = (0..wanted.len().max(3).min(version.len())).map(|at| part(version, at).cmp(&part(&wanted, at)));
+    let order = compared.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
+    let same = |length: usize| version.iter().zip(&wanted).take(length).all(|(a, b)| a == b);
+    Some(match operator {
+        ">=" => order.is_ge(),
+        ">" => order.is_gt(),
+        "<=" => order.is_le(),
+        "<" => order.is_lt(),
+        "==" | "===" => {
+            if any {
+                same(wanted.len())
+            } else {
+                order.is_eq()
+            }
+        }
+        "!=" => !(if any { same(wanted.len()) } else { order.is_eq() }),
+        "~=" => order.is_ge() && same(wanted.len().saturating_sub(1)),
+        _ => return None,
+    })
 }
 
 /// Why packages are not there.
@@ -90,6 +143,9 @@ pub(crate) struct Asking<'a> {
     /// The user's environment, of which `uv` sees how the network is reached.
     pub(crate) environment: &'a [(OsString, OsString)],
     pub(crate) cancelled: &'a dyn Fn() -> bool,
+    /// How long it may take in all: as long as the run that needs them.
+    pub(crate) limit: Duration,
+    pub(crate) began: Instant,
 }
 
 impl Asking<'_> {
@@ -104,7 +160,7 @@ impl Asking<'_> {
             Trouble::NoUv("it asks for packages in its header, and there is no directory to keep them in".to_owned())
         })?;
         let wanted = Wanted::Program { name: "python3".to_owned(), options: Vec::new() };
-        let python = interpreter::find(&wanted, self.path).map_err(Trouble::NoUv)?;
+        let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(Trouble::NoUv)?;
         // One directory a skill: by where it is, because names repeat.
         let store = store.join(&hex(&sha2_of(self.skill_dir))[..24]);
         std::fs::create_dir_all(&store).map_err(|error| Trouble::Failed(format!("{}: {error}", store.display())))?;
@@ -148,8 +204,7 @@ impl Asking<'_> {
     ) -> Result<String, Trouble> {
         let failed = |error: &dyn std::fmt::Display| Trouble::Failed(error.to_string());
         let mut policy = Policy::program(uv);
-        policy.read.extend(crate::interpreter_paths(&python.program));
-        policy.read.extend(python.extra.iter().cloned());
+        policy.read.extend(python.paths());
         policy.read.push(self.skill_dir.to_path_buf());
         policy.write.push(store.to_path_buf());
         if network {
@@ -175,6 +230,7 @@ impl Asking<'_> {
             job.policy.read.extend(certificates.map(|(_, path)| PathBuf::from(path)));
         }
         job.bounds = Bounds { file_size: 4 << 30, memory_total: 4 << 30, memory: 2 << 30, ..Bounds::default() };
+        job.bounds.wall = Some(self.limit.saturating_sub(self.began.elapsed()));
         let mut child = self.launcher.spawn(&job).map_err(|error| failed(&error))?;
         drop(child.take_stdin());
         let read = |pipe: Option<std::fs::File>| {
@@ -185,7 +241,6 @@ impl Asking<'_> {
             })
         };
         let (stdout, stderr) = (read(child.take_stdout()), read(child.take_stderr()));
-        let until = Instant::now() + PATIENCE;
         let ended = loop {
             if let Some(ended) = child.wait_timeout(Duration::from_millis(20)).map_err(|error| failed(&error))? {
                 break ended;
@@ -193,8 +248,8 @@ impl Asking<'_> {
             if (self.cancelled)() {
                 return Err(Trouble::Cancelled);
             }
-            if Instant::now() >= until {
-                return Err(Trouble::Failed(format!("uv did not finish in {} s", PATIENCE.as_secs())));
+            if self.began.elapsed() >= self.limit {
+                return Err(Trouble::Failed(format!("uv did not finish in {} s", self.limit.as_secs())));
             }
         };
         let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
@@ -213,9 +268,10 @@ fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpr
         return Err(strange());
     }
     let mut extra = vec![environment];
-    extra.extend(crate::interpreter_paths(&python.program));
-    extra.push(store.join("python"));
-    Ok(Interpreter { program: found, options: Vec::new(), extra, trusted: false })
+    extra.extend(python.paths());
+    // Interpreters that `uv` has brought; a link that was put there must not make anything else readable.
+    extra.extend(store.join("python").canonicalize().ok().filter(|real| real.starts_with(store)));
+    Ok(Interpreter { program: found, options: Vec::new(), extra, chosen: Chosen::OfSkill })
 }
 
 fn sha2_of(path: &Path) -> [u8; 32] {
@@ -243,6 +299,29 @@ mod tests {
         assert_eq!(Header::of("import os\n").unwrap(), None);
         assert_eq!(Header::of("# /// script\n# dependencies = []\nimport x\n").unwrap(), None, "never ended");
         assert_eq!(Header::of("# /// script\n#\n# ///\n").unwrap(), Some(Header::default()));
-        assert!(Header::of("# /// script\n# dependencies = [\n# ///\n").is_err());
+        for (broken, says) in [
+            ("# /// script\n# dependencies = [\n# ///\n", "line 1: "),
+            ("\n# /// script\n# dependencies = 'six'\n# ///\n", "line 2: `dependencies`"),
+            ("# /// script\n# dependencies = [1]\n# ///\n", "list of texts"),
+            ("# /// script\n# requires-python = 3\n# ///\n", "`requires-python`"),
+            ("# /// script\n# ///\n# /// script\n# ///\n", "line 3: a second"),
+        ] {
+            let error = Header::of(broken).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        let accepts = |wanted: &str, version: &[u32]| {
+            Header { requires_python: Some(wanted.to_owned()), ..Header::default() }.accepts(version)
+        };
+        for yes in [">=3.11", ">=3.12.4", ">3.11,<4", "==3.12.*", "~=3.12", "!=3.11.*", "<=3.12.4", "", "what"] {
+            assert!(accepts(yes, &[3, 12, 4]), "{yes}");
+        }
+        for no in [">=3.13", "<3.12", "==3.11.*", "~=3.13", ">=3.11,!=3.12.*", ">=3.12.5", "==3.12", "~=4.0"] {
+            assert!(!accepts(no, &[3, 12, 4]), "{no}");
+        }
+        assert!(accepts(">=3.12.9", &[3, 12]), "more is not known");
     }
 }

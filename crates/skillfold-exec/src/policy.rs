@@ -81,37 +81,52 @@ pub(crate) fn network_paths() -> Vec<PathBuf> {
 }
 
 /// What belongs to an interpreter: its file, and for `P/bin/x` the libraries in `P/lib` and `P/lib64`; for one of a
-/// Python virtual environment, also what belongs to the interpreter that it was made from.
+/// Python virtual environment, also what belongs to the interpreter that it was made from. Only for programs that the
+/// user has chosen: what stands beside it is believed.
 pub fn interpreter_paths(program: &Path) -> Vec<PathBuf> {
+    installation(program, true)
+}
+
+/// The same; the marker of a virtual environment is believed only if `believed` says so.
+pub(crate) fn installation(program: &Path, believed: bool) -> Vec<PathBuf> {
     let mut paths = vec![program.to_path_buf()];
-    add_installation(program, &mut paths);
+    add_installation(program, believed, &mut paths);
     if let Ok(real) = program.canonicalize()
         && real != program
     {
         paths.push(real.clone());
-        add_installation(&real, &mut paths);
+        add_installation(&real, believed, &mut paths);
     }
     paths
 }
 
-fn add_installation(program: &Path, paths: &mut Vec<PathBuf>) {
+fn add_installation(program: &Path, believed: bool, paths: &mut Vec<PathBuf>) {
     let Some(bin) = program.parent() else { return };
-    let Some(prefix) = bin.parent().filter(|_| bin.ends_with("bin")) else { return };
+    let Some(prefix) = bin.parent().filter(|_| bin.ends_with("bin")).and_then(|it| it.canonicalize().ok()) else {
+        return;
+    };
     // `/bin/x` and `/usr/bin/x` are in the system's paths already, and `/` is nobody's installation.
     if prefix == Path::new("/") || prefix == Path::new("/usr") {
         return;
     }
-    paths.extend(["lib", "lib64"].map(|name| prefix.join(name)));
+    // A link that leads out of the installation would make readable what has nothing to do with it.
+    let stays = |real: &PathBuf| real.starts_with(&prefix) || SYSTEM.iter().any(|system| real.starts_with(system));
+    paths.extend(["lib", "lib64"].iter().filter_map(|name| prefix.join(name).canonicalize().ok()).filter(stays));
     let marker = prefix.join("pyvenv.cfg");
-    if let Ok(text) = std::fs::read_to_string(&marker) {
+    let is_file = || marker.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    if believed
+        && is_file()
+        && let Ok(text) = std::fs::read_to_string(&marker)
+    {
         paths.push(marker);
         let home = text.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == "home");
-        if let Some((_, home)) = home {
-            let home = Path::new(home.trim());
-            if home.is_absolute() && home.ends_with("bin") {
-                paths.push(home.to_path_buf());
-                add_installation(&home.join("python3"), paths);
-            }
+        if let Some((_, home)) = home
+            && let Ok(home) = Path::new(home.trim()).canonicalize()
+            && home.ends_with("bin")
+        {
+            // It was made from that one, which need not be one itself.
+            add_installation(&home.join("python3"), false, paths);
+            paths.push(home);
         }
     }
 }
@@ -125,11 +140,14 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let bin = tmp.path().join("bin");
         std::fs::create_dir_all(&bin).unwrap();
+        std::fs::create_dir_all(tmp.path().join("lib")).unwrap();
+        std::os::unix::fs::symlink("/var", tmp.path().join("lib64")).unwrap();
         std::fs::write(bin.join("x"), "").unwrap();
         let paths = interpreter_paths(&bin.join("x"));
-        assert!(paths.contains(&tmp.path().join("lib")));
-        assert!(!paths.contains(&tmp.path().to_path_buf()));
-        assert!(!paths.contains(&bin));
+        let root = tmp.path().canonicalize().unwrap();
+        assert!(paths.contains(&root.join("lib")));
+        assert!(!paths.contains(&root) && !paths.contains(&bin));
+        assert!(!paths.contains(&PathBuf::from("/var")), "a link leads out");
     }
 
     #[test]
@@ -137,10 +155,15 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let (venv, real) = (tmp.path().join("venv"), tmp.path().join("real/bin"));
         std::fs::create_dir_all(venv.join("bin")).unwrap();
+        std::fs::create_dir_all(&real).unwrap();
+        std::fs::create_dir_all(tmp.path().join("real/lib")).unwrap();
         std::fs::write(venv.join("pyvenv.cfg"), format!("home = {}\nversion = 3\n", real.display())).unwrap();
         let paths = interpreter_paths(&venv.join("bin/python"));
-        assert!(paths.contains(&venv.join("pyvenv.cfg")));
-        assert!(paths.contains(&tmp.path().join("real/lib")));
+        let root = tmp.path().canonicalize().unwrap();
+        assert!(paths.contains(&root.join("venv/pyvenv.cfg")));
+        assert!(paths.contains(&root.join("real/lib")));
+        let unbelieved = installation(&venv.join("bin/python"), false);
+        assert!(!unbelieved.contains(&root.join("real/lib")), "what a skill names is not believed");
     }
 
     #[test]

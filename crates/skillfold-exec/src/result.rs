@@ -226,7 +226,8 @@ impl RunError {
             Self::InterpreterNotFound { .. } => "interpreter_not_found",
             Self::ExecutionFailed { .. } => "execution_failed",
             Self::Busy { .. } => "busy",
-            Self::PermissionRequired { .. } | Self::Grant(_) => "permission_required",
+            Self::PermissionRequired { .. } => "permission_required",
+            Self::Grant(error) => error.code(),
             Self::SandboxUnavailable { .. } => "sandbox_unavailable",
         }
     }

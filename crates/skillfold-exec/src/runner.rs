@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use skillfold_catalog::SkillDir;
 use skillfold_format::{Manifest, Permissions};
 
-use crate::grants::{Grant, Grants, Reach};
+use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
@@ -58,8 +58,6 @@ pub struct RunnerOptions {
     /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `LC_*`, `TZ`), and those that
     /// were granted by name.
     pub environment: Vec<(OsString, OsString)>,
-    /// What `~` means in permissions.
-    pub home: Option<PathBuf>,
     /// How much one run may take.
     pub limits: Limits,
     /// So many scripts run at once; more are refused.
@@ -76,7 +74,6 @@ impl Default for RunnerOptions {
         RunnerOptions {
             path: "/usr/local/bin:/usr/bin:/bin".into(),
             environment: Vec::new(),
-            home: None,
             limits: Limits::default(),
             concurrent: 8,
             packages: None,
@@ -177,49 +174,40 @@ impl Runner {
         }
         let _place = Place::take(&self.running, self.options.concurrent)?;
         let info = find_script(request)?;
-        let permissions = match self.asked(request, &info)? {
-            Some(asked) if self.grants().is_granted(&asked) => asked.permissions,
-            Some(asked) => return Err(RunError::PermissionRequired { asked: Box::new(asked), reason: None }),
-            None => Permissions::default(),
-        };
-        let reach = self.grants().reach(request.dir, &permissions, self.options.home.as_deref())?;
-        let job = self.job(request, &info, &permissions, reach)?;
+        let granted = self.asked(request, &info)?;
+        if let Some(asked) = granted.as_ref().filter(|asked| !self.grants().is_granted(asked)) {
+            return Err(RunError::PermissionRequired { asked: Box::new(asked.clone()), reason: None });
+        }
+        let job = self.job(request, &info, granted.as_ref())?;
         tracing::debug!(skill = request.dir.skill(), script = info.path, program = ?job.program, "runs a script");
         Conversation { request, limits, input: &input }.hold(&self.launcher, &job)
     }
 
     /// What the skill asks for, for this script; nothing, if it asks for nothing.
     fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Grant>, RunError> {
-        // What runs toolsets is no business of a script's.
-        let permissions = request.manifest.permissions().map(|asked| Permissions { runtime: None, ..asked.clone() });
-        match &permissions {
-            Some(permissions) if !permissions.is_empty() => {
-                // What cannot be granted is said before anybody is asked to grant it.
-                self.grants().reach(request.dir, permissions, self.options.home.as_deref())?;
-                Ok(Some(Grant::asked(request.dir, &info.path, permissions)?))
+        match request.manifest.permissions() {
+            Some(permissions) if !applicable(&info.path, permissions).is_empty() => {
+                Ok(Some(self.grants().ask(request.dir, &info.path, permissions)?))
             }
             _ => Ok(None),
         }
     }
 
-    fn job(
-        &self,
-        request: &RunRequest<'_>,
-        info: &ScriptInfo,
-        permissions: &Permissions,
-        reach: Reach,
-    ) -> Result<Job, RunError> {
+    fn job(&self, request: &RunRequest<'_>, info: &ScriptInfo, granted: Option<&Grant>) -> Result<Job, RunError> {
+        let nothing = Permissions::default();
+        let permissions = granted.map_or(&nothing, |granted| &granted.permissions);
         let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
         let script = dir.join(&info.path);
         let mut policy = Policy {
             read: crate::system_paths(permissions.network),
-            write: reach.write,
+            // As they were resolved when it was compared with what was granted.
+            write: granted.map_or_else(Vec::new, |granted| granted.write.clone()),
             execute: true,
             network: permissions.network,
             private_tmp: true,
         };
         policy.read.push(dir.clone());
-        policy.read.extend(reach.read);
+        policy.read.extend(granted.into_iter().flat_map(|granted| granted.read.iter().cloned()));
         let mut args: Vec<OsString> = Vec::new();
         let program = match self.interpreter(request, info, &dir, &script, permissions)? {
             Some(interpreter) => {
@@ -235,7 +223,9 @@ impl Runner {
         job.env = self.environment(request, &dir, permissions, &job.policy);
         job.args = args;
         job.cwd = Some(dir);
-        job.bounds = self.options.limits.bounds.clone();
+        let limits = &self.options.limits;
+        let wall = limits.bounds.wall.map_or(limits.timeout, |wall| wall.min(limits.timeout));
+        job.bounds = Bounds { wall: Some(wall), ..limits.bounds.clone() };
         Ok(job)
     }
 
@@ -251,10 +241,9 @@ impl Runner {
             return Ok(None);
         }
         let not_found = |reason: String| RunError::InterpreterNotFound { script: info.path.clone(), reason };
-        if info.wanted.is_python()
-            && let Some(header) = Header::of(&info.head).map_err(not_found)?
-            && !header.dependencies.is_empty()
-        {
+        let broken = |reason: String| RunError::ExecutionFailed { reason: format!("{}, {reason}", info.path) };
+        let header = if info.wanted.is_python() { Header::of(&info.head).map_err(broken)? } else { None };
+        if header.as_ref().is_some_and(|header| !header.dependencies.is_empty()) {
             let asking = Asking {
                 launcher: &self.launcher,
                 path: &self.options.path,
@@ -264,6 +253,8 @@ impl Runner {
                 network: permissions.network,
                 environment: &self.options.environment,
                 cancelled: request.cancelled,
+                limit: self.options.limits.timeout,
+                began: Instant::now(),
             };
             return asking.prepare().map(Some).map_err(|trouble| match trouble {
                 Trouble::NoUv(reason) => not_found(reason),
@@ -272,7 +263,7 @@ impl Runner {
                 Trouble::NeedsNetwork => {
                     let needed = Permissions { network: true, ..permissions.clone() };
                     let reason = "its packages are not here yet, and the skill does not ask for the network";
-                    match Grant::asked(request.dir, &info.path, &needed) {
+                    match self.grants().ask(request.dir, &info.path, &needed) {
                         Ok(asked) => {
                             RunError::PermissionRequired { asked: Box::new(asked), reason: Some(reason.to_owned()) }
                         }
@@ -281,7 +272,17 @@ impl Runner {
                 }
             });
         }
-        interpreter::find(&info.wanted, &self.options.path).map(Some).map_err(not_found)
+        let found = interpreter::find(&info.wanted, &self.options.path, dir).map_err(not_found)?;
+        if let Some(header) = header
+            && let Some(wanted) = &header.requires_python
+            && let Some(version) = found.python_version()
+            && !header.accepts(&version)
+        {
+            let version = version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+            let program = found.program.display();
+            return Err(not_found(format!("its header asks for Python {wanted}, and {program} is {version}")));
+        }
+        Ok(Some(found))
     }
 
     fn environment(

@@ -52,7 +52,8 @@ impl Conversation<'_> {
     pub(crate) fn hold(&self, launcher: &Launcher, job: &Job) -> Result<RunResult, RunError> {
         let started = Instant::now();
         let mut child = launcher.spawn(job)?;
-        let deadline = started + self.limits.timeout;
+        // So far away that nobody can name it is never.
+        let deadline = started.checked_add(self.limits.timeout);
         let mut pipes = Pipes::of(&mut child, self.input).map_err(|error| RunError::failed(&error))?;
         let mut heard = Heard::default();
         let mut stop: Option<Stop> = None;
@@ -63,7 +64,8 @@ impl Conversation<'_> {
                     child.kill();
                 }
             }
-            let most = if stop.is_some() { ASK } else { ASK.min(deadline.saturating_duration_since(Instant::now())) };
+            let left = deadline.filter(|_| stop.is_none()).map(|it| it.saturating_duration_since(Instant::now()));
+            let most = left.map_or(ASK, |left| ASK.min(left));
             pipes.wait(&child, most).map_err(|error| RunError::failed(&error))?;
             self.transfer(&mut pipes, &mut heard);
             if heard.truncated && stop.is_none() {
@@ -79,12 +81,12 @@ impl Conversation<'_> {
         self.conclude(&child, &ended, stop, heard, started.elapsed())
     }
 
-    fn reason_to_stop(&self, deadline: Instant, heard: &Heard) -> Option<Stop> {
+    fn reason_to_stop(&self, deadline: Option<Instant>, heard: &Heard) -> Option<Stop> {
         if heard.truncated {
             Some(Stop::Output)
         } else if (self.request.cancelled)() {
             Some(Stop::Cancelled)
-        } else if Instant::now() >= deadline {
+        } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             Some(Stop::Timeout)
         } else {
             None
@@ -139,6 +141,7 @@ impl Conversation<'_> {
             (_, Some(EndReason::Memory)) => Err(RunError::Memory { limit: bounds.memory_total, result }),
             (_, Some(EndReason::Processes)) => Err(RunError::Processes { limit: bounds.processes, result }),
             (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
+            (_, Some(EndReason::Timeout)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
             // It may have ended by itself in the same moment.
             (Some(Stop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
             (Some(_), Some(_)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),

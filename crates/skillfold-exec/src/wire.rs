@@ -121,6 +121,8 @@ pub enum EndReason {
     Memory,
     /// [`Bounds::processes`] was exceeded.
     Processes,
+    /// [`Bounds::wall`] was exceeded.
+    Timeout,
     /// [`Bounds::tmp_size`] was exceeded, where the directory is no file system of its own.
     Disk,
 }

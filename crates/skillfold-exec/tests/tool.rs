@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use skillfold::Skillfold;
 use skillfold::tools::{ToolContext, ToolOutput};
-use skillfold_exec::{Grant, Grants, Launcher, Runner, RunnerOptions, ScriptTools};
+use skillfold_exec::{Grants, Launcher, Runner, RunnerOptions, ScriptTools};
 use tempfile::TempDir;
 
 struct House {
@@ -144,7 +144,7 @@ fn what_is_granted_is_had() {
     let dir = skillfold::SkillDir::open("asking", &asking).unwrap();
     let catalog = house.skills.catalog();
     let asked = catalog.get("asking").unwrap().manifest().permissions().unwrap();
-    house.grants.grant(&Grant::asked(&dir, "scripts/tell.sh", asked).unwrap()).unwrap();
+    house.grants.grant(&house.grants.ask(&dir, "scripts/tell.sh", asked).unwrap()).unwrap();
     let output = house.call(&json!({"skill_id": "asking", "script": "scripts/tell.sh"}));
     assert!(output.text.contains("hunter2"), "{}", output.text);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Map, Value, json};
 use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
-use skillfold_exec::{Grant, Runner, TOOLSETS, find_program};
+use skillfold_exec::{Runner, TOOLSETS, find_program};
 
 use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
 
@@ -64,15 +64,15 @@ impl ToolsetTools {
         let asked = skill.manifest().permissions()?;
         let dir = SkillDir::open(skill.name(), dir).ok()?;
         let options = self.runner.options();
-        if !self.runner.grants().is_granted(&Grant::asked(&dir, TOOLSETS, asked).ok()?) {
+        let grant = self.runner.grants().ask(&dir, TOOLSETS, asked).ok()?;
+        if !self.runner.grants().is_granted(&grant) {
             return None;
         }
-        let reach = self.runner.grants().reach(&dir, asked, options.home.as_deref()).ok()?;
         let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
         Some(Granted {
             program: find_program(asked.runtime?.name(), &options.path),
-            read: reach.read,
-            write: reach.write,
+            read: grant.read,
+            write: grant.write,
             network: asked.network,
             env: options.environment.iter().filter(|(name, _)| is_granted(name)).cloned().collect(),
         })

@@ -110,7 +110,7 @@ fn list(context: &Context) -> Result<Outcome, CliError> {
 fn is_current(grant: &Grant, grants: &Grants) -> bool {
     let now = SkillDir::open(&grant.skill, &grant.dir)
         .ok()
-        .and_then(|dir| Grant::asked(&dir, &grant.subject, &grant.permissions).ok());
+        .and_then(|dir| grants.ask(&dir, &grant.subject, &grant.permissions).ok());
     now.is_some_and(|now| grants.is_granted(&now))
 }
 
@@ -129,16 +129,20 @@ fn grant(args: &GrantArgs, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     let catalog = skills.catalog();
     let skill = skillfold::usable(&catalog, &args.name)?;
-    let Some(asked) = skill.manifest().permissions() else {
-        return Err(CliError::failure("nothing_asked", format!("{:?} asks for nothing beyond the sandbox", args.name))
-            .help("its scripts and toolsets run as they are"));
+    let nothing = || {
+        CliError::failure("nothing_asked", format!("{:?} asks for nothing beyond the sandbox", args.name))
+            .help("its scripts and toolsets run as they are")
     };
-    let wanted = wanted(skill, asked, args.subject.as_deref())?;
+    let asked = skill.manifest().permissions().ok_or_else(nothing)?;
+    let grants = context.grants()?;
+    let wanted = wanted(skill, asked, args.subject.as_deref(), grants)?;
+    if wanted.is_empty() {
+        return Err(nothing());
+    }
     context.terminal.say(&described(skill, asked, &wanted, context));
     if !args.yes {
         context.terminal.ask("Grant exactly this, for exactly these files?")?;
     }
-    let grants = context.grants()?;
     for one in &wanted {
         grants.grant(one).map_err(|error| refused(&error))?;
     }
@@ -152,7 +156,12 @@ fn grant(args: &GrantArgs, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// What is to be granted: to one script, to the toolsets, or to all that the skill has.
-fn wanted(skill: &Skill, asked: &Permissions, subject: Option<&str>) -> Result<Vec<Grant>, CliError> {
+fn wanted(
+    skill: &Skill,
+    asked: &Permissions,
+    subject: Option<&str>,
+    grants: &Grants,
+) -> Result<Vec<Grant>, CliError> {
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillfold::Error::from)?;
     let mut subjects: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
     if skill.manifest().toolsets().next().is_some() {
@@ -170,7 +179,11 @@ fn wanted(skill: &Skill, asked: &Permissions, subject: Option<&str>) -> Result<V
             CliError::failure("not_found", message).help(format!("`skillfold run {}` lists them", skill.name()))
         );
     }
-    subjects.iter().map(|subject| Grant::asked(&dir, subject, asked).map_err(|error| refused(&error))).collect()
+    let each = subjects.iter().map(|subject| grants.ask(&dir, subject, asked).map_err(|error| refused(&error)));
+    let mut wanted = each.collect::<Result<Vec<_>, _>>()?;
+    // What runs toolsets alone is nothing that a script would be granted.
+    wanted.retain(|one| !one.permissions.is_empty());
+    Ok(wanted)
 }
 
 /// What a person is about to grant, in words.
@@ -187,7 +200,7 @@ pub(crate) fn described(skill: &Skill, asked: &Permissions, wanted: &[Grant], co
 }
 
 pub(crate) fn refused(error: &GrantError) -> CliError {
-    CliError::failure("not_grantable", error.to_string())
+    CliError::failure(error.code(), error.to_string())
 }
 
 fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, CliError> {

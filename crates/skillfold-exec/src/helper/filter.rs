@@ -22,7 +22,10 @@ const SET_MEMPOLICY_HOME_NODE: i64 = 450;
 const MAP_SHADOW_STACK: i64 = 453;
 const STATMOUNT: i64 = 457;
 const LISTMOUNT: i64 = 458;
+const FCHMODAT2: i64 = 452;
 const LSM_SET_SELF_ATTR: i64 = 460;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
 
 /// Refused with EPERM, whatever the arguments.
@@ -113,9 +116,81 @@ const DENIED: &[i64] = &[
     libc::SYS_setfsgid,
     libc::SYS_setgroups,
     libc::SYS_capset,
-    // Memory that belongs to no process, and so to no bound.
+    // Memory that belongs to no process, and so to no bound; and what outlives the job where it has no namespace for it.
     libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
+    // Whose a file is, and what is noted about it: Landlock has no right for that.
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+];
+
+/// Changes a file's mode; which argument that is.
+const CHMOD: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+];
+
+/// Changes a file's times.
+const UTIME: &[i64] = &[
+    libc::SYS_utimensat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// Opens a file by flags; which argument they are, the mode follows.
+const OPEN: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+/// Requests to a device or file that are refused: typing into a terminal as if somebody sat there, and what is noted
+/// about a file (its flags, its encryption, that it never changes again).
+const IOCTL: &[u64] = &[
+    0x5412,      // TIOCSTI
+    0x541C,      // TIOCLINUX
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4004_7602, // FS_IOC32_SETVERSION
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
 ];
 
 /// Answered as if the kernel did not have them, because programs then do without.
@@ -126,6 +201,8 @@ const ABSENT: &[i64] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_memfd_create,
+    // What it asks for is in memory, too: a mode with the bits that `open` is refused.
+    libc::SYS_openat2,
     MEMFD_SECRET,
     MAP_SHADOW_STACK,
 ];
@@ -225,8 +302,22 @@ pub(super) enum Signals {
     OnlyOneself,
 }
 
+/// What a program's filter depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) network: bool,
+    pub(super) signals: Signals,
+    /// Whether all that it may not write is mounted such that nobody can.
+    pub(super) read_only: bool,
+    /// Whether it has a namespace of processes, in which it dies with the first of them whatever it does.
+    pub(super) own_processes: bool,
+    /// Whether Landlock knows about truncating.
+    pub(super) truncation: bool,
+}
+
 /// The filters for a program, in the order in which to apply them.
-pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProgram>, String> {
+pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
+    let Setting { network, signals, .. } = setting;
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
 
     // A socket by its path is a way to whoever listens there (a container daemon, a key agent), which no other layer
@@ -242,7 +333,15 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
         ])?);
     }
     denied.insert(libc::SYS_socket, socket);
-    denied.insert(libc::SYS_socketpair, vec![rule(vec![dword(0, Op::Ne, number(libc::AF_UNIX))])?]);
+    // Only connected pairs: one of datagrams can send to any socket that has a path.
+    let mut pair = vec![rule(vec![dword(0, Op::Ne, number(libc::AF_UNIX))])?];
+    let connected = [number(libc::SOCK_STREAM), number(libc::SOCK_SEQPACKET)];
+    for kind in (0..16).filter(|kind| !connected.contains(kind)) {
+        pair.push(rule(vec![dword(1, Op::MaskedEq(0xf), kind)])?);
+    }
+    denied.insert(libc::SYS_socketpair, pair);
+    denied.extend(files(setting)?);
+    denied.extend(others()?);
 
     let mut clone = Vec::new();
     for bit in (0..32).map(|bit| 1_u64 << bit).filter(|bit| NEW_NAMESPACES & bit != 0) {
@@ -250,11 +349,7 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
     }
     denied.insert(libc::SYS_clone, clone);
 
-    // Typing into a terminal as if somebody sat there.
-    let mut ioctl = Vec::new();
-    for request in [0x5412_u64, 0x541C] {
-        ioctl.push(rule(vec![dword(1, Op::Eq, request)])?);
-    }
+    let ioctl = IOCTL.iter().map(|request| rule(vec![dword(1, Op::Eq, *request)])).collect::<Result<_, _>>()?;
     denied.insert(libc::SYS_ioctl, ioctl);
 
     // `personality(0xffffffff)` asks, all else changes; 0x0008 (Linux on all) and 0 are what it is anyway.
@@ -265,9 +360,10 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
 
     let device = |argument: u8| -> Result<Vec<SeccompRule>, String> {
         let kind = u64::from(libc::S_IFMT);
-        [libc::S_IFCHR, libc::S_IFBLK]
-            .into_iter()
-            .map(|mode| rule(vec![SeccompCondition::new(argument, Len::Dword, Op::MaskedEq(kind), u64::from(mode))]))
+        let devices = [libc::S_IFCHR, libc::S_IFBLK].into_iter().map(|mode| (kind, u64::from(mode)));
+        devices
+            .chain(SET_ID.map(|bit| (bit, bit)))
+            .map(|(mask, mode)| rule(vec![dword(argument, Op::MaskedEq(mask), mode)]))
             .collect()
     };
     denied.insert(libc::SYS_mknodat, device(2)?);
@@ -276,6 +372,11 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
 
     // Only one's own limits, and they can only go down.
     denied.insert(libc::SYS_prlimit64, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
+
+    if !setting.own_processes {
+        // It shall die with its supervisor.
+        denied.insert(libc::SYS_prctl, vec![rule(vec![dword(0, Op::Eq, number(libc::PR_SET_PDEATHSIG))])?]);
+    }
 
     if signals == Signals::OnlyOneself {
         denied.insert(libc::SYS_kill, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
@@ -287,11 +388,76 @@ pub(super) fn for_program(network: bool, signals: Signals) -> Result<Vec<BpfProg
         }
     }
 
+    // Memory that is shared and nameless stays when it is mapped no longer by those who are counted.
+    let kind = number(libc::MAP_ANONYMOUS) | 0xf;
+    let shared = [libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE]
+        .into_iter()
+        .map(|shared| rule(vec![dword(3, Op::MaskedEq(kind), number(libc::MAP_ANONYMOUS | shared))]))
+        .collect::<Result<_, _>>()?;
+    let shared = BTreeMap::from([(libc::SYS_mmap, shared)]);
+
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     Ok(vec![
+        program(shared, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOMEM)))?,
         program(absent, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOSYS)))?,
         program(denied, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::EPERM)))?,
     ])
+}
+
+/// Set-user-id and set-group-id.
+const SET_ID: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
+
+/// What Landlock has no right for: modes and times of files, and in its first versions their length.
+fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+    let mut denied = BTreeMap::new();
+    for (call, mode) in CHMOD {
+        let bits = SET_ID.into_iter().map(|bit| rule(vec![dword(*mode, Op::MaskedEq(bit), bit)]));
+        // Without rules, whatever the arguments.
+        denied.insert(*call, if setting.read_only { bits.collect::<Result<_, _>>()? } else { Vec::new() });
+    }
+    if !setting.read_only {
+        denied.extend(UTIME.iter().map(|call| (*call, Vec::new())));
+    }
+    for (call, flags) in OPEN {
+        let mut rules = Vec::new();
+        // The mode means something only for those who make a file.
+        for making in [number(libc::O_CREAT), number(libc::O_TMPFILE & !libc::O_DIRECTORY)] {
+            for bit in SET_ID {
+                let made = dword(*flags, Op::MaskedEq(making), making);
+                rules.push(rule(vec![made, dword(*flags + 1, Op::MaskedEq(bit), bit)])?);
+            }
+        }
+        if !setting.truncation {
+            // Truncating while one opens for reading.
+            let flag = number(libc::O_TRUNC);
+            rules.push(rule(vec![dword(*flags, Op::MaskedEq(flag | number(libc::O_ACCMODE)), flag)])?);
+        }
+        denied.insert(*call, rules);
+    }
+    #[cfg(target_arch = "x86_64")]
+    denied.insert(
+        libc::SYS_creat,
+        SET_ID.into_iter().map(|bit| rule(vec![dword(1, Op::MaskedEq(bit), bit)])).collect::<Result<_, _>>()?,
+    );
+    if !setting.truncation {
+        denied.insert(libc::SYS_truncate, Vec::new());
+    }
+    Ok(denied)
+}
+
+/// How other processes are scheduled: all of the user's, where no namespace hides them.
+fn others() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+    let mut denied = BTreeMap::new();
+    // The first argument says whether the second is a process, a group or a user; only a process is 0 oneself alone.
+    for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+        denied.insert(call, vec![rule(vec![dword(0, Op::Ne, process)])?, rule(vec![dword(1, Op::Ne, 0)])?]);
+    }
+    for call in
+        [libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr]
+    {
+        denied.insert(call, vec![rule(vec![dword(0, Op::Ne, 0)])?]);
+    }
+    Ok(denied)
 }
 
 /// The filter for the engine. Threads are allowed, processes are not.
@@ -397,7 +563,16 @@ mod tests {
 
     #[test]
     fn filters_are_made_and_begin_with_the_check_of_the_architecture() {
-        for programs in [for_program(false, Signals::Kept), for_program(true, Signals::OnlyOneself), for_engine()] {
+        let lax =
+            Setting { network: true, signals: Signals::Kept, read_only: true, own_processes: true, truncation: true };
+        let strict = Setting {
+            network: false,
+            signals: Signals::OnlyOneself,
+            read_only: false,
+            own_processes: false,
+            truncation: false,
+        };
+        for programs in [for_program(lax), for_program(strict), for_engine()] {
             for program in programs.unwrap() {
                 assert_eq!(program[1].code, 0x15, "a comparison with the architecture");
                 assert_eq!((program[1].jt, program[1].jf), (1, 0));

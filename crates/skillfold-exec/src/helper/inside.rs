@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Mode;
 
 use super::confine::{self, Rules};
-use super::filter::{self, Signals};
+use super::filter::{self, Setting, Signals};
 use super::mounts::{self, Mounted};
 use super::processes;
 use crate::layer::{Layer, SandboxReport};
@@ -155,6 +155,9 @@ impl Inside {
             rules.execute.push(program.path().to_path_buf());
             rules.execute.extend(LOADERS.iter().map(PathBuf::from));
             rules.devices.extend(DEVICES.iter().map(PathBuf::from));
+            if self.mounted.zero {
+                rules.devices.push("/dev/zero".into());
+            }
             rules.read.extend(READ_DEVICES.iter().map(PathBuf::from));
             if self.mounted.shm {
                 rules.write.push("/dev/shm".into());
@@ -176,7 +179,14 @@ impl Inside {
             } else {
                 // Landlock keeps signals inside from version 6 on.
                 let kept = it.report.has(Layer::PidNamespace) || it.report.landlock_abi >= 6;
-                filter::for_program(it.order.network, if kept { Signals::Kept } else { Signals::OnlyOneself })?
+                filter::for_program(Setting {
+                    network: it.order.network,
+                    signals: if kept { Signals::Kept } else { Signals::OnlyOneself },
+                    read_only: it.mounted.read_only,
+                    own_processes: it.report.has(Layer::PidNamespace),
+                    // Landlock knows about truncating from version 3 on.
+                    truncation: it.report.landlock_abi >= 3,
+                })?
             };
             filters.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(|error| error.to_string()))
         });
@@ -230,8 +240,8 @@ const LOADERS: &[&str] = &[
     "/lib/ld-musl-aarch64.so.1",
 ];
 
-/// Devices that may be read and written.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero"];
+/// Devices that may be read and written. Not `/dev/zero` as it is: mapped, it is memory that no bound counts.
+const DEVICES: &[&str] = &["/dev/null"];
 
 /// Devices that may be read.
 const READ_DEVICES: &[&str] = &["/dev/full", "/dev/random", "/dev/urandom"];

@@ -13,26 +13,64 @@ pub(super) struct Mounted {
     pub(super) proc: bool,
     /// `/dev/shm` is our own.
     pub(super) shm: bool,
+    /// `/dev/zero` is one that cannot be mapped.
+    pub(super) zero: bool,
+    /// Nothing can be changed, not even a mode or a time, but for what may be written.
+    pub(super) read_only: bool,
 }
 
-/// Moves this process into a mount namespace of its own: with a file system of `tmp_size` bytes at `tmp`, and, in a
-/// namespace of processes (`own_processes`), a `/proc` that shows only that.
-pub(super) fn separate(tmp: Option<&Path>, tmp_size: u64, own_processes: bool) -> io::Result<Mounted> {
+/// What shall be mounted.
+pub(super) struct Wanted<'w> {
+    /// Where the private directory is, of `tmp_size` bytes.
+    pub(super) tmp: Option<&'w Path>,
+    pub(super) tmp_size: u64,
+    /// Whether there is a namespace of processes, for which `/proc` shall show only that.
+    pub(super) own_processes: bool,
+    /// What may be written.
+    pub(super) write: Vec<&'w Path>,
+}
+
+/// Moves this process into a mount namespace of its own.
+pub(super) fn separate(wanted: &Wanted<'_>) -> io::Result<Mounted> {
     crate::sys::unshare(libc::CLONE_NEWNS)?;
     // Nothing that is mounted here must be seen outside.
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    let mut mounted = Mounted::default();
-    if let Some(tmp) = tmp {
+    let mut mounted = Mounted { read_only: make_read_only(&wanted.write).is_ok(), ..Mounted::default() };
+    if let Some(tmp) = wanted.tmp {
+        let size = wanted.tmp_size;
         // An inode takes about a kilobyte of kernel memory that the size does not count.
-        let options = format!("size={tmp_size},nr_inodes={},mode=0700", (tmp_size / 4096).clamp(1024, 65_536));
+        let options = format!("size={size},nr_inodes={},mode=0700", (size / 4096).clamp(1024, 65_536));
         tmpfs(tmp, &options)?;
-        mounted.shm = tmpfs(Path::new("/dev/shm"), &format!("size={},nr_inodes=1024,mode=0700", tmp_size / 4)).is_ok();
+        mounted.shm = tmpfs(Path::new("/dev/shm"), &format!("size={},nr_inodes=1024,mode=0700", size / 4)).is_ok();
     }
-    if own_processes {
+    // `/dev/full` reads the same, and cannot be mapped.
+    mounted.zero = rustix::mount::mount_bind("/dev/full", "/dev/zero").is_ok();
+    if wanted.own_processes {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mounted.proc = rustix::mount::mount("proc", "/proc", "proc", flags, None).is_ok();
     }
     Ok(mounted)
+}
+
+/// Makes everything read-only, so that modes, owners, times and attributes of files stay as they are, for which Landlock
+/// has no right: everything but what may be written.
+fn make_read_only(write: &[&Path]) -> io::Result<()> {
+    let mut own = Vec::new();
+    for path in write {
+        // What does not exist cannot be written. What exists gets a mount of its own, which stays writable.
+        match rustix::mount::mount_bind_recursive(*path, *path) {
+            Ok(()) => own.push(*path),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    crate::sys::change_mounts(Path::new("/"), true, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0)?;
+    for path in own {
+        let writable = |below| crate::sys::change_mounts(path, below, 0, libc::MOUNT_ATTR_RDONLY);
+        // What is mounted below it may be read-only for good. Where it is so itself, nothing can be written anyway.
+        let _ = writable(true).or_else(|_| writable(false));
+    }
+    Ok(())
 }
 
 fn tmpfs(at: &Path, options: &str) -> io::Result<()> {

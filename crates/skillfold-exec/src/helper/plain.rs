@@ -12,10 +12,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Access, Mode};
+use rustix::fs::{Access, Mode, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
 use super::tmp::Tmp;
@@ -96,8 +96,8 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     // It holds the job's ends of the pipes, whose closing the host waits for.
     drop(command);
     let group = Pid::from_child(&child);
-    let reason =
-        send(control, &Said::Ready { report, tmp: tmp_path.map(Raw::from) }).and_then(|()| watch(control, group));
+    let reason = send(control, &Said::Ready { report, tmp: tmp_path.map(Raw::from) })
+        .and_then(|()| watch(control, group, order.bounds.wall));
     // Also if watching went wrong, and also what the first process has left behind. As it was not reaped yet, no other
     // group can have this number.
     let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -240,7 +240,7 @@ fn seen(order: &Order, program: &Path) -> Policy {
 
 /// Waits until the job's first process has ended, and kills the group if the host wants it or is gone. The process is
 /// not reaped.
-fn watch(control: &File, group: Pid) -> io::Result<Option<EndReason>> {
+fn watch(control: &File, group: Pid, wall: Option<Duration>) -> io::Result<Option<EndReason>> {
     let (end, ending) = io::pipe()?;
     // There is no handle on a process that could be polled everywhere, so a thread waits, and its end of the pipe goes
     // with it.
@@ -250,13 +250,20 @@ fn watch(control: &File, group: Pid) -> io::Result<Option<EndReason>> {
         while matches!(rustix::process::waitid(WaitId::Pid(group), options), Err(rustix::io::Errno::INTR)) {}
         drop(ending);
     })?;
+    let deadline = wall.and_then(|wall| Instant::now().checked_add(wall));
     let mut reason = None;
     loop {
+        let left = deadline.filter(|_| reason.is_none()).map(|it| it.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| Timespec {
+            // Looked at again after a day.
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX).min(86_400),
+            tv_nsec: left.subsec_nanos().into(),
+        });
         let mut fds = vec![PollFd::new(&end, PollFlags::IN)];
         if reason.is_none() {
             fds.push(PollFd::new(control, PollFlags::IN));
         }
-        match rustix::event::poll(&mut fds, None) {
+        match rustix::event::poll(&mut fds, left.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -266,8 +273,9 @@ fn watch(control: &File, group: Pid) -> io::Result<Option<EndReason>> {
         if has_ended {
             return Ok(reason);
         }
-        if host_is_gone {
-            reason = Some(EndReason::Killed);
+        let is_late = reason.is_none() && deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if host_is_gone || is_late {
+            reason = Some(if host_is_gone { EndReason::Killed } else { EndReason::Timeout });
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }

@@ -18,7 +18,7 @@ use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Said, receive, receive_pipes, send};
+use crate::wire::{EndReason, Ended, Order, Raw, Said, receive, receive_pipes, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
@@ -112,8 +112,15 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         report.note(Layer::MountNamespace, Err("switched off"));
         return Mounted::default();
     }
-    match mounts::separate(tmp.map(Tmp::path), order.bounds.tmp_size, own_processes) {
+    let wanted = mounts::Wanted {
+        tmp: tmp.map(Tmp::path),
+        tmp_size: order.bounds.tmp_size,
+        own_processes,
+        write: order.write.iter().map(Raw::path).collect(),
+    };
+    match mounts::separate(&wanted) {
         Ok(mounted) => {
+            report.read_only = mounted.read_only;
             report.note::<String>(Layer::MountNamespace, Ok(()));
             mounted
         }
@@ -186,6 +193,8 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     let mut state = Watch { reason: None, peak: 0, began: false, pending: None };
     let mut ready_open = true;
     let mut next_look = Instant::now() + LOOK;
+    // So far away that nobody can name it is never.
+    let deadline = job.bounds.wall.and_then(|wall| Instant::now().checked_add(wall));
     let status = loop {
         let mut fds = vec![PollFd::new(control, PollFlags::IN)];
         if let Some(fd) = &first_fd {
@@ -196,7 +205,10 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
         }
         // Without a handle on the process, only looking tells.
         let most = if first_fd.is_some() { LOOK } else { Duration::from_millis(5) };
-        let wait = next_look.saturating_duration_since(Instant::now()).min(most);
+        let now = Instant::now();
+        let wait = next_look.saturating_duration_since(now).min(most);
+        let wait =
+            deadline.filter(|_| state.reason.is_none()).map_or(wait, |it| wait.min(it.saturating_duration_since(now)));
         let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
         match rustix::event::poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -214,6 +226,9 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
         }
         if let Some(status) = ended(first)? {
             break status;
+        }
+        if state.reason.is_none() && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            state.end(EndReason::Timeout, job, me);
         }
         if state.reason.is_none() && Instant::now() >= next_look {
             let growing = state.look(job, me);
@@ -303,9 +318,18 @@ const MOST_FILES: u64 = 65_536;
 /// bounded by the kernel.
 fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let Ok(entries) = fs::read_dir(dir) else { return true };
-    for entry in entries.flatten() {
-        let Ok(metadata) = entry.metadata() else { continue };
+    // What is gone meanwhile takes nothing. What cannot be looked at, because it is too deep or locked, may be anything.
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => return gone(&error),
+    };
+    for entry in entries {
+        let (metadata, entry) = match entry.and_then(|entry| Ok((entry.metadata()?, entry))) {
+            Ok(found) => found,
+            Err(error) if gone(&error) => continue,
+            Err(_) => return false,
+        };
         // What a file takes on the disk: one with holes takes less than its length.
         let taken = metadata.blocks() * 512;
         if taken > *bytes || *files == 0 {

@@ -1,9 +1,11 @@
 //! What only Linux has. All of it runs in the helper's processes, which have one thread each: `fork` without
 //! `exec` is sound only there.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr;
 
 use rustix::process::Pid;
@@ -38,6 +40,26 @@ pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Sets and clears attributes of what is mounted at `path`, and of all that is mounted `below` it.
+pub(crate) fn change_mounts(path: &Path, below: bool, set: u64, clear: u64) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = if below { libc::AT_RECURSIVE } else { 0 };
+    let change = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
+    // SAFETY: the path ends with a NUL, the attributes are initialized and their size is passed along; the kernel only
+    // reads both, during the call.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            &raw const change,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Closes every file descriptor from 3 on, except `keep`, whose order does not matter.

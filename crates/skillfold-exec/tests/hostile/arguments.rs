@@ -84,7 +84,7 @@ hostile! {
             let manifest = case.front_matter(&format!("permissions:\n  {asks}\n"));
             std::fs::write(case.skill().join("SKILL.md"), manifest).unwrap();
             let error = case.run("probe.sh", &[]).unwrap_err();
-            assert_eq!(error.code(), "permission_required");
+            assert_eq!(error.code(), "not_grantable");
             assert!(error.to_string().contains("cannot be granted"), "{error}");
         }
     }
@@ -173,6 +173,22 @@ for fd in range(3):
         let error = case.run("x.py", &[]).unwrap_err();
         assert_eq!(error.code(), "interpreter_not_found");
         assert!(error.to_string().contains("uv"), "{error}");
+    }
+
+    asks_for_another_python(case) {
+        for line in ["", "#!/usr/bin/env python3\n", "#!/usr/bin/python3\n"] {
+            let header = |wanted: &str| format!("{line}# /// script\n# requires-python = '{wanted}'\n# ///\nprint('ran')\n");
+            std::fs::write(case.skill().join("scripts/x.py"), header(">=3.99")).unwrap();
+            let error = case.run("x.py", &[]).unwrap_err();
+            assert_eq!(error.code(), "interpreter_not_found");
+            assert!(error.to_string().contains(">=3.99"), "{error}");
+            std::fs::write(case.skill().join("scripts/x.py"), header(">=3.4")).unwrap();
+            assert_eq!(case.run("x.py", &[]).unwrap().stdout_text(), "ran\n");
+        }
+        std::fs::write(case.skill().join("scripts/x.py"), "# /// script\n# dependencies = 'six'\n# ///\n").unwrap();
+        let error = case.run("x.py", &[]).unwrap_err();
+        assert_eq!(error.code(), "execution_failed");
+        assert!(error.to_string().contains("scripts/x.py, line 1"), "{error}");
     }
 
     asks_for_help(case) {

@@ -171,13 +171,18 @@ impl Case {
 
     /// No process has this run's name in its environment.
     pub(crate) fn nothing_is_left(&self) {
+        let left = self.processes();
+        assert!(left.is_empty(), "{left:?} are left");
+    }
+
+    /// The processes that have this run's name in their environment.
+    pub(crate) fn processes(&self) -> Vec<PathBuf> {
         let marker = format!("SKILL_NAME={}\0", self.name);
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            if let Ok(environ) = fs::read(entry.path().join("environ")) {
-                let there = environ.windows(marker.len()).any(|window| window == marker.as_bytes());
-                assert!(!there, "{} is left", entry.path().display());
-            }
-        }
+        let mine = |path: &PathBuf| {
+            let environ = fs::read(path.join("environ")).unwrap_or_default();
+            environ.windows(marker.len()).any(|window| window == marker.as_bytes())
+        };
+        fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(mine).collect()
     }
 }
 

@@ -228,7 +228,10 @@ except OSError:
 os.makedirs(os.environ["HOME"] + "/a/b/c")
 open(os.environ["TMPDIR"] + "/a/b/c/file", "w").write("x")
 os.symlink("/", os.environ["TMPDIR"] + "/a/root")
-os.chmod(os.environ["TMPDIR"] + "/a/b", 0)
+try:
+    os.chmod(os.environ["TMPDIR"] + "/a/b", 0)
+except OSError:
+    pass
 print(os.environ["TMPDIR"])
 "#);
         let result = case.run("probe.py", &[]).unwrap();
@@ -238,10 +241,33 @@ print(os.environ["TMPDIR"])
         assert!(fs::exists("/etc/passwd").unwrap());
     }
 
+    leaves_a_directory_deeper_than_any_path(case) {
+        case.script("probe.py", r#"
+print(os.environ["TMPDIR"], flush=True)
+os.chdir(os.environ["TMPDIR"])
+try:
+    for _ in range(3000):
+        os.mkdir("d")
+        os.chdir("d")
+except OSError:
+    pass
+"#);
+        let outcome = case.run("probe.py", &[]);
+        let result = match &outcome {
+            Ok(result) => result,
+            // Without a file system of its own, nobody can see how much that is.
+            Err(error) => error.result().unwrap_or_else(|| panic!("{error}")),
+        };
+        let tmp = result.stdout_text().trim().to_owned();
+        assert!(tmp.starts_with("/tmp/skillfold-"), "{tmp}");
+        assert!(!fs::exists(tmp).unwrap());
+    }
+
     // What is inside is its own affair: a working directory, and what it writes it can read and execute.
     uses_its_private_directory_as_it_may(case) {
-        case.script("probe.sh", "#!/bin/sh\ncd \"$HOME\" && printf '#!/bin/sh\\necho own\\n' > x && chmod 700 x && ./x && pwd\n");
+        case.script("probe.sh", "#!/bin/sh\ncd \"$HOME\" && printf '#!/bin/sh\\necho own\\n' > x && sh ./x && pwd && cp /bin/true y && ./y && echo executed\n");
         let result = case.run("probe.sh", &[]).unwrap();
-        assert!(result.stdout_text().starts_with("own\n"), "{} {}", result.stdout_text(), result.stderr_text());
+        let output = result.stdout_text();
+        assert!(output.starts_with("own\n") && output.ends_with("executed\n"), "{output} {}", result.stderr_text());
     }
 }

@@ -96,7 +96,7 @@ attempt("pivot_root", lambda: call({}, home, home))
         case.contained("attempt('x32', lambda: call(0x40000000 + 39))", &[]);
         case.script("probe.py", r#"
 import mmap
-page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 page.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
 code = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 print("HARM i386", code(), flush=True)
@@ -107,14 +107,47 @@ print("HARM i386", code(), flush=True)
     }
 
     hides_memory_from_its_bounds(case) {
-        let text = refused(&[
-            ("memfd", libc::SYS_memfd_create, ", b'x', 0"),
-            ("secret memory", 447, ", 0"),
-            ("shared segment", libc::SYS_shmget, ", 0, 4096, 0o1600"),
-            ("message queue", libc::SYS_mq_open, ", b'/x', 0o102, 0o600, 0"),
-        ]);
+        // Whatever is made is removed at once, for outside it would stay.
+        let text = format!(
+            r#"
+import mmap
+attempt("memfd", lambda: os.close(call({}, b"x", 0)) or "made")
+attempt("shared segment", lambda: call({}, call({}, 0, 4096, 0o1600), 0, 0))
+attempt("semaphores", lambda: call({}, call({}, 0, 1, 0o1600), 0, 0))
+attempt("messages", lambda: call({}, call({}, 0, 0o1600), 0, 0))
+name = b"x-" + str(os.getpid()).encode()
+attempt("message queue", lambda: os.close(call({}, name, 0o102, 0o600, 0)) or call({}, name))
+attempt("shared and nameless", lambda: mmap.mmap(-1, 4096, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS))
+attempt("shared and validated", lambda: mmap.mmap(-1, 4096, flags=3 | mmap.MAP_ANONYMOUS))
+attempt("zeros", lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096, flags=mmap.MAP_SHARED))
+"#,
+            libc::SYS_memfd_create, libc::SYS_shmctl, libc::SYS_shmget, libc::SYS_semctl, libc::SYS_semget,
+            libc::SYS_msgctl, libc::SYS_msgget, libc::SYS_mq_open, libc::SYS_mq_unlink,
+        );
         case.contained(&text, &[]);
-        case.control(&text, &[]);
+        assert!(case.control(&text, &[]).matches("HARM").count() >= 5);
+        case.contained(&refused(&[("secret memory", 447, ", 0")]), &[]);
+    }
+
+    slows_others_down(case) {
+        let victim = Victim::new();
+        let text = r#"
+victim = int(sys.argv[1])
+attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, victim, 19) or "changed")
+attempt("processor", lambda: os.sched_setaffinity(victim, {min(os.sched_getaffinity(0))}) or "changed")
+attempt("scheduler", lambda: os.sched_setscheduler(victim, os.SCHED_IDLE, os.sched_param(0)) or "changed")
+"#;
+        case.only_outside(text, &[&victim.pid()]);
+        // Outside, these would slow the machine down.
+        let wide = format!(
+            r#"
+attempt("of all", lambda: os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_USER, 0)) or "changed")
+attempt("of the group", lambda: os.setpriority(os.PRIO_PGRP, 0, 0) or "changed")
+attempt("disk", lambda: call({}, 3, 0, 0x6007))
+"#,
+            libc::SYS_ioprio_set
+        );
+        case.contained(&wide, &[]);
     }
 
     traces_another_process(case) {

@@ -17,9 +17,12 @@ mod case;
 
 mod arguments;
 mod files;
+mod granted;
 mod host;
+mod interpreters;
 mod kernel;
 mod limits;
+mod metadata;
 mod network;
 mod packages;
 mod plain;

@@ -99,6 +99,26 @@ attempt("socket with high bits", lambda: call(SOCKET, 2 | 1 << 32, 1, 0))
         case.contained(&text, &[]);
     }
 
+    sends_to_a_unix_socket_from_a_pair(case) {
+        let at = case.tmp.path().join("daemon.sock");
+        let listener = std::os::unix::net::UnixDatagram::bind(&at).unwrap();
+        let text = r#"
+import socket
+for kind in [socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK]:
+    attempt("datagram", lambda: socket.socketpair(socket.AF_UNIX, kind)[0].sendto(b"x", sys.argv[1]))
+for kind in [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]:
+    a, b = socket.socketpair(socket.AF_UNIX, kind | socket.SOCK_CLOEXEC)
+    try:
+        a.sendto(b"x", sys.argv[1])
+    except OSError:
+        pass
+"#;
+        case.contained(text, &[path(&at)]);
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.recv(&mut [0; 8]).is_err(), "something has arrived");
+        case.control(text, &[path(&at)]);
+    }
+
     // Pipes between its own processes are its own affair.
     talks_to_itself(case) {
         case.script("probe.py", r#"

@@ -12,11 +12,15 @@ const SCRIPT: &str = "# /// script\n# dependencies = ['six']\n# ///\nimport sys\
 
 /// What a run with this `uv` comes to: its output, or an error's code and text.
 fn with_uv(case: &Case, uv: &str) -> Result<String, (&'static str, String)> {
+    with_script(case, uv, SCRIPT)
+}
+
+fn with_script(case: &Case, uv: &str, script: &str) -> Result<String, (&'static str, String)> {
     let bin = case.tmp.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
     fs::write(bin.join("uv"), uv).unwrap();
     fs::set_permissions(bin.join("uv"), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(case.skill().join("scripts/x.py"), SCRIPT).unwrap();
+    fs::write(case.skill().join("scripts/x.py"), script).unwrap();
     let options = RunnerOptions {
         path: format!("{}:/usr/bin:/bin", bin.display()).into(),
         packages: Some(case.tmp.path().join("packages")),
@@ -60,5 +64,20 @@ esac
         let (code, text) = with_uv(case, &uv).unwrap_err();
         assert_eq!(code, "execution_failed");
         assert!(!mark.exists() && !text.contains("hunter2"), "{text}");
+    }
+
+    leads_its_interpreters_elsewhere(case) {
+        let read = format!("print('HARM', open({:?}).read())\n", case.secret().to_str().unwrap());
+        let uv = format!(
+            r#"#!/bin/sh
+env="$UV_CACHE_DIR/environments/x"
+case "$1" in
+sync) mkdir -p "$env/bin" "$env/lib" && ln -sf /usr/bin/python3 "$env/bin/python" && ln -sfn {} "$UV_PYTHON_INSTALL_DIR" ;;
+python) echo "$env/bin/python" ;;
+esac
+"#,
+            case.tmp.path().join("home").display()
+        );
+        assert_eq!(with_script(case, &uv, &format!("{SCRIPT}{read}")), Ok("ran by True\n".to_owned()));
     }
 }

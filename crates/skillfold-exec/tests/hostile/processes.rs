@@ -14,6 +14,28 @@ fn is_unbounded(case: &Case) -> bool {
     is_root() && case.mode == Mode::NoNamespaces
 }
 
+/// So many more than allowed are there at most before the supervisor looks.
+const SOME_MORE: usize = 20;
+
+/// The most processes of the case that were seen at once while `work` went on.
+fn most_processes_while(case: &Case, work: impl FnOnce()) -> usize {
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let count = scope.spawn(|| {
+            let mut most = 0;
+            while !done.load(std::sync::atomic::Ordering::Acquire) {
+                most = most.max(case.processes().len());
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            most
+        });
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        done.store(true, std::sync::atomic::Ordering::Release);
+        let most = count.join().unwrap();
+        outcome.map_or_else(|panic| std::panic::resume_unwind(panic), |()| most)
+    })
+}
+
 hostile! {
     kills_the_host(case) {
         let mut victim = Victim::new();
@@ -29,27 +51,28 @@ for pid in sys.argv[1:]:
         eventually("the victim dies", || !victim.is_alive());
     }
 
-    // With a signal that harms nobody, should the sandbox fail: a change of a window's size.
+    // With a signal that harms nobody, should the sandbox fail: a change of a window's size. It is not tried outside, where
+    // it would reach every process of the machine.
     kills_everybody(case) {
         let (ready, got) = (case.tmp.path().join("ready"), case.tmp.path().join("got"));
         let waits = "trap ': > \"$1\"' WINCH; : > \"$0\"; while :; do sleep 0.02; done";
         let listener = Command::new("/bin/bash").args(["-c", waits, path(&ready), path(&got)]).spawn().unwrap();
-        let _listener = Victim(listener);
+        let listener = Victim(listener);
         eventually("somebody listens", || ready.exists());
-        let text = r#"
+        case.script("probe.py", r#"
 import signal
 try:
     os.kill(-1, signal.SIGWINCH)
 except OSError:
     pass
-print("contained", flush=True)
-print("HARM", flush=True) if os.getenv("TEMP") is None else None
-"#;
-        case.contained(text, &[]);
+print("tried", flush=True)
+"#);
+        assert_eq!(case.run("probe.py", &[]).unwrap().stdout_text(), "tried\n");
         std::thread::sleep(Duration::from_millis(200));
         assert!(!got.exists());
-        case.control(text, &[]);
-        eventually("outside, it reaches everybody", || got.exists());
+        let outside = Command::new("/bin/kill").args(["-WINCH", &listener.pid()]).status().unwrap();
+        assert!(outside.success());
+        eventually("it would have been heard", || got.exists());
     }
 
     kills_its_supervisor(case) {
@@ -67,8 +90,8 @@ time.sleep(600)
     }
 
     never_ends(case) {
-        case.script("probe.sh", "#!/bin/sh\necho begun\nwhile :; do :; done\n");
-        let limits = case.with(|limits| limits.timeout = Duration::from_millis(500));
+        case.script("probe.sh", "#!/bin/sh\necho begun\nwhile :; do sleep 0.1; done\n");
+        let limits = case.with(|limits| limits.timeout = Duration::from_secs(3));
         let error = case.run_within("probe.sh", &[], limits).unwrap_err();
         assert_eq!(error.code(), "timeout");
         let result = error.result().unwrap();
@@ -89,6 +112,56 @@ time.sleep(600)
 "#);
         let limits = case.with(|limits| limits.timeout = Duration::from_secs(2));
         assert_eq!(case.run_within("probe.py", &[], limits).unwrap_err().code(), "timeout");
+    }
+
+    // Whoever listens to a script may be slow, or stand still; its time is over all the same.
+    runs_on_while_its_host_stands_still(case) {
+        case.script("probe.sh", "#!/bin/sh\necho begun\nwhile :; do sleep 0.1; done\n");
+        let (dir, manifest) = (case.dir(), case.manifest());
+        let seen = std::cell::Cell::new(false);
+        let request = skillfold_exec::RunRequest {
+            on_output: &|_, _| {
+                seen.set(true);
+                eventually("its time is over", || case.processes().is_empty());
+            },
+            ..skillfold_exec::RunRequest::new(&dir, &manifest, "probe.sh")
+        };
+        let limits = case.with(|limits| limits.timeout = Duration::from_secs(2));
+        let error = case.runner(limits).run(&request).unwrap_err();
+        assert_eq!((error.code(), seen.get()), ("timeout", true));
+    }
+
+    survives_its_supervisor(case) {
+        case.script("probe.py", r#"
+import time
+libc.prctl(1, 0, 0, 0, 0)
+print("begun", flush=True)
+time.sleep(600)
+"#);
+        let (dir, manifest) = (case.dir(), case.manifest());
+        let parent = |process: &str| -> String {
+            let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+            status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().to_owned()
+        };
+        let request = skillfold_exec::RunRequest {
+            on_output: &|_, _| {
+                let job = case.processes().pop().unwrap();
+                let mut above = parent(job.file_name().unwrap().to_str().unwrap());
+                if case.mode == Mode::All {
+                    above = parent(&above);
+                }
+                assert!(Command::new("/bin/kill").args(["-KILL", &above]).status().unwrap().success());
+                eventually("the script is gone with its supervisor", || case.processes().is_empty());
+            },
+            ..skillfold_exec::RunRequest::new(&dir, &manifest, "probe.py")
+        };
+        assert_eq!(case.runner(case.limits.clone()).run(&request).unwrap().signal, Some(9));
+    }
+
+    has_all_the_time_there_is(case) {
+        case.script("probe.sh", "#!/bin/sh\necho begun\n");
+        let limits = case.with(|limits| limits.timeout = Duration::MAX);
+        assert_eq!(case.run_within("probe.sh", &[], limits).unwrap().stdout_text(), "begun\n");
     }
 
     leaves_a_daemon(case) {
@@ -173,10 +246,13 @@ time.sleep(600)
             limits.bounds.processes = 16;
             limits.timeout = Duration::from_secs(3);
         });
-        let outcome = case.run_within("probe.sh", &[], limits);
-        // Either it is found out, or it fails by itself at the limit, or it is still failing when the time is up.
-        let code = outcome.as_ref().map_or_else(skillfold_exec::RunError::code, |_| "failed by itself");
-        assert!(["processes", "timeout", "output_truncated", "failed by itself"].contains(&code), "{code}");
+        let most = most_processes_while(case, || {
+            let outcome = case.run_within("probe.sh", &[], limits);
+            // Found out, or still failing at the limit when the time is up.
+            let code = outcome.as_ref().map_or_else(skillfold_exec::RunError::code, |_| "failed by itself");
+            assert!(["processes", "timeout", "failed by itself"].contains(&code), "{code}");
+        });
+        assert!((1..=16 + SOME_MORE).contains(&most), "{most} at once");
     }
 
     forks_as_fast_as_it_can(case) {
@@ -189,8 +265,11 @@ time.sleep(600)
             limits.bounds.processes = 16;
             limits.timeout = Duration::from_secs(3);
         });
-        let error = case.run_within("probe.py", &[], limits).unwrap_err();
-        assert!(["processes", "timeout", "memory"].contains(&error.code()), "{error}");
+        let most = most_processes_while(case, || {
+            let error = case.run_within("probe.py", &[], limits).unwrap_err();
+            assert!(["processes", "timeout", "memory"].contains(&error.code()), "{error}");
+        });
+        assert!((1..=16 + SOME_MORE).contains(&most), "{most} at once");
     }
 
     starts_threads_without_end(case) {

@@ -1,0 +1,78 @@
+//! Choosing an interpreter that does harm, or that makes more readable than it should.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::case::{Case, Mode};
+use crate::hostile;
+
+fn program(at: &Path, text: &str) {
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    fs::write(at, text).unwrap();
+    fs::set_permissions(at, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+hostile! {
+    is_asked_as_if_it_were_a_shim(case) {
+        // In the skill, and beside it: what a first line names is never run outside of the sandbox.
+        for place in [case.skill(), case.tmp.path().join("other")] {
+            let mark = case.tmp.path().join("home/mark");
+            for name in ["python3", "node", "ruby", "perl"] {
+                let shim = place.join("shims").join(name);
+                program(&shim, &format!("#!/bin/sh\n: > {}\necho /bin/sh\n", mark.display()));
+                case.script("probe", &format!("#!{}\n", shim.display()));
+                let outcome = case.run("probe", &[]);
+                assert!(!mark.exists(), "{} ran outside: {outcome:?}", shim.display());
+                if !place.ends_with("skill") {
+                    assert_eq!(outcome.unwrap_err().code(), "interpreter_not_found");
+                }
+            }
+        }
+    }
+
+    makes_libraries_of_others_readable(case) {
+        let read = format!("cat {} && echo HARM\necho tried\n", case.secret().display());
+        let home = case.tmp.path().join("home");
+        let prefix = case.skill().join("prefix");
+        fs::create_dir_all(prefix.join("bin")).unwrap();
+        symlink("/bin/sh", prefix.join("bin/sh")).unwrap();
+        fs::copy("/bin/sh", prefix.join("bin/own")).unwrap();
+        symlink(&home, prefix.join("lib")).unwrap();
+        symlink(&home, prefix.join("lib64")).unwrap();
+        fs::create_dir_all(home.join("bin")).unwrap();
+        fs::write(prefix.join("pyvenv.cfg"), format!("home = {}/bin\n", home.display())).unwrap();
+        for name in ["sh", "own"] {
+            case.script("probe", &format!("#!{}\n{read}", prefix.join("bin").join(name).display()));
+            let result = case.run("probe", &[]).unwrap();
+            let output = result.stdout_text();
+            assert!(output.contains("tried") && !output.contains("HARM"), "{name}: {output} {}", result.stderr_text());
+        }
+    }
+
+    names_an_interpreter_of_somebody_else(case) {
+        let home = case.tmp.path().join("home");
+        program(&home.join("tools/bin/sh"), "#!/bin/sh\necho HARM\n");
+        fs::create_dir_all(home.join("tools/lib")).unwrap();
+        for line in [
+            home.join("tools/bin/sh").display().to_string(),
+            "/proc/self/cwd/bin/sh".to_owned(),
+            "/proc/self/root/bin/sh".to_owned(),
+            "/proc/self/exe".to_owned(),
+            "/usr/../bin/sh".to_owned(),
+            format!("{}/../home/tools/bin/sh", case.skill().display()),
+        ] {
+            case.script("probe", &format!("#!{line}\necho HARM\n"));
+            let error = case.run("probe", &[]).unwrap_err();
+            assert_eq!(error.code(), "interpreter_not_found", "{line}: {error}");
+        }
+    }
+
+    brings_its_own_interpreter(case) {
+        let own = case.skill().join("bin/mine");
+        program(&own, "#!/bin/sh\necho \"mine: $(tail -n 1 \"$1\")\"\n");
+        case.script("probe", &format!("#!{}\nhello\n", own.display()));
+        let result = case.run("probe", &[]).unwrap();
+        assert_eq!(result.stdout_text(), "mine: hello\n", "{}", result.stderr_text());
+    }
+}
