@@ -418,7 +418,10 @@ impl Resolver {
             match self.door(&id)?.0.open_file(&candidate) {
                 Ok(_) => return Ok(id),
                 Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
-                Err(error) => return Err(of_file(&error)),
+                Err(error) => {
+                    self.seen.absent.insert(id);
+                    return Err(of_file(&error));
+                }
             }
         }
         let whole = if path.is_empty() { "the directory" } else { path };

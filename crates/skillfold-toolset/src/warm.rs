@@ -250,6 +250,7 @@ impl Warm {
         arguments: &RawValue,
         limits: &Limits,
         context: &crate::CallContext<'_>,
+        delivered: &mut bool,
     ) -> Result<Done, ToolError> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, events) = channel();
@@ -268,8 +269,12 @@ impl Warm {
             session: context.session_id.to_owned(),
             timeout_ms: u64::try_from(limits.call.as_millis()).unwrap_or(u64::MAX),
         };
-        // If it cannot be written, the reader sees the end and says so.
-        let _ = self.shared.send(&ToChild::Call(Box::new(call)), &[]);
+        if self.shared.send(&ToChild::Call(Box::new(call)), &[]).is_err() {
+            lock(&self.shared.waiting).calls.remove(&id);
+            self.retire();
+            return Err(ToolError::Restarted { id: tool.to_owned() });
+        }
+        *delivered = true;
         let result = self.wait(id, tool, &events, limits, context);
         lock(&self.shared.waiting).calls.remove(&id);
         *lock(&self.used) = Instant::now();
@@ -343,7 +348,7 @@ impl Warm {
     fn failed(&self, tool: &str, failed: Failed, limits: &Limits) -> ToolError {
         let id = tool.to_owned();
         match failed.code.as_str() {
-            "invalid_arguments" => ToolError::InvalidArguments { id, message: failed.message },
+            "invalid_argument" => ToolError::InvalidArguments { id, message: failed.message },
             "no_such_tool" => ToolError::NoSuchTool { id, known: Vec::new() },
             "bad_result" => ToolError::BadResult { id, message: failed.message },
             "timeout" => {

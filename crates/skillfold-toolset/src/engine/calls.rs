@@ -451,7 +451,7 @@ impl<'js> Calls<'js> {
             lines.push(if at.is_empty() { message } else { format!("`{at}`: {message}") });
         }
         let message = lines.join("; ");
-        Ok(Step::Settled(Err(Failed { id, code: "invalid_arguments".into(), message, ..Failed::default() })))
+        Ok(Step::Settled(Err(Failed { id, code: "invalid_argument".into(), message, ..Failed::default() })))
     }
 
     fn execute(&self, id: u64, tool: &Rc<Tool<'js>>, arguments: Value<'js>) -> rquickjs::Result<Step<'js>> {

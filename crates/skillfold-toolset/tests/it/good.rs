@@ -52,7 +52,7 @@ fn a_tool_is_listed_and_called() {
     assert_eq!(*logged.lock().unwrap(), [(Level::Warn, "greeting Ada".to_owned())]);
 
     let error = skill.call("greet", json!({"times": 4})).unwrap_err();
-    assert_eq!(error.code(), "invalid_arguments");
+    assert_eq!(error.code(), "invalid_argument");
     assert_eq!(error.to_string(), "the arguments of `greet` are wrong: `name` is missing; `times` must be at most 3");
     let error = skill.call("gret", json!({})).unwrap_err();
     assert_eq!(error.to_string(), "there is no tool `gret`; there is greet");
@@ -299,7 +299,7 @@ export const MyToolset = [myTool];
     let result = skill.call("my-tool", json!({"input": "this"})).unwrap();
     assert_eq!((result.title.as_str(), result.output.as_str()), ("Completed", "Processed: this"));
     let error = skill.call("my-tool", json!({"input": 5})).unwrap_err();
-    assert_eq!(error.code(), "invalid_arguments");
+    assert_eq!(error.code(), "invalid_argument");
     assert!(error.to_string().contains("`input`"), "{error}");
 
     let more = r"import { z } from 'zod';
