@@ -16,7 +16,7 @@ use crate::message::{Compiled, Ready};
 use crate::resolve::Seen;
 
 /// What a cache file starts with. Changes when the engine or the protocol does.
-const MAGIC: &str = concat!("skillfold toolset 1, ", env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0\n");
+const MAGIC: &str = concat!("skillfold toolset 2, ", env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0\n");
 /// The largest file that is read.
 const LARGEST: u64 = 160 << 20;
 
@@ -89,8 +89,6 @@ struct Header {
     resolved: Vec<(String, String, String)>,
     modules: Vec<Compiled>,
     ready: Ready,
-    /// Of the bytecode.
-    digest: u128,
 }
 
 /// What is kept of one skill.
@@ -181,6 +179,24 @@ impl Kept {
     }
 }
 
+/// The header of a file that is whole, and where it ends. The digest before it is of all that follows.
+fn header_of(bytes: &[u8]) -> Option<(Header, usize)> {
+    let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
+    let (digest, rest) = rest.split_at_checked(33)?;
+    if digest != digest_line(&[rest]).as_bytes() {
+        return None;
+    }
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    Some((serde_json::from_slice(&rest[..end]).ok()?, MAGIC.len() + 33 + end + 1))
+}
+
+/// The digest of several pieces in a row, as a line.
+fn digest_line(pieces: &[&[u8]]) -> String {
+    let mut digest = XxHash3_128::new();
+    pieces.iter().for_each(|piece| digest.write(piece));
+    format!("{:032x}\n", digest.finish_128())
+}
+
 /// What is kept of a skill, if it may still be believed.
 pub(crate) fn read(cache_dir: &Path, doors: &Doors, asked: &[String]) -> Option<Kept> {
     let path = doors.file(cache_dir);
@@ -188,12 +204,10 @@ pub(crate) fn read(cache_dir: &Path, doors: &Doors, asked: &[String]) -> Option<
         return None;
     }
     let mut bytes = std::fs::read(path).ok()?;
-    let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
-    let end = rest.iter().position(|byte| *byte == b'\n')?;
-    let header: Header = serde_json::from_slice(&rest[..end]).ok()?;
-    let start = MAGIC.len() + end + 1;
-    if XxHash3_128::oneshot(&bytes[start..]) != header.digest
-        || header.modules.iter().map(|module| module.length).sum::<u64>() != (bytes.len() - start) as u64
+    let (header, start) = header_of(&bytes)?;
+    // Lengths are what a file says: their sum need not fit.
+    let length = header.modules.iter().try_fold(0_u64, |sum, module| sum.checked_add(module.length));
+    if length != u64::try_from(bytes.len() - start).ok()
         || header.asked != asked
         || header.dir != doors.dir
         || header.packages != doors.packages
@@ -231,9 +245,39 @@ pub(crate) fn write(cache_dir: &Path, doors: &Doors, kept: &Kept, ready: &Ready)
         resolved: kept.resolved.clone(),
         modules: kept.modules.clone(),
         ready: ready.clone(),
-        digest: XxHash3_128::oneshot(&kept.bytes),
     };
     let mut line = serde_json::to_vec(&header).map_err(io::Error::other)?;
     line.push(b'\n');
-    replace_file(&doors.file(cache_dir), [MAGIC.as_bytes(), &line, &kept.bytes])
+    let digest = digest_line(&[&line, &kept.bytes]);
+    replace_file(&doors.file(cache_dir), [MAGIC.as_bytes(), digest.as_bytes(), &line, &kept.bytes])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_file_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let doors = Doors { dir: dir.path().to_path_buf(), packages: None, helper: std::env::current_exe().unwrap() };
+        let asked = ["i:T".to_owned()];
+        let kept = Kept::of(&doors, &asked, vec![("i.ts".into(), vec![1, 2, 3])], &Seen::default()).unwrap();
+        write(dir.path(), &doors, &kept, &Ready::default()).unwrap();
+        assert!(read(dir.path(), &doors, &asked).is_some());
+        let path = doors.file(dir.path());
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(7).chain([whole.len() - 1]) {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            std::fs::write(&path, &changed).unwrap();
+            assert!(read(dir.path(), &doors, &asked).is_none(), "byte {at}");
+        }
+        // Lengths that are wrong, or whose sum does not fit, under a digest that is right.
+        for lengths in [vec![u64::MAX, 4], vec![u64::MAX; 3], vec![2], vec![4], vec![]] {
+            let mut kept = Kept::of(&doors, &asked, vec![("i.ts".into(), vec![1, 2, 3])], &Seen::default()).unwrap();
+            kept.modules = lengths.iter().map(|length| Compiled { id: "i.ts".into(), length: *length }).collect();
+            write(dir.path(), &doors, &kept, &Ready::default()).unwrap();
+            assert!(read(dir.path(), &doors, &asked).is_none(), "{lengths:?}");
+        }
+    }
 }

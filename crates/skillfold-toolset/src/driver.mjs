@@ -261,7 +261,7 @@ const call = async ({ id, tool: name, arguments: given, session }) => {
       if (!result.success) {
         const text = result.error.issues.slice(0, 20).map(({ path, message }) =>
           path.length === 0 ? message : `\`${path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`)).join('')}\`: ${message}`);
-        return failed('invalid_arguments', text.join('; '));
+        return failed('invalid_argument', text.join('; '));
       }
       args = result.data;
     }

@@ -123,7 +123,15 @@ impl Resolver {
     /// The source of a module that was resolved.
     pub(crate) fn source(&mut self, id: &str) -> Found<Source> {
         let (door, prefix, path) = self.door(id)?;
-        let (text, stamp) = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error))?;
+        let read = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error));
+        let (text, stamp) = match read {
+            Ok(read) => read,
+            Err(refused) => {
+                // It is something, and no module; whatever becomes of it is to be seen.
+                self.seen.absent.insert(id.to_owned());
+                return Err(refused);
+            }
+        };
         let (in_package, name) = (package_root(path).is_some(), path.to_owned());
         let is_packages = !prefix.is_empty();
         self.seen.read(id, stamp, &text);
@@ -410,7 +418,10 @@ impl Resolver {
             match self.door(&id)?.0.open_file(&candidate) {
                 Ok(_) => return Ok(id),
                 Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
-                Err(error) => return Err(of_file(&error)),
+                Err(error) => {
+                    self.seen.absent.insert(id);
+                    return Err(of_file(&error));
+                }
             }
         }
         let whole = if path.is_empty() { "the directory" } else { path };

@@ -46,6 +46,8 @@ pub struct Limits {
     pub idle: Duration,
     /// How many processes are kept.
     pub warm: usize,
+    /// How long a toolset that failed when it was evaluated is left alone, unless its files change.
+    pub retry: Duration,
 }
 
 impl Default for Limits {
@@ -57,6 +59,7 @@ impl Default for Limits {
             memory: 128 << 20,
             idle: Duration::from_mins(5),
             warm: 16,
+            retry: Duration::from_secs(5),
         }
     }
 }
@@ -309,7 +312,7 @@ impl ToolError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoSuchTool { .. } => "no_such_tool",
-            Self::InvalidArguments { .. } => "invalid_arguments",
+            Self::InvalidArguments { .. } => "invalid_argument",
             Self::Threw { .. } => "threw",
             Self::BadResult { .. } => "bad_result",
             Self::Timeout { .. } => "timeout",

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
@@ -19,6 +19,8 @@ use crate::warm::{Loaded, Warm};
 
 /// What the engine's process needs beyond what scripts may allocate: its stacks, its code, the parser's trees.
 const OVERHEAD: u64 = 256 << 20;
+/// How long the end waits for bytecode that is on its way.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The toolsets of any number of skills.
 ///
@@ -32,6 +34,40 @@ pub struct Toolsets {
 struct Inner {
     options: Options,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
+    coming: Arc<Coming>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.coming.wait(FAREWELL);
+    }
+}
+
+/// How much bytecode is on its way to the cache.
+#[derive(Default)]
+struct Coming(Mutex<usize>, Condvar);
+
+impl Coming {
+    fn wait(&self, limit: Duration) {
+        drop(self.1.wait_timeout_while(lock(&self.0), limit, |coming| *coming > 0));
+    }
+}
+
+/// Counts as on its way for as long as it is held.
+struct Expected(Arc<Coming>);
+
+impl Expected {
+    fn new(coming: &Arc<Coming>) -> Expected {
+        *lock(&coming.0) += 1;
+        Expected(Arc::clone(coming))
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        *lock(&self.0.0) -= 1;
+        self.0.1.notify_all();
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -61,6 +97,13 @@ struct Known {
     kept: Mutex<Option<Arc<Kept>>>,
     /// Entries that must not be loaded again: they did not come to an end.
     stuck: Vec<String>,
+    /// When it is time to evaluate again, because something failed that may not fail again.
+    retry: Option<Instant>,
+}
+
+/// Whether a finding tells of this evaluation rather than of the files.
+fn is_passing(finding: &Finding) -> bool {
+    matches!(finding.code.as_str(), "toolset_threw" | "toolset_crashed")
 }
 
 struct Tool {
@@ -75,7 +118,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Toolsets {
     /// Nothing is started until somebody asks for tools.
     pub fn new(options: Options) -> Toolsets {
-        let inner = Arc::new(Inner { options, slots: Mutex::default() });
+        let inner = Arc::new(Inner { options, slots: Mutex::default(), coming: Arc::default() });
         let weak = Arc::downgrade(&inner);
         // A process that nobody needs any more ends even if nobody calls.
         let _ =
@@ -107,6 +150,22 @@ impl Toolsets {
         }
     }
 
+    /// What is known of a skill's tools, from memory or the cache, if the files are as they were.
+    ///
+    /// Starts nothing and waits for nobody: while the skill's modules are evaluated for somebody else, nothing is
+    /// known.
+    pub fn known(&self, subject: &Subject<'_>) -> Option<Arc<Offered>> {
+        let slot = self.slot(subject);
+        // Others hold the lock for as long as a look at the files takes, or as long as an evaluation does.
+        let mut state = (0..5).find_map(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            slot.state.try_lock().ok()
+        })?;
+        self.inner.found(subject, &mut state).map(|known| Arc::clone(&known.offered))
+    }
+
     /// Calls a tool and waits for its result.
     pub fn call(
         &self,
@@ -116,25 +175,20 @@ impl Toolsets {
         context: &CallContext<'_>,
     ) -> Result<ToolResult, ToolError> {
         let slot = self.slot(subject);
-        let warm = {
-            let mut state = lock(&slot.state);
-            let known = self.inner.known(subject, &mut state)?;
-            let Some(tool) = known.tools.get(id) else {
-                let known = known.offered.tools.iter().map(|tool| tool.id.clone()).collect();
-                return Err(ToolError::NoSuchTool { id: id.to_owned(), known });
-            };
-            if let Some(schema) = &tool.schema {
-                let wrong = schema.violations(arguments);
-                if !wrong.is_empty() {
-                    return Err(ToolError::InvalidArguments { id: id.to_owned(), message: wrong.join("; ") });
-                }
-            }
-            self.inner.warm(subject, &known, &mut state)?
-        };
-        let arguments = serde_json::value::to_raw_value(arguments)
+        let raw = serde_json::value::to_raw_value(arguments)
             .or_else(|_| RawValue::from_string("{}".to_owned()))
             .map_err(|error| ToolError::InvalidArguments { id: id.to_owned(), message: error.to_string() })?;
-        let done = warm.call(id, &arguments, &self.inner.options.limits, context)?;
+        let mut again = true;
+        let (warm, done) = loop {
+            let warm = self.ready(&slot, subject, id, arguments)?;
+            let mut delivered = false;
+            match warm.call(id, &raw, &self.inner.options.limits, context, &mut delivered) {
+                Ok(done) => break (warm, done),
+                // The process had ended before it heard of the call: nothing was done, and another one can do it.
+                Err(_) if again && !delivered => again = false,
+                Err(error) => return Err(error),
+            }
+        };
         Ok(ToolResult {
             title: done.title,
             metadata: serde_json::from_str(done.metadata.get()).unwrap_or(Value::Null),
@@ -142,6 +196,29 @@ impl Toolsets {
             truncated: done.truncated,
             sandbox: warm.report().clone(),
         })
+    }
+
+    /// A process that can take a call whose arguments are right.
+    fn ready(
+        &self,
+        slot: &Slot,
+        subject: &Subject<'_>,
+        id: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Arc<Warm>, ToolError> {
+        let mut state = lock(&slot.state);
+        let known = self.inner.known(subject, &mut state)?;
+        let Some(tool) = known.tools.get(id) else {
+            let known = known.offered.tools.iter().map(|tool| tool.id.clone()).collect();
+            return Err(ToolError::NoSuchTool { id: id.to_owned(), known });
+        };
+        if let Some(schema) = &tool.schema {
+            let wrong = schema.violations(arguments);
+            if !wrong.is_empty() {
+                return Err(ToolError::InvalidArguments { id: id.to_owned(), message: wrong.join("; ") });
+            }
+        }
+        self.inner.warm(subject, &known, &mut state)
     }
 
     /// How many processes are kept right now.
@@ -157,6 +234,7 @@ impl Toolsets {
 
     /// Ends all processes. Calls in flight fail; later ones start new processes.
     pub fn end(&self) {
+        self.inner.coming.wait(FAREWELL);
         let slots: Vec<Arc<Slot>> = lock(&self.inner.slots).values().cloned().collect();
         for slot in slots {
             if let Some(warm) = lock(&slot.state).warm.take() {
@@ -174,31 +252,36 @@ impl Toolsets {
 impl Inner {
     /// What is known of a skill's tools, as its files are now.
     fn known(&self, subject: &Subject<'_>, state: &mut State) -> Result<Arc<Known>, ToolError> {
+        match self.found(subject, state) {
+            Some(known) => Ok(known),
+            None => self.load(subject, state, &[]),
+        }
+    }
+
+    /// What is known of a skill's tools without evaluating anything. Forgets what is no longer so.
+    fn found(&self, subject: &Subject<'_>, state: &mut State) -> Option<Arc<Known>> {
         if let Some(known) = &state.known
             && known.asked == subject.toolsets
         {
             // The skill's own files are looked at every time, those of packages now and then: they are many.
             let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1));
             let kept = lock(&known.kept).clone();
-            if kept.is_none_or(|kept| kept.is_fresh(&self.doors(subject), thorough)) {
+            let due = known.retry.is_some_and(|at| Instant::now() >= at);
+            if !due && kept.is_none_or(|kept| kept.is_fresh(&self.doors(subject), thorough)) {
                 if thorough {
                     state.checked = Some(Instant::now());
                 }
-                return Ok(Arc::clone(known));
+                return Some(Arc::clone(known));
             }
             state.known = None;
             state.warm = None;
         }
-        if let Some(dir) = &self.options.cache_dir
-            && subject.runtime == Runtime::Embedded
-            && let Some(kept) = cache::read(dir, &self.doors(subject), &subject.toolsets)
-        {
-            let known = Arc::new(Known::of(subject, kept.ready.clone(), Some(Arc::new(kept)), Vec::new()));
-            state.known = Some(Arc::clone(&known));
-            state.checked = Some(Instant::now());
-            return Ok(known);
-        }
-        self.load(subject, state, &[])
+        let dir = self.options.cache_dir.as_ref().filter(|_| subject.runtime == Runtime::Embedded)?;
+        let kept = cache::read(dir, &self.doors(subject), &subject.toolsets)?;
+        let known = Arc::new(Known::of(subject, kept.ready.clone(), Some(Arc::new(kept)), Vec::new()));
+        state.known = Some(Arc::clone(&known));
+        state.checked = Some(Instant::now());
+        Some(known)
     }
 
     fn doors(&self, subject: &Subject<'_>) -> cache::Doors {
@@ -226,6 +309,7 @@ impl Inner {
     /// Starts a child and loads, leaving out what brought an earlier one down.
     fn load(&self, subject: &Subject<'_>, state: &mut State, stuck: &[String]) -> Result<Arc<Known>, ToolError> {
         state.warm = None;
+        let begun = Instant::now();
         self.make_room();
         let mut findings = Vec::new();
         let mut entries = Vec::new();
@@ -247,7 +331,12 @@ impl Inner {
                     ready.findings = findings;
                     // What was read is known now; the bytecode comes a moment later, or is what it was loaded from.
                     let read = Kept::of(&self.doors(subject), &subject.toolsets, Vec::new(), &seen).map(Arc::new);
-                    let known = Arc::new(Known::of(subject, ready, read, stuck));
+                    let mut known = Known::of(subject, ready, read, stuck);
+                    if known.offered.diagnostics.iter().any(is_passing) {
+                        // What takes long to fail is tried less often.
+                        known.retry = Some(Instant::now() + self.options.limits.retry.max(begun.elapsed() * 4));
+                    }
+                    let known = Arc::new(known);
                     kept.connect(&known);
                     state.known = Some(Arc::clone(&known));
                     state.warm = Some(Arc::new(warm));
@@ -304,7 +393,7 @@ impl Inner {
             packages: packages.map(|dir| dir.to_string_lossy().into_owned()),
         };
         let pending = Arc::new(Pending::default());
-        let keep = self.keep(subject, Arc::clone(&pending));
+        let keep = self.keep(subject, Arc::clone(&pending), load.bytecode);
         let job = self.job(subject, limits)?;
         let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, keep, limits)?;
         if let Some(kept) = kept.filter(|kept| !kept.modules.is_empty()) {
@@ -314,11 +403,13 @@ impl Inner {
     }
 
     /// What is done with bytecode when it comes.
-    fn keep(&self, subject: &Subject<'_>, pending: Arc<Pending>) -> crate::warm::Keep {
+    fn keep(&self, subject: &Subject<'_>, pending: Arc<Pending>, comes: bool) -> crate::warm::Keep {
         let doors = self.doors(subject);
         let cache_dir = self.options.cache_dir.clone();
         let asked = subject.toolsets.clone();
+        let expected = (comes && cache_dir.is_some()).then(|| Expected::new(&self.coming));
         Box::new(move |modules, seen| {
+            let _expected = expected;
             let Some(kept) = Kept::of(&doors, &asked, modules, seen) else { return };
             let kept = Arc::new(kept);
             pending.found(Arc::clone(&kept));
@@ -363,9 +454,9 @@ impl Inner {
         }
         idle.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (_, slot) in idle.into_iter().take(warm.saturating_sub(self.options.limits.warm.max(1))) {
-            if let Ok(mut state) = slot.state.try_lock() {
-                state.warm = None;
-            }
+            let gone = slot.state.try_lock().ok().and_then(|mut state| state.warm.take());
+            // Its end is awaited without its skill having to.
+            drop(gone);
         }
     }
 }
@@ -382,9 +473,9 @@ fn sweep(inner: &Weak<Inner>) {
                     let unusable = !warm.is_usable();
                     warm.idle().is_some_and(|time| unusable || time > inner.options.limits.idle)
                 });
-                if over {
-                    state.warm = None;
-                }
+                let gone = if over { state.warm.take() } else { None };
+                drop(state);
+                drop(gone);
             }
         }
     }
@@ -417,7 +508,8 @@ impl Pending {
         // The definitions come right before the bytecode; whoever waits for them may not have taken them yet.
         for _ in 0..200 {
             if let Some(known) = &lock(&self.0).1 {
-                return known.stuck.is_empty().then(|| known.ready());
+                let lasting = known.stuck.is_empty() && !known.offered.diagnostics.iter().any(is_passing);
+                return lasting.then(|| known.ready());
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -451,7 +543,14 @@ impl Known {
                 }),
             }
         }
-        Known { asked: subject.toolsets.clone(), offered: Arc::new(offered), tools, kept: Mutex::new(kept), stuck }
+        Known {
+            asked: subject.toolsets.clone(),
+            offered: Arc::new(offered),
+            tools,
+            kept: Mutex::new(kept),
+            stuck,
+            retry: None,
+        }
     }
 
     /// The schemas of tools whose arguments the engine parses.

@@ -68,7 +68,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Waiting {
-    calls: HashMap<u64, Sender<Event>>,
+    /// Who waits, and for how long.
+    calls: HashMap<u64, (Sender<Event>, Instant)>,
     gone: Option<Gone>,
 }
 
@@ -101,14 +102,14 @@ impl Shared {
     fn tell(&self, id: u64, event: Event, last: bool) {
         let mut waiting = lock(&self.waiting);
         let sender = if last { waiting.calls.remove(&id) } else { waiting.calls.get(&id).cloned() };
-        if let Some(sender) = sender {
+        if let Some((sender, _)) = sender {
             let _ = sender.send(event);
         }
     }
 
     fn end(&self, gone: &Gone) {
         let mut waiting = lock(&self.waiting);
-        for (_, sender) in waiting.calls.drain() {
+        for (_, (sender, _)) in waiting.calls.drain() {
             let _ = sender.send(Event::Gone(gone.clone()));
         }
         waiting.gone = Some(gone.clone());
@@ -249,6 +250,7 @@ impl Warm {
         arguments: &RawValue,
         limits: &Limits,
         context: &crate::CallContext<'_>,
+        delivered: &mut bool,
     ) -> Result<Done, ToolError> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, events) = channel();
@@ -257,7 +259,7 @@ impl Warm {
             if waiting.gone.is_some() {
                 return Err(ToolError::Restarted { id: tool.to_owned() });
             }
-            waiting.calls.insert(id, sender);
+            waiting.calls.insert(id, (sender, Instant::now() + limits.call));
         }
         *lock(&self.used) = Instant::now();
         let call = Call {
@@ -267,8 +269,12 @@ impl Warm {
             session: context.session_id.to_owned(),
             timeout_ms: u64::try_from(limits.call.as_millis()).unwrap_or(u64::MAX),
         };
-        // If it cannot be written, the reader sees the end and says so.
-        let _ = self.shared.send(&ToChild::Call(Box::new(call)), &[]);
+        if self.shared.send(&ToChild::Call(Box::new(call)), &[]).is_err() {
+            lock(&self.shared.waiting).calls.remove(&id);
+            self.retire();
+            return Err(ToolError::Restarted { id: tool.to_owned() });
+        }
+        *delivered = true;
         let result = self.wait(id, tool, &events, limits, context);
         lock(&self.shared.waiting).calls.remove(&id);
         *lock(&self.used) = Instant::now();
@@ -296,7 +302,7 @@ impl Warm {
                 Err(RecvTimeoutError::Timeout) => {
                     let late = Instant::now() >= until;
                     if late || (context.cancelled)() {
-                        self.stop(id, events, limits.grace, late);
+                        self.stop(id, events, limits.grace);
                         let id = tool.to_owned();
                         return Err(if late {
                             ToolError::Timeout { id, limit: limits.call }
@@ -310,7 +316,7 @@ impl Warm {
     }
 
     /// Tells a tool to stop, and sees to it that it does.
-    fn stop(&self, id: u64, events: &Receiver<Event>, grace: Duration, late: bool) {
+    fn stop(&self, id: u64, events: &Receiver<Event>, grace: Duration) {
         let _ = self.shared.send(&ToChild::Abort(Abort { id }), &[]);
         let until = Instant::now() + grace;
         loop {
@@ -327,20 +333,22 @@ impl Warm {
                 Err(RecvTimeoutError::Timeout) => break,
             }
         }
-        // It does not even listen: it is inside of some function of the engine, or runs without pause. If others wait,
-        // one of them may be who does, and may do so until its own time is up.
-        let others = lock(&self.shared.waiting).calls.keys().any(|other| *other != id);
-        if late || !others {
-            self.kill();
-        } else {
+        // It does not even listen: it is inside of some function of the engine, or runs without pause. If others wait
+        // that have time left, one of them may be who does, and may do so until its own time is up; then it is that
+        // one's turn to decide this.
+        let now = Instant::now();
+        let others = lock(&self.shared.waiting).calls.iter().any(|(other, (_, until))| *other != id && *until > now);
+        if others {
             self.retire();
+        } else {
+            self.kill();
         }
     }
 
     fn failed(&self, tool: &str, failed: Failed, limits: &Limits) -> ToolError {
         let id = tool.to_owned();
         match failed.code.as_str() {
-            "invalid_arguments" => ToolError::InvalidArguments { id, message: failed.message },
+            "invalid_argument" => ToolError::InvalidArguments { id, message: failed.message },
             "no_such_tool" => ToolError::NoSuchTool { id, known: Vec::new() },
             "bad_result" => ToolError::BadResult { id, message: failed.message },
             "timeout" => {

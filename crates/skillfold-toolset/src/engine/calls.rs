@@ -1,6 +1,6 @@
 //! The loop: loads once, then runs calls, their promises and their timers, side by side.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -75,6 +75,8 @@ pub(super) struct Calls<'js> {
     dir: String,
     /// Bytes of all definitions.
     defined: usize,
+    /// Whose jobs are waiting, if any are; 0 if they are of several calls.
+    jobs_of: Cell<Option<u64>>,
 }
 
 /// What is to be done with a call.
@@ -96,6 +98,7 @@ impl<'js> Calls<'js> {
             skill: String::new(),
             dir: String::new(),
             defined: 0,
+            jobs_of: Cell::new(None),
         }
     }
 
@@ -189,7 +192,7 @@ impl<'js> Calls<'js> {
         until: Instant,
     ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
         self.link.trouble.take();
-        self.link.watch.hit.set(false);
+        self.link.watch.hit.set(None);
         let Ok(promise) = Module::import(&self.ctx, entry.path.as_str()) else {
             return Err(self.why(entry, &self.ctx.catch()));
         };
@@ -204,17 +207,20 @@ impl<'js> Calls<'js> {
                 }
                 PromiseState::Pending => {}
             }
-            let waiting = self.prelude.timers.borrow().next();
-            let worked = self.jobs() || self.fire_timers();
-            if worked || promise.state() != PromiseState::Pending {
-                if Instant::now() < until {
+            let more = self.jobs();
+            if promise.state() != PromiseState::Pending {
+                continue;
+            }
+            if Instant::now() < until {
+                // A timer's jobs may set the next one: only when both have run dry does nothing come any more.
+                if more || self.fire_timers() {
                     continue;
                 }
-            } else if let Some(next) = waiting
-                && Instant::now() < until
-            {
-                std::thread::sleep(next.min(until).saturating_duration_since(Instant::now()));
-                continue;
+                let next = self.prelude.timers.borrow().next();
+                if let Some(next) = next {
+                    std::thread::sleep(next.min(until).saturating_duration_since(Instant::now()));
+                    continue;
+                }
             }
             let message = if Instant::now() < until {
                 "waits at its top level for something that never comes"
@@ -243,7 +249,7 @@ impl<'js> Calls<'js> {
         if let Some(trouble) = self.link.trouble.take() {
             return trouble;
         }
-        let late = self.link.watch.hit.replace(false);
+        let late = self.link.watch.hit.take().is_some();
         let thrown = place::thrown(&self.ctx, thrown);
         let missing = thrown.message.contains("Could not find export");
         let code = if missing { "toolset_export" } else { "toolset_threw" };
@@ -288,30 +294,59 @@ impl<'js> Calls<'js> {
 
     /// Runs jobs and timers that are due; whether there was something to run.
     fn work(&mut self) -> bool {
-        self.deadline();
         let worked = self.jobs();
         self.settle();
-        self.deadline();
-        self.fire_timers() || worked
+        // The jobs that a timer makes are of its call only if no others wait.
+        if worked {
+            return true;
+        }
+        let fired = self.fire_timers();
+        if fired {
+            self.cut_off();
+        }
+        fired
     }
 
-    fn deadline(&self) {
-        self.link.watch.until.set(self.flying.iter().map(|flying| flying.until).min());
-        self.link.watch.alone.set(self.flying.len() == 1);
-        self.link.watch.running.set(0);
+    /// Code of a call is about to run: its own time is what it has. Code of nobody in particular has the time of
+    /// whoever may run longest.
+    fn enter(&self, id: u64) {
+        if self.flying.is_empty() && id == 0 {
+            // While toolsets are loaded, the time is set for all of them.
+            return;
+        }
+        let own = self.flying.iter().find(|flying| flying.id == id);
+        let until = own.map(|flying| flying.until).or_else(|| self.flying.iter().map(|flying| flying.until).max());
+        self.link.watch.until.set(until);
+        self.link.watch.running.set(if own.is_some() { id } else { 0 });
+        *self.link.watch.flying.borrow_mut() = self.flying.iter().map(|flying| flying.id).collect();
     }
 
+    /// Whose the jobs are that the code of a call leaves behind.
+    fn leaves(&self, id: u64) {
+        self.jobs_of.set(Some(match self.jobs_of.get() {
+            Some(other) if other != id => 0,
+            _ => id,
+        }));
+    }
+
+    /// Runs jobs; whether there are more.
     fn jobs(&self) -> bool {
+        self.enter(self.jobs_of.get().unwrap_or(0));
         let mut ran = 0;
         while ran < JOBS && self.ctx.execute_pending_job() {
             ran += 1;
+        }
+        if ran < JOBS {
+            self.jobs_of.set(None);
         }
         ran == JOBS
     }
 
     fn fire_timers(&self) -> bool {
         let now = Instant::now();
-        let Some(id) = self.prelude.timers.borrow_mut().take(now) else { return false };
+        let Some((id, owner)) = self.prelude.timers.borrow_mut().take(now) else { return false };
+        self.enter(owner);
+        self.leaves(self.link.watch.running.get());
         if self.prelude.fire.call::<_, Value<'js>>((id,)).is_err() {
             let thrown = place::thrown(&self.ctx, &self.ctx.catch());
             self.link.log(Level::Error, &format!("a timer threw: {}", thrown.message), None);
@@ -328,13 +363,11 @@ impl<'js> Calls<'js> {
             return self.link.send(&FromChild::Failed(failed));
         };
         let until = Instant::now() + Duration::from_millis(call.timeout_ms);
-        self.link
-            .watch
-            .until
-            .set(Some(self.flying.iter().map(|flying| flying.until).min().unwrap_or(until).min(until)));
-        self.link.watch.alone.set(self.flying.is_empty());
+        // Its own time, and nobody else's: it is not in flight yet.
+        self.link.watch.until.set(Some(until));
         self.link.watch.running.set(call.id);
-        self.link.watch.hit.set(false);
+        self.link.watch.hit.set(None);
+        self.leaves(call.id);
         let begun = (|| -> rquickjs::Result<(Value<'js>, Step<'js>)> {
             let arguments = self.ctx.json_parse(call.arguments.get())?;
             let signal: Value<'js> = self.prelude.make_signal.call(())?;
@@ -418,7 +451,7 @@ impl<'js> Calls<'js> {
             lines.push(if at.is_empty() { message } else { format!("`{at}`: {message}") });
         }
         let message = lines.join("; ");
-        Ok(Step::Settled(Err(Failed { id, code: "invalid_arguments".into(), message, ..Failed::default() })))
+        Ok(Step::Settled(Err(Failed { id, code: "invalid_argument".into(), message, ..Failed::default() })))
     }
 
     fn execute(&self, id: u64, tool: &Rc<Tool<'js>>, arguments: Value<'js>) -> rquickjs::Result<Step<'js>> {
@@ -481,8 +514,9 @@ impl<'js> Calls<'js> {
             match result {
                 Ok(parsed) if flying.checking => {
                     let Some(tool) = self.tools.get(&flying.tool).cloned() else { continue };
-                    self.deadline();
+                    self.link.watch.until.set(Some(flying.until));
                     self.link.watch.running.set(flying.id);
+                    self.leaves(flying.id);
                     match self.checked(flying.id, &tool, &parsed) {
                         Ok(Step::Wait(promise, _)) => {
                             self.flying.push(Flying { promise, checking: false, ..flying });
@@ -497,13 +531,24 @@ impl<'js> Calls<'js> {
                 result => self.finish(flying.id, &flying.tool, result),
             }
         }
+        self.cut_off();
+    }
+
+    /// A call whose code was interrupted gets nowhere any more, even if its promise waits for something.
+    fn cut_off(&mut self) {
+        let Some(id) = self.link.watch.hit.get() else { return };
+        let Some(index) = self.flying.iter().position(|flying| flying.id == id) else { return };
+        let flying = self.flying.swap_remove(index);
+        self.link.watch.hit.set(None);
+        let message = "it ran for too long".to_owned();
+        self.finish(id, &flying.tool, Err(Failed { id, code: "timeout".into(), message, ..Failed::default() }));
     }
 
     /// What was thrown, as the end of a call.
     fn failed(&self, id: u64) -> Failed {
         let value = self.ctx.catch();
         let thrown = place::thrown(&self.ctx, &value);
-        let interrupted = self.link.watch.hit.replace(false);
+        let interrupted = self.link.watch.interrupted(id);
         let code = if interrupted {
             "timeout"
         } else if thrown.message.contains("out of memory") {
@@ -585,12 +630,19 @@ impl<'js> Calls<'js> {
         if let Some(index) = self.flying.iter().position(|flying| flying.id == abort.id) {
             let flying = self.flying.swap_remove(index);
             // Its time is over, but its listeners get a moment.
+            let alone = self.jobs_of.get().is_none_or(|of| of == abort.id);
+            self.leaves(abort.id);
+            self.link.watch.running.set(abort.id);
             self.link.watch.until.set(Some(Instant::now() + Duration::from_millis(100)));
             self.link.watch.dealt_with(abort.id);
             if self.prelude.abort.call::<_, ()>((flying.signal.clone(),)).is_err() {
                 drop(self.ctx.catch());
             }
-            let _ = self.jobs();
+            // Jobs of others are not to be hurried by this.
+            let mut ran = 0;
+            while alone && ran < JOBS && self.ctx.execute_pending_job() {
+                ran += 1;
+            }
             settled = flying.promise.state() != PromiseState::Pending;
             if settled {
                 self.handled(flying.promise.as_value());
@@ -598,7 +650,6 @@ impl<'js> Calls<'js> {
             self.contexts.remove(&abort.id);
         }
         self.link.watch.dealt_with(abort.id);
-        self.deadline();
         self.link.send(&FromChild::Aborted(Aborted { id: abort.id, settled }));
     }
 

@@ -54,11 +54,13 @@ impl Saved {
 pub(super) struct Timers {
     due: BTreeSet<(Instant, u32)>,
     every: std::collections::HashMap<u32, Duration>,
+    /// The calls that set them; 0 if that is not known.
+    owners: std::collections::HashMap<u32, u64>,
     last: u32,
 }
 
 impl Timers {
-    fn add(&mut self, delay: f64, repeat: bool) -> Option<u32> {
+    fn add(&mut self, delay: f64, repeat: bool, owner: u64) -> Option<u32> {
         if self.due.len() >= TIMERS {
             return None;
         }
@@ -66,6 +68,7 @@ impl Timers {
         // A day is longer than any call lives.
         let delay = Duration::from_secs_f64((delay.min(86_400_000.0) / 1_000.0).max(0.0));
         self.due.insert((Instant::now() + delay, self.last));
+        self.owners.insert(self.last, owner);
         if repeat {
             self.every.insert(self.last, delay.max(Duration::from_millis(1)));
         }
@@ -74,6 +77,7 @@ impl Timers {
 
     fn clear(&mut self, id: u32) {
         self.every.remove(&id);
+        self.owners.remove(&id);
         self.due.retain(|(_, other)| *other != id);
     }
 
@@ -82,17 +86,20 @@ impl Timers {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The next one that is due by `now`.
-    pub(super) fn take(&mut self, now: Instant) -> Option<u32> {
+    /// The next one that is due by `now`, and the call that set it.
+    pub(super) fn take(&mut self, now: Instant) -> Option<(u32, u64)> {
         let (at, id) = *self.due.first()?;
         if at > now {
             return None;
         }
         self.due.pop_first();
-        if let Some(every) = self.every.get(&id) {
+        let owner = if let Some(every) = self.every.get(&id) {
             self.due.insert((now + *every, id));
-        }
-        Some(id)
+            self.owners.get(&id).copied()
+        } else {
+            self.owners.remove(&id)
+        };
+        Some((id, owner.unwrap_or(0)))
     }
 }
 
@@ -103,10 +110,11 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
     let start = Instant::now();
 
     let adding = Rc::clone(&timers);
+    let watch = Rc::clone(&link.watch);
     native.set(
         "timer",
         Func::from(move |ctx: Ctx<'js>, delay: f64, repeat: bool| {
-            let id = adding.borrow_mut().add(if delay.is_nan() { 0.0 } else { delay }, repeat);
+            let id = adding.borrow_mut().add(if delay.is_nan() { 0.0 } else { delay }, repeat, watch.running.get());
             id.ok_or_else(|| rquickjs::Exception::throw_range(&ctx, "too many timers"))
         }),
     )?;
@@ -268,15 +276,15 @@ mod tests {
     #[test]
     fn timers_come_in_order_and_again() {
         let mut timers = Timers::default();
-        let late = timers.add(50.0, false).unwrap();
-        let again = timers.add(1.0, true).unwrap();
-        let gone = timers.add(0.0, false).unwrap();
+        let late = timers.add(50.0, false, 1).unwrap();
+        let again = timers.add(1.0, true, 2).unwrap();
+        let gone = timers.add(0.0, false, 3).unwrap();
         timers.clear(gone);
         let now = Instant::now() + Duration::from_millis(10);
-        assert_eq!(timers.take(now), Some(again));
+        assert_eq!(timers.take(now), Some((again, 2)));
         assert_eq!(timers.take(now), None);
         let now = now + Duration::from_millis(100);
-        assert_eq!(timers.take(now), Some(again));
-        assert_eq!(timers.take(now), Some(late));
+        assert_eq!(timers.take(now), Some((again, 2)));
+        assert_eq!(timers.take(now), Some((late, 1)));
     }
 }

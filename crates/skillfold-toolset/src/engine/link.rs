@@ -102,9 +102,9 @@ impl Link {
             watch: Rc::new(Watch {
                 until: Cell::new(None),
                 running: Cell::new(0),
-                alone: Cell::new(false),
+                flying: RefCell::default(),
                 aborts,
-                hit: Cell::new(false),
+                hit: Cell::new(None),
             }),
             sources: RefCell::default(),
             resolved: RefCell::default(),
@@ -217,14 +217,14 @@ impl Link {
 /// When the script that runs must stop.
 pub(super) struct Watch {
     pub(super) until: Cell<Option<Instant>>,
-    /// The call whose code runs now, as far as that is known.
+    /// The call whose code runs now; 0 if that is not known.
     pub(super) running: Cell<u64>,
-    /// Whether only one call is in flight.
-    pub(super) alone: Cell<bool>,
+    /// The calls in flight.
+    pub(super) flying: RefCell<Vec<u64>>,
     /// Aborts that have arrived and not been dealt with.
     aborts: Arc<Mutex<Vec<u64>>>,
-    /// Whether a script was interrupted since somebody looked.
-    pub(super) hit: Cell<bool>,
+    /// Whose code was interrupted since somebody looked; 0 if that is not known.
+    pub(super) hit: Cell<Option<u64>>,
 }
 
 impl Watch {
@@ -232,13 +232,28 @@ impl Watch {
         let late = self.until.get().is_some_and(|until| Instant::now() >= until);
         let unwanted = || {
             let aborts = self.aborts.lock().unwrap_or_else(PoisonError::into_inner);
-            !aborts.is_empty() && (self.alone.get() || aborts.contains(&self.running.get()))
+            let running = self.running.get();
+            // Code of nobody in particular is only unwanted when everybody it could be of has gone.
+            let nobodys = || {
+                let flying = self.flying.borrow();
+                !flying.is_empty() && flying.iter().all(|id| aborts.contains(id))
+            };
+            !aborts.is_empty() && (aborts.contains(&running) || running == 0 && nobodys())
         };
         let over = late || unwanted();
         if over {
-            self.hit.set(true);
+            self.hit.set(Some(self.running.get()));
         }
         over
+    }
+
+    /// Whether code of a call was interrupted; asked once.
+    pub(super) fn interrupted(&self, id: u64) -> bool {
+        let hit = self.hit.get().is_some_and(|hit| hit == id || hit == 0);
+        if hit {
+            self.hit.set(None);
+        }
+        hit
     }
 
     /// An abort has been dealt with.

@@ -52,7 +52,7 @@ fn a_tool_is_listed_and_called() {
     assert_eq!(*logged.lock().unwrap(), [(Level::Warn, "greeting Ada".to_owned())]);
 
     let error = skill.call("greet", json!({"times": 4})).unwrap_err();
-    assert_eq!(error.code(), "invalid_arguments");
+    assert_eq!(error.code(), "invalid_argument");
     assert_eq!(error.to_string(), "the arguments of `greet` are wrong: `name` is missing; `times` must be at most 3");
     let error = skill.call("gret", json!({})).unwrap_err();
     assert_eq!(error.to_string(), "there is no tool `gret`; there is greet");
@@ -299,7 +299,7 @@ export const MyToolset = [myTool];
     let result = skill.call("my-tool", json!({"input": "this"})).unwrap();
     assert_eq!((result.title.as_str(), result.output.as_str()), ("Completed", "Processed: this"));
     let error = skill.call("my-tool", json!({"input": 5})).unwrap_err();
-    assert_eq!(error.code(), "invalid_arguments");
+    assert_eq!(error.code(), "invalid_argument");
     assert!(error.to_string().contains("`input`"), "{error}");
 
     let more = r"import { z } from 'zod';
@@ -348,3 +348,38 @@ fn only_so_many_processes_are_kept() {
     assert_eq!(toolsets.running(), 0);
     assert_eq!(first.output(), first.path().to_str().unwrap());
 }
+
+#[test]
+fn the_top_level_may_wait_as_often_as_it_likes() {
+    let text = "import { Tool } from '@agent/tools';
+        const sleep = (ms: number) => new Promise((go) => setTimeout(go, ms));
+        await sleep(1);
+        await sleep(2);
+        await null;
+        for (let i = 0; i < 5; i++) await sleep(i);
+        await Promise.all([sleep(3), sleep(1), sleep(2)]);
+        const said = await new Promise((go) => setImmediate(() => setTimeout(() => go('late'), 1)));
+        export const T = [Tool.define('t', { description: 'd', execute: () => said })];";
+    let skill = Skill::new(&[("i.ts", text)], &["i:T"]);
+    assert_eq!(skill.output(), "late");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_module_that_became_something_else_is_not_read() {
+    let skill = Skill::new(&[("i.ts", "export { T } from './o';"), ("o.ts", &ONE.replace("'one'", "'t'"))], &["i:T"]);
+    assert_eq!(skill.tools().tools.len(), 1);
+    let path = skill.path().join("o.ts");
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert_eq!(skill.tools().tools.len(), 0);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    assert_eq!(skill.tools().tools.len(), 0);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, ONE.replace("'one'", "'t'")).unwrap();
+    assert_eq!(skill.tools().tools.len(), 1);
+}
+
+const ONE: &str = "import { Tool } from '@agent/tools';
+export const T = [Tool.define('one', { description: 'd', execute: () => 'one' })];";

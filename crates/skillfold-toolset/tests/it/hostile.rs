@@ -411,3 +411,77 @@ fn who_shares_a_process_with_one_that_is_killed_is_told() {
     });
     skill.is_well();
 }
+
+/// Two tools that log when they run: one spins without pause for a time, one waits for ever.
+const NEIGHBOURS: &str = "import { Tool } from '@agent/tools';
+    const d = 'd', parameters = { type: 'object' };
+    const spin = (ms) => { const end = Date.now() + ms; while (Date.now() < end); };
+    export const T = [
+      Tool.define('spin', { description: d, parameters, execute: ({ ms }, ctx) => { ctx.log('here'); spin(ms); return 'spun'; } }),
+      Tool.define('later', { description: d, parameters, async execute({ ms, wait }, ctx) {
+        ctx.log('here'); await new Promise((go) => setTimeout(go, wait)); spin(ms); return 'spun later'; } }),
+      Tool.define('wait', { description: d, execute: (_, ctx) => { ctx.log('here'); return new Promise(() => {}) } }),
+      Tool.define('ok', { description: d, execute: () => { spin(30); return 'fine'; } })];";
+
+#[test]
+fn cancelling_one_call_leaves_those_behind_it() {
+    let skill = Skill::with(options(), &[("i.ts", NEIGHBOURS)], &["i:T"]);
+    assert_eq!(skill.tools().tools.len(), 4);
+    let here = AtomicBool::new(false);
+    let cancel = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let spinning = scope.spawn(|| {
+            let log = |_, _: &str| here.store(true, Ordering::Release);
+            let cancelled = || cancel.load(Ordering::Acquire);
+            skill.call_as(
+                "spin",
+                &json!({ "ms": 30_000 }),
+                &CallContext { log: &log, cancelled: &cancelled, session_id: "s" },
+            )
+        });
+        while !here.load(Ordering::Acquire) && !spinning.is_finished() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let behind: Vec<_> = (0..4).map(|_| scope.spawn(|| skill.call("ok", json!({})))).collect();
+        // They are on their way when the first one is cancelled.
+        std::thread::sleep(Duration::from_millis(50));
+        cancel.store(true, Ordering::Release);
+        assert_eq!(spinning.join().unwrap().unwrap_err().code(), "cancelled");
+        for call in behind {
+            assert_eq!(
+                call.join().unwrap().map(|result| result.output).map_err(|error| error.to_string()),
+                Ok("fine".into())
+            );
+        }
+    });
+}
+
+#[test]
+fn the_time_of_one_call_is_not_that_of_another() {
+    let mut options = options();
+    options.limits.call = Duration::from_secs(2);
+    let skill = Skill::with(options, &[("i.ts", NEIGHBOURS)], &["i:T"]);
+    assert_eq!(skill.tools().tools.len(), 4);
+    let here = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let log = |_, _: &str| here.store(true, Ordering::Release);
+            skill.call_as("wait", &json!({}), &CallContext { log: &log, ..CallContext::new("s") })
+        });
+        while !here.load(Ordering::Acquire) && !waiting.is_finished() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(1_000));
+        // The first one's time ends while these run without pause.
+        let spinning = scope.spawn(|| skill.call("later", json!({ "wait": 100, "ms": 1_300 })));
+        assert_eq!(waiting.join().unwrap().unwrap_err().code(), "timeout");
+        let spun = spinning.join().unwrap();
+        assert_eq!(spun.map(|result| result.output).map_err(|error| error.to_string()), Ok("spun later".into()));
+        // And one that does not end gets its own time, not that of one who came later.
+        let endless = scope.spawn(|| skill.call("later", json!({ "wait": 10, "ms": 60_000 })));
+        std::thread::sleep(Duration::from_millis(300));
+        let fine = skill.call("ok", json!({}));
+        assert_eq!(endless.join().unwrap().unwrap_err().code(), "timeout");
+        assert_eq!(fine.map(|result| result.output).map_err(|error| error.to_string()), Ok("fine".into()));
+    });
+}

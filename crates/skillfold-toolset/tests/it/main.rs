@@ -6,4 +6,5 @@ mod broken;
 mod good;
 mod harness;
 mod hostile;
+mod kept;
 mod runtime;

@@ -81,7 +81,7 @@ export const T = [
     assert_eq!((result.title.as_str(), result.output.as_str()), ("s s1", "b.txt-42"));
     assert_eq!(result.metadata, json!({"kind": "b", "data": {"x": 1}}));
     assert!(result.sandbox.sandboxed);
-    assert_eq!(node.call("t", json!({})).unwrap_err().code(), "invalid_arguments");
+    assert_eq!(node.call("t", json!({})).unwrap_err().code(), "invalid_argument");
     match node.call("boom", json!({})).unwrap_err() {
         ToolError::Threw { message, place, .. } => {
             assert_eq!(message, "TypeError: no");
