@@ -92,14 +92,22 @@ impl ToolsetTools {
         all
     }
 
-    /// What has to be looked at to know which tool a name means: for a long name only its own skill, so that no other
-    /// one can keep it waiting.
+    /// What has to be looked at to know which tool a name means: as little as possible, so that no other skill can keep
+    /// it waiting.
     fn offered_for<'c>(&self, catalog: &'c Catalog, loaded: &[String], name: &str) -> Vec<(&'c Skill, Arc<Offered>)> {
         let own = name.split_once(BETWEEN).and_then(|(skill, _)| loaded.iter().find(|known| *known == skill));
-        match own {
-            Some(own) => self.all_offered(catalog, std::slice::from_ref(own)),
-            None => self.all_offered(catalog, loaded),
+        if let Some(own) = own {
+            return self.all_offered(catalog, std::slice::from_ref(own));
         }
+        // A model has its names from a list, for which all were looked at: what is known of them will do.
+        let known = loaded.iter().filter_map(|name| {
+            let skill = for_model(catalog, name).ok()?;
+            let dir = skill.dir();
+            Some((skill, self.toolsets.known(&self.subject(skill, &dir)?)?))
+        });
+        let known: Vec<_> = known.collect();
+        let has = |offered: &Offered| offered.tools.iter().any(|tool| tool.id == name);
+        if known.iter().any(|(_, offered)| has(offered)) { known } else { self.all_offered(catalog, loaded) }
     }
 }
 

@@ -41,7 +41,7 @@ fn a_tool_is_called() {
     exit 1
     --- stdout
     <skill_tool name="hello-extended__greeting">
-      <error code="invalid_arguments">
+      <error code="invalid_argument">
         The arguments of `greeting` are wrong: `language` must be a string, not a number.
         Call it again with arguments that fit its schema.
       </error>
