@@ -156,12 +156,7 @@ fn grant(args: &GrantArgs, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// What is to be granted: to one script, to the toolsets, or to all that the skill has.
-fn wanted(
-    skill: &Skill,
-    asked: &Permissions,
-    subject: Option<&str>,
-    grants: &Grants,
-) -> Result<Vec<Grant>, CliError> {
+fn wanted(skill: &Skill, asked: &Permissions, subject: Option<&str>, grants: &Grants) -> Result<Vec<Grant>, CliError> {
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillfold::Error::from)?;
     let mut subjects: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
     if skill.manifest().toolsets().next().is_some() {

@@ -135,7 +135,7 @@ time.sleep(600)
         case.script("probe.py", r#"
 import time
 libc.prctl(1, 0, 0, 0, 0)
-print("begun", flush=True)
+print(os.environ["TMPDIR"], flush=True)
 time.sleep(600)
 "#);
         let (dir, manifest) = (case.dir(), case.manifest());
@@ -155,7 +155,12 @@ time.sleep(600)
             },
             ..skillfold_exec::RunRequest::new(&dir, &manifest, "probe.py")
         };
-        assert_eq!(case.runner(case.limits.clone()).run(&request).unwrap().signal, Some(9));
+        let result = case.runner(case.limits.clone()).run(&request).unwrap();
+        assert_eq!(result.signal, Some(9));
+        // Who would have removed it was killed.
+        let tmp = result.stdout_text().trim().to_owned();
+        assert!(tmp.starts_with("/tmp/skillfold-"), "{tmp}");
+        let _ = fs::remove_dir_all(tmp);
     }
 
     has_all_the_time_there_is(case) {
