@@ -485,3 +485,22 @@ fn the_time_of_one_call_is_not_that_of_another() {
         assert_eq!(fine.map(|result| result.output).map_err(|error| error.to_string()), Ok("fine".into()));
     });
 }
+
+#[test]
+fn models_are_told_nothing_that_is_not_seen() {
+    let text = "import { Tool } from '@agent/tools';
+        const execute = () => '';
+        export const T = [
+          Tool.define('a', { description: 'one\\u001b[31m\\u202etwo\\n\\tthree', execute }),
+          Tool.define('b', { description: '\\u0007', execute }),
+          ...Array.from({ length: 300 }, (_, i) => Tool.define(`t${i}`, { description: 'd', execute }))];";
+    let skill = Skill::with(options(), &[("i.ts", text)], &["i:T"]);
+    let offered = skill.tools();
+    assert_eq!(offered.tools[0].description, "one[31mtwo\n\tthree");
+    assert_eq!(offered.tools.len(), 255);
+    let said: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+    assert!(said.iter().any(|said| said.contains("46 were left out")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("`a` has control characters")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("`b` has no description")), "{said:?}");
+    assert!(offered.diagnostics.iter().all(|finding| finding.line.is_some() && finding.column.is_some()));
+}
