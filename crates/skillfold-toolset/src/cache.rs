@@ -193,7 +193,9 @@ fn header_of(bytes: &[u8]) -> Option<(Header, usize)> {
 /// The digest of several pieces in a row, as a line.
 fn digest_line(pieces: &[&[u8]]) -> String {
     let mut digest = XxHash3_128::new();
-    pieces.iter().for_each(|piece| digest.write(piece));
+    for piece in pieces {
+        digest.write(piece);
+    }
     format!("{:032x}\n", digest.finish_128())
 }
 

@@ -54,18 +54,11 @@ impl Edits {
     pub(super) fn take(&mut self, text: &str, part: &Range<usize>) -> String {
         let inside = |range: &Range<usize>| part.start <= range.start && range.end <= part.end;
         let moved = |range: &Range<usize>| range.start - part.start..range.end - part.start;
-        let mut taken = Edits::default();
-        taken.blank = self.blank.extract_if(.., |range| inside(range)).map(|range| moved(&range)).collect();
-        taken.put = self
-            .put
-            .extract_if(.., |(at, _)| inside(&(*at..*at + 1)))
-            .map(|(at, byte)| (at - part.start, byte))
-            .collect();
-        taken.replace = self
-            .replace
-            .extract_if(.., |(range, _)| inside(range))
-            .map(|(range, with)| (moved(&range), with))
-            .collect();
+        let blank = self.blank.extract_if(.., |range| inside(range)).map(|range| moved(&range));
+        let put = self.put.extract_if(.., |(at, _)| inside(&(*at..*at + 1))).map(|(at, byte)| (at - part.start, byte));
+        let replace = self.replace.extract_if(.., |(range, _)| inside(range));
+        let replace = replace.map(|(range, with)| (moved(&range), with));
+        let taken = Edits { blank: blank.collect(), put: put.collect(), replace: replace.collect() };
         taken.apply(&text[part.clone()]).0
     }
 

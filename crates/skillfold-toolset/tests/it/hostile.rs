@@ -471,7 +471,7 @@ fn the_time_of_one_call_is_not_that_of_another() {
         while !here.load(Ordering::Acquire) && !waiting.is_finished() {
             std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(1_000));
+        std::thread::sleep(Duration::from_secs(1));
         // The first one's time ends while these run without pause.
         let spinning = scope.spawn(|| skill.call("later", json!({ "wait": 100, "ms": 1_300 })));
         assert_eq!(waiting.join().unwrap().unwrap_err().code(), "timeout");

@@ -20,7 +20,7 @@ fn what_failed_once_is_tried_again() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = options();
     options.cache_dir = Some(cache.path().to_path_buf());
-    options.limits.retry = Duration::from_secs(3_600);
+    options.limits.retry = Duration::from_hours(1);
     let patient = Skill::with(options.clone(), &[("i.ts", MOODY)], &["i:T"]);
     let first = patient.findings();
     assert_eq!(first[0].code, "toolset_threw");
