@@ -197,6 +197,7 @@ const schemaOf = (parameters) => {
   if (parameters === undefined || parameters === null) return [{ type: 'object', properties: {}, additionalProperties: false }, false];
   if (typeof parameters !== 'object') throw new Error('has `parameters` that are no schema');
   if (typeof parameters._zod === 'object') {
+    if (typeof parameters.toJSONSchema !== 'function') throw new Error('has a schema without `toJSONSchema`, as those of zod/mini are; import from `zod`');
     const override = ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
       if (def.type === 'object' && def.catchall === undefined) jsonSchema.additionalProperties = false;

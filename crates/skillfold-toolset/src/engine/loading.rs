@@ -177,6 +177,9 @@ fn schema<'js>(
         if let Some(known) = known {
             return Ok((known.to_owned(), Some(object.clone())));
         }
+        if !object.get::<_, Value<'js>>("toJSONSchema").is_ok_and(|method| method.is_function()) {
+            return Err("has a schema without `toJSONSchema`, as those of zod/mini are; import from `zod`".into());
+        }
         let converted = of_zod(ctx, object).map_err(|_| {
             let thrown = place::thrown(ctx, &ctx.catch());
             format!("has a zod schema that cannot be written as JSON Schema: {}", thrown.message)

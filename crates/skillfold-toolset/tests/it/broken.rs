@@ -70,6 +70,12 @@ fn one_broken_toolset_leaves_the_others() {
             "type",
         ),
         (
+            "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { _zod: {} }, execute() {} })];",
+            "toolset_shape",
+            (Some(2), Some(26)),
+            "zod/mini",
+        ),
+        (
             "namespace N { export const x = 1 }\nexport const Bad = [];",
             "toolset_syntax",
             (Some(1), Some(1)),
