@@ -12,7 +12,7 @@ use skillfold_exec::{Bounds, Job, Policy, Program};
 use crate::cache::{self, Kept};
 use crate::message::{Defined, Entry, Finding, Load, Ready};
 use crate::place;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, Seen};
 use crate::schema::Schema;
 use crate::subject::{CallContext, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
 use crate::warm::{Loaded, Warm};
@@ -400,8 +400,10 @@ impl Inner {
         };
         let pending = Arc::new(Pending::default());
         let keep = self.keep(subject, Arc::clone(&pending), load.bytecode);
+        let (doors, later) = (self.doors(subject), Arc::clone(&pending));
+        let more: crate::warm::More = Box::new(move |seen| later.read_more(&doors, seen));
         let job = self.job(subject, limits)?;
-        let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, keep, limits)?;
+        let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, (keep, more), limits)?;
         if let Some(kept) = kept.filter(|kept| !kept.modules.is_empty()) {
             pending.found(kept);
         }
@@ -500,6 +502,18 @@ impl Pending {
             *lock(&known.kept) = Some(Arc::clone(&kept));
         }
         both.0 = Some(kept);
+    }
+
+    /// A tool has imported something: it is watched like all the rest.
+    fn read_more(&self, doors: &cache::Doors, seen: &Seen) {
+        let both = lock(&self.0);
+        if let Some(known) = &both.1 {
+            let mut kept = lock(&known.kept);
+            let more = kept.as_ref().and_then(|kept| kept.with(doors, seen));
+            if let Some(more) = more {
+                *kept = Some(Arc::new(more));
+            }
+        }
     }
 
     fn connect(&self, known: &Arc<Known>) {

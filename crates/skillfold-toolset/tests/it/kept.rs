@@ -78,3 +78,13 @@ fn what_is_known_needs_no_waiting() {
     std::fs::write(path.join("i.ts"), ONE).unwrap();
     assert!(skill.toolsets.known(&subject).is_none(), "its file has changed");
 }
+
+#[test]
+fn what_a_call_imports_is_watched_too() {
+    let text = "import { Tool } from '@agent/tools';
+        export const T = [Tool.define('t', { description: 'd', execute: async () => (await import('./late')).said })];";
+    let skill = Skill::new(&[("i.ts", text), ("late.ts", "export const said = 'first';")], &["i:T"]);
+    assert_eq!(skill.output(), "first");
+    std::fs::write(skill.path().join("late.ts"), "export const said = 'second';").unwrap();
+    assert_eq!(skill.output(), "second");
+}
