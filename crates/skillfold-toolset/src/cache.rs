@@ -140,6 +140,23 @@ impl Kept {
         Some(kept)
     }
 
+    /// The same, with what has been read since.
+    pub(crate) fn with(&self, doors: &Doors, seen: &Seen) -> Option<Kept> {
+        let mut more = Kept::of(doors, &self.asked, Vec::new(), seen)?;
+        let known: std::collections::HashSet<String> = self.files.iter().map(|file| file.id.clone()).collect();
+        more.files.retain(|file| !known.contains(&file.id));
+        more.files.extend(self.files.iter().map(|file| SeenFile { id: file.id.clone(), ..*file }));
+        more.absent.extend(self.absent.iter().cloned());
+        more.resolved.clone_from(&self.resolved);
+        more.modules.clone_from(&self.modules);
+        more.ready.clone_from(&self.ready);
+        more.bytes.clone_from(&self.bytes);
+        // Stamps of both are believed as those of the older one are.
+        more.made = self.made;
+        more.prepare(doors)?;
+        Some(more)
+    }
+
     fn prepare(&mut self, doors: &Doors) -> Option<()> {
         for id in self.files.iter().map(|file| &file.id).chain(&self.absent) {
             self.paths.insert(id.clone(), StampPath::new(&doors.path(id)?).ok()?);
@@ -193,7 +210,9 @@ fn header_of(bytes: &[u8]) -> Option<(Header, usize)> {
 /// The digest of several pieces in a row, as a line.
 fn digest_line(pieces: &[&[u8]]) -> String {
     let mut digest = XxHash3_128::new();
-    pieces.iter().for_each(|piece| digest.write(piece));
+    for piece in pieces {
+        digest.write(piece);
+    }
     format!("{:032x}\n", digest.finish_128())
 }
 

@@ -72,7 +72,22 @@ const place = (stack) => {
   return { file: null, line: null, column: null };
 };
 
+/** What was thrown may be anything, a proxy too: reading it must not throw again. */
 const worded = (error) => {
+  try {
+    return wording(error);
+  } catch {
+    return 'something that cannot be read was thrown';
+  }
+};
+const stackOf = (error) => {
+  try {
+    return typeof error?.stack === 'string' ? error.stack.slice(0, 4096) : null;
+  } catch {
+    return null;
+  }
+};
+const wording = (error) => {
   if (error instanceof Error || (typeof error === 'object' && error !== null && 'message' in error)) {
     return error.name && error.name !== 'Error' ? `${error.name}: ${error.message}` : String(error.message);
   }
@@ -182,6 +197,7 @@ const schemaOf = (parameters) => {
   if (parameters === undefined || parameters === null) return [{ type: 'object', properties: {}, additionalProperties: false }, false];
   if (typeof parameters !== 'object') throw new Error('has `parameters` that are no schema');
   if (typeof parameters._zod === 'object') {
+    if (typeof parameters.toJSONSchema !== 'function') throw new Error('has a schema without `toJSONSchema`, as those of zod/mini are; import from `zod`');
     const override = ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
       if (def.type === 'object' && def.catchall === undefined) jsonSchema.additionalProperties = false;
@@ -209,7 +225,7 @@ const loadEntry = async (entry, ready) => {
     if (trouble !== null) return ready.findings.push({ ...trouble, toolset: entry.declared });
     const missing = error?.code === 'ERR_MODULE_NOT_FOUND';
     const syntax = error instanceof SyntaxError;
-    const at = place(error?.stack);
+    const at = place(stackOf(error));
     return finding(missing ? 'module_not_found' : syntax ? (/export/.test(error.message) ? 'toolset_export' : 'toolset_syntax') : 'toolset_threw',
       syntax || missing ? worded(error) : `\`${entry.path}\` threw while it was loaded: ${worded(error)}`, { ...at, file: at.file ?? file });
   }
@@ -217,7 +233,7 @@ const loadEntry = async (entry, ready) => {
   if (exported === undefined) return finding('toolset_export', `\`${entry.path}\` exports no \`${entry.export}\``, { file });
   const list = Array.isArray(exported) ? exported : typeof exported?.execute === 'function' ? [exported] : undefined;
   if (list === undefined) return finding('toolset_shape', `\`${entry.export}\` is no array of tools`, { file });
-  list.slice(0, 256).forEach((tool, index) => {
+  list.slice(0, 4096).forEach((tool, index) => {
     const at = tool?.definedAt?.file ? tool.definedAt : { file, line: null, column: null };
     try {
       if (typeof tool !== 'object' || tool === null) throw new Error('is not a tool');
@@ -249,7 +265,7 @@ const load = async (message) => {
 
 const call = async ({ id, tool: name, arguments: given, session }) => {
   lines = 1000;
-  const failed = (code, message, error) => send({ failed: { id, code, message, stack: error?.stack?.slice(0, 4096) ?? null, ...place(error?.stack) } });
+  const failed = (code, message, error) => send({ failed: { id, code, message, stack: stackOf(error), ...place(stackOf(error)) } });
   const tool = tools.get(name);
   if (tool === undefined) return failed('no_such_tool', `there is no tool \`${name}\``);
   const controller = new AbortController();

@@ -204,7 +204,7 @@ pub struct Finding {
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
-    /// The column, from 1, in UTF-16 units.
+    /// The column, from 1, in characters.
     pub column: Option<u32>,
     /// What is wrong, in one sentence.
     pub message: String,

@@ -8,6 +8,7 @@ use crate::{MAX_MODULE_BYTES, Subject};
 /// Adds line and column to a finding that names a file of the skill without them.
 pub(crate) fn add(subject: &Subject<'_>, finding: &mut Finding) {
     if finding.line.is_some() {
+        finding.column.get_or_insert(1);
         return;
     }
     let Some(file) = &finding.file else { return };
@@ -19,8 +20,8 @@ pub(crate) fn add(subject: &Subject<'_>, finding: &mut Finding) {
     (finding.line, finding.column) = (Some(line), Some(column));
 }
 
-/// Where the export of that name stands; else where the first export does; else the beginning. Columns count UTF-16
-/// units.
+/// Where the export of that name stands; else where the first export does; else the beginning. Columns count
+/// characters.
 fn of_export(source: &str, name: &str) -> (u32, u32) {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     let word_at = |line: &str, word: &str, from: usize| {
@@ -32,7 +33,7 @@ fn of_export(source: &str, name: &str) -> (u32, u32) {
         })
     };
     let place = |number: usize, line: &str, at: usize| {
-        let column = line[..at].encode_utf16().count() + 1;
+        let column = line[..at].chars().count() + 1;
         (u32::try_from(number + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     };
     let exports = |line: &str| line.trim_start().starts_with("export").then(|| line.find("export").unwrap_or(0));

@@ -1,6 +1,6 @@
 //! Arguments against a plain JSON Schema: what of draft 2020-12 authors of tools use.
 //!
-//! Checked: `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `patternProperties`,
+//! Checked: `type`, `enum`, `const`, `properties`, `required`, `dependentRequired`, `additionalProperties`, `patternProperties`,
 //! `propertyNames`, `items`, `prefixItems`, `contains`, the bounds of numbers, texts, arrays and objects,
 //! `uniqueItems`, `pattern`, `anyOf`, `oneOf`, `allOf`, `not`, `if`/`then`/`else` and `$ref` within the schema. `format`
 //! is a remark and not checked, as the specification has it.
@@ -34,6 +34,9 @@ impl Schema {
             Some(Value::String(kind)) if kind == "object" => {}
             Some(other) => return Err(format!("has the type {other}; arguments are an object")),
         }
+        if let Some(word) = unknown_type(&root, 0) {
+            return Err(format!("has the type `{}`, which JSON Schema does not know", crate::cut(word, 60)));
+        }
         let mut patterns = HashMap::new();
         let mut unchecked = Vec::new();
         collect(&root, &mut patterns, &mut unchecked, 0);
@@ -52,6 +55,24 @@ impl Schema {
         check.rest(&Value::Object(arguments.clone()), &self.root, 0);
         check.found.truncate(NAMED);
         check.found
+    }
+}
+
+/// A type that is none. Values that stand in a schema as examples are no schemas.
+fn unknown_type(schema: &Value, depth: usize) -> Option<&str> {
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    if depth > DEPTH {
+        return None;
+    }
+    match schema {
+        Value::Object(rules) => rules.iter().find_map(|(key, value)| match (key.as_str(), value) {
+            ("type", Value::String(word)) => (!TYPES.contains(&word.as_str())).then_some(word.as_str()),
+            ("type", Value::Array(words)) => words.iter().filter_map(Value::as_str).find(|word| !TYPES.contains(word)),
+            ("enum" | "const" | "default" | "examples" | "example", _) => None,
+            _ => unknown_type(value, depth + 1),
+        }),
+        Value::Array(items) => items.iter().find_map(|item| unknown_type(item, depth + 1)),
+        _ => None,
     }
 }
 
@@ -211,6 +232,13 @@ impl Check<'_> {
                 self.below(key, |check| check.say("is missing"));
             }
         }
+        let dependent = rules.get("dependentRequired").and_then(Value::as_object);
+        for (key, needed) in dependent.into_iter().flatten().filter(|(key, _)| object.contains_key(*key)) {
+            let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
+            for missing in needed.filter(|needed| !object.contains_key(*needed)) {
+                self.below(missing, |check| check.say(format!("is missing: `{}` needs it", crate::cut(key, 60))));
+            }
+        }
         let properties = rules.get("properties").and_then(Value::as_object);
         let by_pattern = rules.get("patternProperties").and_then(Value::as_object);
         for (key, value) in object {
@@ -248,7 +276,12 @@ impl Check<'_> {
     }
 
     fn array(&mut self, items: &[Value], rules: &Map<String, Value>, depth: usize) {
-        let first = match rules.get("prefixItems") {
+        // Before draft 2020-12, `items` could be a list, and `additionalItems` was for the rest.
+        let (prefix, rest) = match rules.get("items") {
+            list @ Some(Value::Array(_)) => (list, rules.get("additionalItems")),
+            rest => (rules.get("prefixItems"), rest),
+        };
+        let first = match prefix {
             Some(Value::Array(prefix)) => {
                 for (index, (item, schema)) in items.iter().zip(prefix).enumerate() {
                     self.below(&format!("[{index}]"), |check| check.value(item, schema, depth + 1));
@@ -257,7 +290,7 @@ impl Check<'_> {
             }
             _ => 0,
         };
-        if let Some(schema) = rules.get("items") {
+        if let Some(schema) = rest {
             for (index, item) in items.iter().enumerate().skip(first) {
                 if self.found.len() > NAMED {
                     break;
@@ -484,5 +517,23 @@ mod tests {
         assert_eq!(Schema::new(json!({})).unwrap().0.value(), &json!({"type": "object"}));
         let (_, unchecked) = Schema::new(json!({"properties": {"x": {"pattern": "(?=a)"}}})).unwrap();
         assert_eq!(unchecked, ["(?=a)"]);
+    }
+
+    #[test]
+    fn types_are_known_and_lists_and_dependencies_count() {
+        let unknown = json!({ "properties": { "a": { "items": { "type": ["string", "strng"] } } } });
+        assert!(Schema::new(unknown).unwrap_err().contains("strng"));
+        let known = json!({ "properties": { "type": { "type": "string", "default": { "type": "x" } } } });
+        assert!(Schema::new(known).is_ok());
+        let schema = json!({
+            "properties": { "p": { "items": [{ "type": "number" }, { "type": "string" }], "additionalItems": false } },
+            "dependentRequired": { "a": ["b"] }
+        });
+        let (schema, _) = Schema::new(schema).unwrap();
+        let wrong = |arguments: Value| schema.violations(arguments.as_object().unwrap());
+        assert!(wrong(json!({ "p": [1, "x"], "b": 1 })).is_empty());
+        assert_eq!(wrong(json!({ "p": ["x", "x"] })).len(), 1);
+        assert_eq!(wrong(json!({ "p": [1, "x", 2] })).len(), 1);
+        assert!(wrong(json!({ "a": 1 }))[0].contains("`a` needs it"));
     }
 }

@@ -34,17 +34,22 @@ impl Problem {
     }
 }
 
-/// Line and column of a byte, from 1, the column in UTF-16 units as JavaScript counts.
+/// Line and column of a byte, from 1, the column in characters.
 fn place(text: &str, offset: usize) -> (u32, u32) {
     let before = crate::cut(text, offset);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let column = before[start..].encode_utf16().count() + 1;
+    let column = before[start..].chars().count() + 1;
     (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }
 
 /// The text without its types.
 pub(crate) fn strip(text: &str) -> Result<String, Problem> {
+    strip_mapped(text).map(|(text, _)| text)
+}
+
+/// The text without its types, and which of its bytes were which.
+pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), Problem> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text, SourceType::ts())?;
     let edits = blank::edits(text, &parsed.program)?;

@@ -12,7 +12,7 @@ use skillfold_exec::{Bounds, Job, Policy, Program};
 use crate::cache::{self, Kept};
 use crate::message::{Defined, Entry, Finding, Load, Ready};
 use crate::place;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, Seen};
 use crate::schema::Schema;
 use crate::subject::{CallContext, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
 use crate::warm::{Loaded, Warm};
@@ -21,6 +21,12 @@ use crate::warm::{Loaded, Warm};
 const OVERHEAD: u64 = 256 << 20;
 /// How long the end waits for bytecode that is on its way.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// The most tools of a skill.
+const TOOLS: usize = 256;
+/// The longest description of a tool, in bytes.
+const DESCRIPTION: usize = 16 << 10;
+/// The largest schema of a tool, in bytes.
+const SCHEMA: usize = 256 << 10;
 
 /// The toolsets of any number of skills.
 ///
@@ -394,8 +400,10 @@ impl Inner {
         };
         let pending = Arc::new(Pending::default());
         let keep = self.keep(subject, Arc::clone(&pending), load.bytecode);
+        let (doors, later) = (self.doors(subject), Arc::clone(&pending));
+        let more: crate::warm::More = Box::new(move |seen| later.read_more(&doors, seen));
         let job = self.job(subject, limits)?;
-        let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, keep, limits)?;
+        let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, (keep, more), limits)?;
         if let Some(kept) = kept.filter(|kept| !kept.modules.is_empty()) {
             pending.found(kept);
         }
@@ -496,6 +504,18 @@ impl Pending {
         both.0 = Some(kept);
     }
 
+    /// A tool has imported something: it is watched like all the rest.
+    fn read_more(&self, doors: &cache::Doors, seen: &Seen) {
+        let both = lock(&self.0);
+        if let Some(known) = &both.1 {
+            let mut kept = lock(&known.kept);
+            let more = kept.as_ref().and_then(|kept| kept.with(doors, seen));
+            if let Some(more) = more {
+                *kept = Some(Arc::new(more));
+            }
+        }
+    }
+
     fn connect(&self, known: &Arc<Known>) {
         let mut both = lock(&self.0);
         if let Some(kept) = &both.0 {
@@ -519,13 +539,50 @@ impl Pending {
 
 impl Known {
     fn of(subject: &Subject<'_>, ready: Ready, kept: Option<Arc<Kept>>, stuck: Vec<String>) -> Known {
-        let mut findings = ready.findings;
-        for finding in &mut findings {
-            place::add(subject, finding);
-        }
-        let mut offered = Offered { tools: Vec::new(), diagnostics: findings };
+        let mut offered = Offered { tools: Vec::new(), diagnostics: ready.findings };
         let mut tools = HashMap::new();
-        for defined in ready.tools {
+        let mut all = ready.tools;
+        if let Some(first) = all.get(TOOLS) {
+            let left_out = all.len() - TOOLS;
+            offered.diagnostics.push(Finding {
+                message: format!("a skill may have at most {TOOLS} tools; {left_out} were left out"),
+                help: Some("put them into several skills".to_owned()),
+                ..about(first, "toolset_shape")
+            });
+            all.truncate(TOOLS);
+        }
+        for mut defined in all {
+            // Whoever says this may be any program: what goes to models is looked at here, whatever was before.
+            if !is_id(&defined.id) || tools.contains_key(&defined.id) {
+                let id = skillfold_catalog::Shown(crate::cut(&defined.id, 80)).to_string();
+                defined.id.clone_from(&id);
+                offered.diagnostics.push(Finding {
+                    message: format!("`{id}` is no id of a tool, or another has it"),
+                    help: Some("an id has 1 to 64 letters, digits, `-` or `_`".to_owned()),
+                    ..about(&defined, "toolset_shape")
+                });
+                continue;
+            }
+            let plain: String = defined.description.chars().filter(|c| !is_control(*c)).collect();
+            if plain.len() < defined.description.len() {
+                offered.diagnostics.push(Finding {
+                    message: format!("the description of `{}` has control characters, which were left out", defined.id),
+                    help: Some("write plain text".to_owned()),
+                    ..about(&defined, "toolset_shape")
+                });
+            }
+            plain.trim().clone_into(&mut defined.description);
+            if defined.description.is_empty() || defined.schema.get().len() > SCHEMA {
+                let wrong =
+                    if defined.description.is_empty() { "has no description" } else { "has too large a schema" };
+                offered.diagnostics.push(Finding {
+                    message: format!("`{}` {wrong}", defined.id),
+                    help: Some("say what it is for, and describe its arguments briefly".to_owned()),
+                    ..about(&defined, "toolset_shape")
+                });
+                continue;
+            }
+            defined.description = crate::cut(&defined.description, DESCRIPTION).to_owned();
             match spec(&defined) {
                 Ok((spec, schema, unchecked)) => {
                     offered.diagnostics.extend(unchecked.into_iter().map(|pattern| Finding {
@@ -542,6 +599,9 @@ impl Known {
                     ..about(&defined, "toolset_shape")
                 }),
             }
+        }
+        for finding in &mut offered.diagnostics {
+            place::add(subject, finding);
         }
         Known {
             asked: subject.toolsets.clone(),
@@ -579,6 +639,16 @@ impl Known {
             files: Vec::new(),
         }
     }
+}
+
+fn is_id(id: &str) -> bool {
+    (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Characters that change how text around them reads without being seen.
+fn is_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn about(defined: &Defined, code: &str) -> Finding {

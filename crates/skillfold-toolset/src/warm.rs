@@ -60,6 +60,9 @@ pub(crate) enum Loaded {
 /// What is done with bytecode, and with what the resolver has seen.
 pub(crate) type Keep = Box<dyn FnOnce(Vec<(String, Vec<u8>)>, &Seen) + Send>;
 
+/// What is done when more has been read after loading: a tool has said `import()`.
+pub(crate) type More = Box<dyn Fn(&Seen) + Send>;
+
 struct Shared {
     stdin: Mutex<BufWriter<File>>,
     waiting: Mutex<Waiting>,
@@ -124,7 +127,7 @@ impl Warm {
         load: Load,
         bytes: &[&[u8]],
         resolver: Resolver,
-        keep: Keep,
+        (keep, more): (Keep, More),
         limits: &Limits,
     ) -> Result<(Warm, Loaded), ToolError> {
         let mut child = launcher.spawn(job)?;
@@ -150,6 +153,8 @@ impl Warm {
             sent,
             progress,
             keep: Some(keep),
+            more,
+            ready: false,
             skill: load.skill.clone(),
             stripper: Stripper::new(launcher),
         };
@@ -413,6 +418,8 @@ struct Reader {
     sent: HashSet<String>,
     progress: Sender<Progress>,
     keep: Option<Keep>,
+    more: More,
+    ready: bool,
     skill: String,
     stripper: Stripper,
 }
@@ -458,6 +465,9 @@ impl Reader {
                     self.sent.insert(id.clone());
                     Ok(ModuleAnswer::Found { id, source })
                 });
+                if self.ready {
+                    (self.more)(&self.resolver.seen);
+                }
                 self.answer(answer.unwrap_or_else(ModuleAnswer::Refused))
             }
             FromChild::Source(question) => {
@@ -482,6 +492,7 @@ impl Reader {
             }
             FromChild::Ready(ready) => {
                 self.resolver.note(&ready.files);
+                self.ready = true;
                 let _ = self.progress.send(Progress::Ready(Box::new((ready, self.resolver.seen.clone()))));
                 Ok(())
             }

@@ -169,6 +169,7 @@ impl<'js> Calls<'js> {
             let mut trouble = loading::trouble("toolset_duplicate", message, Some("give one of them another id"));
             trouble.file = Some(tool.defined.file.clone());
             trouble.line = tool.defined.line;
+            trouble.column = tool.column;
             ready.findings.push(loading::finding(entry, trouble));
             return;
         }
@@ -258,14 +259,39 @@ impl<'js> Calls<'js> {
             (false, true) => format!("`{}` did not finish loading in time", entry.path),
             (false, false) => format!("`{}` threw while it was loaded: {}", entry.path, thrown.message),
         };
+        let imported = if missing { self.missing_import(&message) } else { None };
         let mut trouble = loading::trouble(code, message, None);
-        match thrown.place {
+        let place = imported.or(thrown.place).or_else(|| {
+            // What was thrown is no error and knows no place; most often there is one `throw` it can have been.
+            let file = self.file_of(entry);
+            let word = if late { "while" } else { "throw" };
+            let (line, column) = place::of_word(&place::written(&file)?.text, word)?;
+            Some(place::Place { file, line, column })
+        });
+        match place {
             Some(place) => {
                 (trouble.file, trouble.line, trouble.column) = (Some(place.file), Some(place.line), Some(place.column));
             }
             None => trouble.file = Some(self.file_of(entry)),
         }
         trouble
+    }
+
+    /// Where a name is imported that its module does not export.
+    fn missing_import(&self, message: &str) -> Option<place::Place> {
+        let mut quoted = message.split('\'').skip(1).step_by(2);
+        let (name, module) = (quoted.next()?, quoted.next()?);
+        let resolved = self.link.resolved.borrow();
+        let mut importers: Vec<&String> = resolved
+            .iter()
+            .filter(|((from, _), id)| *id == module && !from.is_empty())
+            .map(|((from, _), _)| from)
+            .collect();
+        importers.sort();
+        importers.into_iter().find_map(|file| {
+            let (line, column) = place::of_word(&place::written(file)?.text, name)?;
+            Some(place::Place { file: file.clone(), line, column })
+        })
     }
 
     /// One turn: receives, runs what is ready, settles what is done.

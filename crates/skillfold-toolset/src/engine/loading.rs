@@ -12,8 +12,8 @@ use crate::message::{Defined, Entry, Finding};
 const SCHEMA: usize = 256 << 10;
 /// The longest description of a tool.
 const DESCRIPTION: usize = 16 << 10;
-/// The most tools one toolset may have.
-const TOOLS: usize = 256;
+/// The most items of a toolset that are looked at; the host takes fewer, and says how many it did not.
+const MOST: usize = 4_096;
 
 /// A tool that can be called.
 pub(super) struct Tool<'js> {
@@ -23,6 +23,8 @@ pub(super) struct Tool<'js> {
     pub(super) object: Object<'js>,
     /// The schema that parses arguments, if it is one of a library.
     pub(super) parser: Option<Object<'js>>,
+    /// Where it is defined, beside the line.
+    pub(super) column: Option<u32>,
 }
 
 /// A finding about an entry.
@@ -78,7 +80,7 @@ pub(super) fn tools<'js>(
         }
     };
     let items: Vec<Value<'js>> = match exported.as_array() {
-        Some(array) => (0..array.len().min(TOOLS)).map_while(|index| array.get(index).ok()).collect(),
+        Some(array) => (0..array.len().min(MOST)).map_while(|index| array.get(index).ok()).collect(),
         None if exported.as_object().is_some_and(is_tool) => vec![exported.clone()],
         None => {
             let message = format!("`{}` is {}, not an array of tools", entry.export, a(exported.type_name()));
@@ -154,7 +156,7 @@ fn tool<'js>(
         None => (file.to_owned(), None),
     };
     let defined = Defined { id, description, schema, parsed: parser.is_some(), file, line };
-    Ok(Tool { defined, execute, object: object.clone(), parser })
+    Ok(Tool { defined, execute, object: object.clone(), parser, column: origin.map(|(_, _, column)| column) })
 }
 
 /// The JSON Schema of a tool's parameters, and the object that checks arguments if they are no plain JSON Schema.
@@ -174,6 +176,9 @@ fn schema<'js>(
     if has("_zod") {
         if let Some(known) = known {
             return Ok((known.to_owned(), Some(object.clone())));
+        }
+        if !object.get::<_, Value<'js>>("toJSONSchema").is_ok_and(|method| method.is_function()) {
+            return Err("has a schema without `toJSONSchema`, as those of zod/mini are; import from `zod`".into());
         }
         let converted = of_zod(ctx, object).map_err(|_| {
             let thrown = place::thrown(ctx, &ctx.catch());

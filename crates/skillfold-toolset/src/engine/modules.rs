@@ -71,7 +71,7 @@ impl Asking {
     }
 
     fn refuse(&self, ctx: &Ctx<'_>, base: &str, name: &str, refused: Refused) -> Error {
-        let at = self.0.sources.borrow().get(base).and_then(|(_, text)| place::of_specifier(text, name));
+        let at = place::written(base).and_then(|written| place::of_specifier(&written.text, name));
         let message = refused.message.clone();
         self.0.report(Trouble {
             code: if refused.code == "module_not_found" { "module_not_found" } else { "module_refused" },
@@ -89,18 +89,20 @@ impl Asking {
         if let Err(refused) = self.0.admit(source.text.len()) {
             return Err(self.refuse(ctx, id, id, refused));
         }
-        let text = match source.kind {
-            Kind::Ts => match strip::strip(&source.text) {
-                Ok(text) => text,
+        let (text, moved) = match source.kind {
+            Kind::Ts => match strip::strip_mapped(&source.text) {
+                Ok(stripped) => stripped,
                 Err(problem) => {
                     let trouble = of_problem(id, problem);
                     self.0.broken.borrow_mut().insert(id.to_owned(), trouble);
-                    source.text
+                    (source.text.clone(), vec![(0, 0)])
                 }
             },
-            Kind::Js | Kind::Json => source.text,
+            Kind::Js | Kind::Json => (source.text.clone(), vec![(0, 0)]),
         };
-        self.0.sources.borrow_mut().insert(id.to_owned(), (source.kind, text.into()));
+        let text: Rc<str> = text.into();
+        place::remember(id, source.text, &text, moved);
+        self.0.sources.borrow_mut().insert(id.to_owned(), (source.kind, text));
         Ok(())
     }
 

@@ -1,6 +1,57 @@
-//! Where in the author's files something happened: types are blanked out, never removed, so places need no mapping.
+//! Where in the author's files something happened: types are blanked out, never removed, and what
+//! was written anew on a line is told apart.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use rquickjs::{Ctx, Exception, Value};
+
+/// A module as its author wrote it, and as the engine has it.
+pub(super) struct Written {
+    pub(super) text: String,
+    given: Rc<str>,
+    moved: Vec<(usize, usize)>,
+}
+
+thread_local! {
+    static WRITTEN: RefCell<HashMap<String, Rc<Written>>> = RefCell::default();
+}
+
+/// Remembers what the author wrote, so that places in what the engine was given can be told in it.
+pub(super) fn remember(id: &str, text: String, given: &Rc<str>, moved: Vec<(usize, usize)>) {
+    let written = Rc::new(Written { text, given: Rc::clone(given), moved });
+    WRITTEN.with_borrow_mut(|all| all.insert(id.to_owned(), written));
+}
+
+/// What the author of a module wrote.
+pub(super) fn written(id: &str) -> Option<Rc<Written>> {
+    WRITTEN.with_borrow(|all| all.get(id).cloned())
+}
+
+impl Place {
+    /// The place in what the author wrote. The engine counts bytes.
+    fn in_source(self) -> Place {
+        let Some(written) = written(&self.file) else { return self };
+        let line = usize::try_from(self.line).unwrap_or(1).max(1) - 1;
+        let column = usize::try_from(self.column).unwrap_or(1).max(1) - 1;
+        let Some(start) = line_start(&written.given, line) else { return self };
+        let length = written.given[start..].find('\n').unwrap_or(written.given.len() - start);
+        let now = start + column.min(length);
+        let index = written.moved.partition_point(|(at, _)| *at <= now).max(1) - 1;
+        let Some((at, then)) = written.moved.get(index).copied() else { return self };
+        let end = written.moved.get(index + 1).map_or(written.text.len(), |(_, then)| *then);
+        let (line, column) = of_offset(&written.text, (then + (now - at)).min(end.max(then)));
+        Place { line, column, ..self }
+    }
+}
+
+fn line_start(text: &str, line: usize) -> Option<usize> {
+    if line == 0 {
+        return Some(0);
+    }
+    text.match_indices('\n').nth(line - 1).map(|(at, _)| at + 1)
+}
 
 /// A place in a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +79,7 @@ pub(super) fn of_stack(stack: &str) -> Option<Place> {
 
 /// Where the running script stands.
 pub(super) fn here(ctx: &Ctx<'_>) -> Option<Place> {
-    of_stack(&Exception::from_message(ctx.clone(), "").ok()?.stack()?)
+    of_stack(&Exception::from_message(ctx.clone(), "").ok()?.stack()?).map(Place::in_source)
 }
 
 /// What was thrown: its message, and its stack.
@@ -56,11 +107,11 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Thrown {
         _ => format!("{} was thrown", super::value::inspect(value)),
     };
     let stack = text("stack").map(|stack| crate::cut(&stack, 4 << 10).to_owned()).filter(|stack| !stack.is_empty());
-    let place = stack.as_deref().and_then(of_stack);
+    let place = stack.as_deref().and_then(of_stack).map(Place::in_source);
     Thrown { message: crate::cut(&message, 4 << 10).to_owned(), stack, place }
 }
 
-/// Line and column of a byte, from 1; the column in UTF-16 units, as the engine counts.
+/// Line and column of a byte, from 1; the column in characters.
 pub(super) fn of_offset(text: &str, offset: usize) -> (u32, u32) {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -69,7 +120,7 @@ pub(super) fn of_offset(text: &str, offset: usize) -> (u32, u32) {
     let before = &text[..offset];
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let column = before[start..].encode_utf16().count() + 1;
+    let column = before[start..].chars().count() + 1;
     (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }
 
@@ -80,6 +131,13 @@ pub(super) fn of_specifier(text: &str, specifier: &str) -> Option<(u32, u32)> {
         .filter_map(|quote| text.find(&format!("{quote}{specifier}{quote}")))
         .min()
         .map(|at| of_offset(text, at))
+}
+
+/// Where a word stands first, outside of other words.
+pub(super) fn of_word(text: &str, word: &str) -> Option<(u32, u32)> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let whole = |at: &usize| !text[..*at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word);
+    text.match_indices(word).map(|(at, _)| at).find(whole).map(|at| of_offset(text, at))
 }
 
 #[cfg(test)]
@@ -97,7 +155,7 @@ mod tests {
 
     #[test]
     fn offsets_count_from_one() {
-        assert_eq!(of_offset("a\nbé😀c", 9), (2, 5));
+        assert_eq!(of_offset("a\nbé😀c", 9), (2, 4));
         assert_eq!(of_specifier("import x\nfrom \"./y\"", "./y"), Some((2, 6)));
     }
 }

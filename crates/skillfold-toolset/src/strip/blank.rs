@@ -382,8 +382,18 @@ impl<'a> Visit<'a> for Blanker<'a> {
             let message = "a type assertion over several lines is not supported in toolsets";
             return self.refuse(it.span, message, "write `value as Type`");
         }
-        self.edits.blank(types);
         self.visit_expression(&it.expression);
+        let rest = &self.text[types.end..];
+        let word = |word: &str| {
+            rest.strip_prefix(word)
+                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$'))
+        };
+        // Without the assertion these would be a block or a declaration where a statement or an arrow's body begins.
+        if rest.starts_with('{') || ["function", "class", "async", "let"].into_iter().any(word) {
+            self.edits.put(types.start, b'(');
+            self.edits.replace(it.span.end as usize..it.span.end as usize, ")".into());
+        }
+        self.edits.blank(types);
     }
 
     fn visit_ts_instantiation_expression(&mut self, it: &TSInstantiationExpression<'a>) {
@@ -435,10 +445,12 @@ impl<'a> Visit<'a> for Blanker<'a> {
             self.blank_words(it.span.start as usize, end, &["abstract"]);
         }
         if let Some(first) = it.implements.first() {
-            let before =
-                self.text[..first.span.start as usize].rfind("implements").unwrap_or(first.span.start as usize);
-            let end = it.implements.last().map_or(before, |last| last.span.end as usize);
-            self.edits.blank(before..end);
+            let start = first.span.start as usize;
+            let name = it.id.as_ref().map_or(it.span.start, |id| id.span.end);
+            let name = it.type_parameters.as_ref().map_or(name, |types| types.span.end);
+            let from = it.heritage.as_ref().map_or(name, |heritage| heritage.span().end);
+            self.blank_words(from as usize, start, &["implements"]);
+            self.edits.blank(start..it.implements.last().map_or(start, |last| last.span.end as usize));
         }
         let derived = it.heritage.is_some();
         let outer = self.fields.replace((String::new(), derived));

@@ -50,8 +50,20 @@ impl Edits {
         (start < end).then_some(start)
     }
 
-    /// The text, changed.
-    pub(super) fn apply(mut self, text: &str) -> String {
+    /// A part of the text, changed. Its changes are taken out: whoever asks puts the part somewhere else.
+    pub(super) fn take(&mut self, text: &str, part: &Range<usize>) -> String {
+        let inside = |range: &Range<usize>| part.start <= range.start && range.end <= part.end;
+        let moved = |range: &Range<usize>| range.start - part.start..range.end - part.start;
+        let blank = self.blank.extract_if(.., |range| inside(range)).map(|range| moved(&range));
+        let put = self.put.extract_if(.., |(at, _)| inside(&(*at..*at + 1))).map(|(at, byte)| (at - part.start, byte));
+        let replace = self.replace.extract_if(.., |(range, _)| inside(range));
+        let replace = replace.map(|(range, with)| (moved(&range), with));
+        let taken = Edits { blank: blank.collect(), put: put.collect(), replace: replace.collect() };
+        taken.apply(&text[part.clone()]).0
+    }
+
+    /// The text, changed, and which of its bytes were which: where each stretch that moved begins, then and now.
+    pub(super) fn apply(mut self, text: &str) -> (String, Vec<(usize, usize)>) {
         self.blank.sort_by_key(|range| range.start);
         self.replace.sort_by_key(|(range, _)| (range.start, range.end));
         self.put.sort_unstable();
@@ -59,10 +71,12 @@ impl Edits {
         let mut replace = self.replace.iter().peekable();
         let mut put = self.put.iter().peekable();
         let mut blank = self.blank.iter().peekable();
+        let mut moved: Vec<(usize, usize)> = vec![(0, 0)];
         let mut blanked = 0;
         let mut at = 0;
         while at <= text.len() {
             while let Some((range, with)) = replace.next_if(|(range, _)| range.start <= at) {
+                moved.push((out.len(), range.start));
                 out.push_str(with);
                 at = at.max(range.end);
             }
@@ -71,6 +85,9 @@ impl Edits {
                 blanked = blanked.max(range.end);
             }
             let Some(c) = text[at..].chars().next() else { break };
+            if moved.last().is_none_or(|(now, then)| out.len().wrapping_sub(*now) != at.wrapping_sub(*then)) {
+                moved.push((out.len(), at));
+            }
             if let Some((_, byte)) = put.next_if(|(place, _)| *place == at) {
                 out.push(char::from(*byte));
             } else if at < blanked && !matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}') {
@@ -81,6 +98,6 @@ impl Edits {
             }
             at += c.len_utf8();
         }
-        out
+        (out, moved)
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn lower(edits: &mut Edits, text: &str, it: &TSEnumDeclaration<'_>) {
                     Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => Some(false),
                     _ => None,
                 };
-                let value = text[start..end].to_owned();
+                let value = edits.take(text, &(start..end)).trim_end().to_owned();
                 let follows = if plain { format!("{key} + 1") } else { format!("{name}[{quoted}] + 1") };
                 next = match value.parse::<i64>() {
                     Ok(number) => Some((number + 1).to_string()),

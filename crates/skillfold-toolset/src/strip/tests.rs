@@ -64,3 +64,24 @@ fn hosts_can_ask() {
     let bad = answer(&Strip { id: 8, path: "a.ts".into(), text: "let".into() });
     assert_eq!(bad.finding.map(|finding| (finding.file, finding.line)), Some((Some("a.ts".into()), Some(1))));
 }
+
+#[test]
+fn assertions_before_braces_keep_their_meaning() {
+    for (text, after) in [
+        ("f = () => <any>{ a: 1 }", "f = () => (    { a: 1 })"),
+        ("<any>function () {}", "(    function () {})"),
+        ("<any>class {}.x", "(    class {}.x)"),
+        ("x = <any>y", "x =      y"),
+        ("enum A { X = <any>1, Y = 2 as any, Z = (X as number) + Y! }", ""),
+        (
+            "class A /* implements x */ implements /* implements */ B {}",
+            "class A /* implements x */            /* implements */   {}",
+        ),
+    ] {
+        let stripped = strip(text).unwrap();
+        assert_eq!(check(&stripped), None, "{stripped}");
+        if !after.is_empty() {
+            assert_eq!(stripped, after);
+        }
+    }
+}

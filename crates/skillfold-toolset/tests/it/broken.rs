@@ -12,14 +12,19 @@ fn one_broken_toolset_leaves_the_others() {
     for (text, code, place, word) in [
         ("const x: number = ;\nexport const Bad = [];", "toolset_syntax", (Some(1), Some(19)), "Unexpected"),
         ("export const Bad = [\n  1,\n  let y\n];", "toolset_syntax", (Some(3), Some(7)), ""),
-        ("export const Other = [];", "toolset_export", (None, None), "exports no `Bad`"),
-        ("export const Bad = 5;", "toolset_shape", (None, None), "not an array"),
-        ("export const Bad = [5];", "toolset_shape", (None, None), "not a tool"),
-        ("export const Bad = [{ id: 'x', description: 'd' }];", "toolset_shape", (None, None), "execute"),
-        ("export const Bad = [{ id: 'x', execute() {} }];", "toolset_shape", (None, None), "description"),
+        ("export const Other = [];", "toolset_export", (Some(1), Some(1)), "exports no `Bad`"),
+        ("export const Bad = 5;", "toolset_shape", (Some(1), Some(14)), "not an array"),
+        ("export const Bad = [5];", "toolset_shape", (Some(1), Some(14)), "not a tool"),
+        ("export const Bad = [{ id: 'x', description: 'd' }];", "toolset_shape", (Some(1), Some(14)), "execute"),
+        ("export const Bad = [{ id: 'x', execute() {} }];", "toolset_shape", (Some(1), Some(14)), "description"),
         ("\n  throw new Error('on load');\nexport const Bad = [];", "toolset_threw", (Some(2), Some(13)), "on load"),
         ("export const Bad: string[] = (undefined as any).x;", "toolset_threw", (Some(1), Some(31)), ""),
-        ("import { nothing } from './good';\nexport const Bad = [nothing];", "toolset_export", (None, None), "nothing"),
+        (
+            "import { nothing } from './good';\nexport const Bad = [nothing];",
+            "toolset_export",
+            (Some(1), Some(10)),
+            "nothing",
+        ),
         (
             "let a = 1;\nimport './nowhere';\nexport const Bad = [];",
             "module_not_found",
@@ -28,13 +33,28 @@ fn one_broken_toolset_leaves_the_others() {
         ),
         ("import fs from 'fs';\nexport const Bad = [fs];", "module_refused", (Some(1), Some(16)), "module of node"),
         ("import './broken-too';\nexport const Bad = [];", "toolset_syntax", (Some(2), Some(1)), ""),
-        ("import './data.json';\nexport const Bad = [];", "toolset_syntax", (Some(1), None), "JSON"),
-        ("while (true) {}\nexport const Bad = [];", "toolset_threw", (None, None), "in time"),
-        ("await new Promise(() => {});\nexport const Bad = [];", "toolset_threw", (None, None), "never comes"),
+        ("import './data.json';\nexport const Bad = [];", "toolset_syntax", (Some(1), Some(2)), "JSON"),
+        ("\n throw 'words';\nexport const Bad = [];", "toolset_threw", (Some(2), Some(2)), "words"),
+        ("throw { a: 1 };\nexport const Bad = [];", "toolset_threw", (Some(1), Some(1)), "thrown"),
+        (
+            "enum E { A, B } throw new Error('behind an enum');\nexport const Bad = [];",
+            "toolset_threw",
+            (Some(1), Some(27)),
+            "behind",
+        ),
+        (
+            "const é = '😀'; throw new Error('behind letters');\nexport const Bad = [];",
+            "toolset_threw",
+            (Some(1), Some(26)),
+            "behind",
+        ),
+        ("import './dependency';\nexport const Bad = [];", "module_not_found", (Some(2), Some(8)), "./nowhere"),
+        ("while (true) {}\nexport const Bad = [];", "toolset_threw", (Some(1), Some(1)), "in time"),
+        ("await new Promise(() => {});\nexport const Bad = [];", "toolset_threw", (Some(2), Some(14)), "never comes"),
         (
             "import { Tool } from '@agent/tools';\nexport const Bad = [\n  Tool.define('good', { description: 'd', execute() {} })];",
             "toolset_duplicate",
-            (Some(3), None),
+            (Some(3), Some(8)),
             "two tools",
         ),
         (
@@ -46,8 +66,14 @@ fn one_broken_toolset_leaves_the_others() {
         (
             "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { type: 'string' }, execute() {} })];",
             "toolset_shape",
-            (Some(2), None),
+            (Some(2), Some(1)),
             "type",
+        ),
+        (
+            "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { _zod: {} }, execute() {} })];",
+            "toolset_shape",
+            (Some(2), Some(26)),
+            "zod/mini",
         ),
         (
             "namespace N { export const x = 1 }\nexport const Bad = [];",
@@ -61,32 +87,29 @@ fn one_broken_toolset_leaves_the_others() {
             &[
                 ("good.ts", GOOD),
                 ("more.ts", &GOOD.replace("'good'", "'more'")),
+                ("third.ts", &GOOD.replace("'good'", "'third'")),
+                ("fourth.ts", &GOOD.replace("'good'", "'fourth'")),
                 ("bad.ts", text),
                 ("broken-too.ts", "let a;\n} b"),
                 ("data.json", "{,}"),
+                ("dependency.ts", "let a;\nimport './nowhere';"),
             ],
-            &["good:Good", "bad:Bad", "more:Good", "good:Good", "more:Good"],
+            &["good:Good", "more:Good", "bad:Bad", "third:Good", "fourth:Good"],
         );
         let offered = skill.tools();
         let ids: Vec<&str> = offered.tools.iter().map(|tool| tool.id.as_str()).collect();
-        assert_eq!(ids, ["good", "more"], "{text}: {:?}", offered.diagnostics);
+        assert_eq!(ids, ["good", "more", "third", "fourth"], "{text}: {:?}", offered.diagnostics);
         assert_eq!(offered.diagnostics.len(), 1, "{text}: {:#?}", offered.diagnostics);
         let finding = &offered.diagnostics[0];
         assert_eq!(finding.code, code, "{text}: {finding:?}");
-        assert_eq!(
-            finding.toolset,
-            if place.1.is_none() && code == "toolset_shape" && place.0.is_some() { "x" } else { "bad:Bad" },
-            "{text}"
-        );
+        let about_a_schema = code == "toolset_shape" && word == "type";
+        assert_eq!(finding.toolset, if about_a_schema { "x" } else { "bad:Bad" }, "{text}");
         assert!(finding.file.is_some(), "{text}: {finding:?}");
-        if let Some(line) = place.0 {
-            assert_eq!(finding.line, Some(line), "{text}: {finding:?}");
-        }
-        if let Some(column) = place.1 {
-            assert_eq!(finding.column, Some(column), "{text}: {finding:?}");
+        assert_eq!((finding.line, finding.column), place, "{text}: {finding:?}");
+        for id in ["more", "third", "fourth"] {
+            assert_eq!(skill.call(id, json!({})).unwrap().output, id, "{text}");
         }
         assert!(finding.message.contains(word), "{text}: {finding:?}");
-        assert_eq!(skill.call("more", json!({})).unwrap().output, "more", "{text}");
     }
 }
 

@@ -471,7 +471,7 @@ fn the_time_of_one_call_is_not_that_of_another() {
         while !here.load(Ordering::Acquire) && !waiting.is_finished() {
             std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(1_000));
+        std::thread::sleep(Duration::from_secs(1));
         // The first one's time ends while these run without pause.
         let spinning = scope.spawn(|| skill.call("later", json!({ "wait": 100, "ms": 1_300 })));
         assert_eq!(waiting.join().unwrap().unwrap_err().code(), "timeout");
@@ -484,4 +484,23 @@ fn the_time_of_one_call_is_not_that_of_another() {
         assert_eq!(endless.join().unwrap().unwrap_err().code(), "timeout");
         assert_eq!(fine.map(|result| result.output).map_err(|error| error.to_string()), Ok("fine".into()));
     });
+}
+
+#[test]
+fn models_are_told_nothing_that_is_not_seen() {
+    let text = "import { Tool } from '@agent/tools';
+        const execute = () => '';
+        export const T = [
+          Tool.define('a', { description: 'one\\u001b[31m\\u202etwo\\n\\tthree', execute }),
+          Tool.define('b', { description: '\\u0007', execute }),
+          ...Array.from({ length: 300 }, (_, i) => Tool.define(`t${i}`, { description: 'd', execute }))];";
+    let skill = Skill::with(options(), &[("i.ts", text)], &["i:T"]);
+    let offered = skill.tools();
+    assert_eq!(offered.tools[0].description, "one[31mtwo\n\tthree");
+    assert_eq!(offered.tools.len(), 255);
+    let said: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+    assert!(said.iter().any(|said| said.contains("46 were left out")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("`a` has control characters")), "{said:?}");
+    assert!(said.iter().any(|said| said.contains("`b` has no description")), "{said:?}");
+    assert!(offered.diagnostics.iter().all(|finding| finding.line.is_some() && finding.column.is_some()));
 }

@@ -20,7 +20,7 @@ fn what_failed_once_is_tried_again() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = options();
     options.cache_dir = Some(cache.path().to_path_buf());
-    options.limits.retry = Duration::from_secs(3_600);
+    options.limits.retry = Duration::from_hours(1);
     let patient = Skill::with(options.clone(), &[("i.ts", MOODY)], &["i:T"]);
     let first = patient.findings();
     assert_eq!(first[0].code, "toolset_threw");
@@ -77,4 +77,14 @@ fn what_is_known_needs_no_waiting() {
     assert_eq!(skill.toolsets.known(&subject).map(|known| known.tools.len()), Some(1));
     std::fs::write(path.join("i.ts"), ONE).unwrap();
     assert!(skill.toolsets.known(&subject).is_none(), "its file has changed");
+}
+
+#[test]
+fn what_a_call_imports_is_watched_too() {
+    let text = "import { Tool } from '@agent/tools';
+        export const T = [Tool.define('t', { description: 'd', execute: async () => (await import('./late')).said })];";
+    let skill = Skill::new(&[("i.ts", text), ("late.ts", "export const said = 'first';")], &["i:T"]);
+    assert_eq!(skill.output(), "first");
+    std::fs::write(skill.path().join("late.ts"), "export const said = 'second';").unwrap();
+    assert_eq!(skill.output(), "second");
 }
