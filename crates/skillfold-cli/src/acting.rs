@@ -60,6 +60,11 @@ impl Acting {
         &self.launcher
     }
 
+    /// Ends what runs.
+    pub(crate) fn end(&self) {
+        self.toolsets.end();
+    }
+
     /// What runs scripts; without a sandbox only if it is allowed to.
     pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();

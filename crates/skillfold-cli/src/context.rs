@@ -223,7 +223,7 @@ impl Context {
         Ok(self.acting()?.runner(allow_unsandboxed))
     }
 
-    /// Ends what runs for this command: programs that serve skills.
+    /// Ends what runs for this command: programs that serve skills, and toolsets.
     pub(crate) fn close(&self) {
         // Whoever a signal has called is doing it, and ends the process when it is done.
         while SIGNALLED.load(Ordering::SeqCst) {
@@ -231,6 +231,10 @@ impl Context {
         }
         if let Some(Some(host)) = self.host.get() {
             host.close();
+        }
+        // What was compiled on the way is kept for the next time.
+        if let Some(acting) = self.acting.get() {
+            acting.end();
         }
     }
 
