@@ -1,13 +1,12 @@
 //! What a skill's files say, in one number: so that a person's consent ends when a byte changes.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use skillfold_catalog::SkillDir;
+use skillfold_catalog::{SkillDir, hex};
 
 /// A skill of more files than this is not looked through.
 const MOST_FILES: usize = 20_000;
@@ -83,11 +82,4 @@ impl Walk<'_> {
             sum.update(&buffer[..read]);
         }
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -10,7 +10,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::digest::hex;
+use skillfold_catalog::hex;
+
 use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;

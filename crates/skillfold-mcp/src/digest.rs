@@ -1,7 +1,5 @@
 //! Digests as the extension and approvals write them.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 of some bytes: `sha256:` and 64 hexadecimal digits.
@@ -11,13 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// assert_eq!(empty, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 /// ```
 pub fn digest(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(71);
-    text.push_str("sha256:");
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", skillfold::hex(&Sha256::digest(bytes)))
 }
 
 /// The hexadecimal digits of a digest.

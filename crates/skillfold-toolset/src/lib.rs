@@ -93,13 +93,3 @@ fn cut(text: &str, limit: usize) -> &str {
     }
     &text[..end]
 }
-
-/// Bytes as hexadecimal digits.
-#[cfg(feature = "engine")]
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}

@@ -54,7 +54,7 @@ pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use skillfold_catalog::{
     Catalog, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits,
     ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason, Source,
-    Stamp, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri, user_roots,
+    Stamp, hex, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri, user_roots,
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,

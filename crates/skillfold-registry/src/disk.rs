@@ -1,0 +1,189 @@
+//! Every change to the disk goes through here, so that a test can stop the world before any of them.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who may look at files that are not meant for others, and who at what was installed.
+const DIR_MODE: u32 = 0o700;
+
+/// One change to the disk that is about to happen.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Step<'p> {
+    /// The system call's name.
+    pub call: &'static str,
+    /// What it changes.
+    pub path: &'p Path,
+}
+
+/// Somebody who is asked before each change. An error is returned as if the system call had failed with it.
+pub trait Seam: Send + Sync {
+    /// Called before the change happens.
+    fn before(&self, step: Step<'_>) -> io::Result<()>;
+}
+
+/// The disk. [`Disk::default`] is the real one; [`Disk::with_seam`] the same with somebody who is asked first.
+///
+/// ```
+/// use std::sync::Arc;
+/// use skillfold_registry::{Disk, Seam, Step};
+///
+/// struct Full;
+/// impl Seam for Full {
+///     fn before(&self, _: Step<'_>) -> std::io::Result<()> {
+///         Err(std::io::ErrorKind::StorageFull.into())
+///     }
+/// }
+/// let dir = tempfile::tempdir()?;
+/// let disk = Disk::with_seam(Arc::new(Full));
+/// assert!(disk.write(&dir.path().join("a"), b"text", 0o644).is_err());
+/// Disk::default().write(&dir.path().join("a"), b"text", 0o644)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Disk {
+    seam: Option<Arc<dyn Seam>>,
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk").field("seam", &self.seam.is_some()).finish()
+    }
+}
+
+impl Disk {
+    /// The disk, with somebody who is asked before each change.
+    pub fn with_seam(seam: Arc<dyn Seam>) -> Disk {
+        Disk { seam: Some(seam) }
+    }
+
+    fn step(&self, call: &'static str, path: &Path) -> io::Result<()> {
+        self.seam.as_ref().map_or(Ok(()), |seam| seam.before(Step { call, path }))
+    }
+
+    /// Makes a directory, its owner's alone.
+    pub fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("mkdir", path)?;
+        DirBuilder::new().mode(DIR_MODE).create(path)
+    }
+
+    /// Makes a directory and those above it that are missing.
+    pub fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        if let Some(above) = path.parent() {
+            self.create_dir_all(above)?;
+        }
+        match self.create_dir(path) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            made => made,
+        }
+    }
+
+    /// Writes a new file and makes sure that it is on the disk. It must not be there yet.
+    pub fn write(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.write_from(path, &mut &bytes[..], mode).map(|_| ())
+    }
+
+    /// Writes a new file from a reader; how many bytes it was.
+    pub fn write_from(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
+        self.step("open", path)?;
+        let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
+        let mut buffer = vec![0; if self.seam.is_some() { 64 } else { 1 << 16 }];
+        let mut written = 0;
+        loop {
+            let count = match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.step("write", path)?;
+            file.write_all(&buffer[..count])?;
+            written += count as u64;
+        }
+        self.step("fsync", path)?;
+        file.sync_data()?;
+        Ok(written)
+    }
+
+    /// Gives a file or a directory another mode.
+    pub fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.step("chmod", path)?;
+        std::fs::set_permissions(path, Permissions::from_mode(mode))
+    }
+
+    /// Moves a file or a directory, in one step.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step("rename", to)?;
+        std::fs::rename(from, to)
+    }
+
+    /// Lets two directories change places, in one step; `Unsupported` where the file system cannot.
+    pub fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.step("exchange", other)?;
+        exchange(one, other)
+    }
+
+    /// Removes a file.
+    pub fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.step("unlink", path)?;
+        std::fs::remove_file(path)
+    }
+
+    /// Removes a directory and what is in it, without following links.
+    pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        // Not `std`'s, so that each removal is a step of its own.
+        for entry in path.read_dir()? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                self.remove_dir_all(&entry.path())?;
+            } else {
+                self.remove_file(&entry.path())?;
+            }
+        }
+        self.step("rmdir", path)?;
+        std::fs::remove_dir(path)
+    }
+
+    /// Makes sure that what was made, moved or removed in a directory stays so.
+    pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("fsync", path)?;
+        File::open(path)?.sync_all()
+    }
+
+    /// Puts bytes into a file so that nobody ever sees half of it: written beside it, then moved over it.
+    pub fn replace(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(format!(".draft-{}", std::process::id()));
+        let draft = Path::new(&draft);
+        // Whoever calls holds the lock: a draft of this name is what a crash has left.
+        if draft.symlink_metadata().is_ok() {
+            self.remove_file(draft)?;
+        }
+        let replaced = self.write(draft, bytes, mode).and_then(|()| self.rename(draft, path));
+        if replaced.is_err() {
+            // Best effort: the error that matters is the one above.
+            let _ = std::fs::remove_file(draft);
+            return replaced;
+        }
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
