@@ -1,10 +1,12 @@
 //! The other side: what the helper program does when a [`Launcher`](crate::Launcher) starts it.
 //!
 //! ```text
-//! host ── socket ── H0 supervisor ── H1 first process of the namespace ── the job
+//! host ── socket ── the helper, which waits
+//!   └──── socket ──── H0 supervisor ── H1 first process of the namespace ── the job
 //! ```
 //!
-//! H0 makes the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1
+//! The helper has always forked for the next job already, and its namespaces are made, because starting a program and
+//! making them takes longer than everything else; it goes when the host does, or when the last launcher does. H0 makes the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1
 //! is the first process inside; when it ends, the kernel ends all others in there, whatever they have done to be
 //! overlooked. Only the job's process takes on the layers that cannot be taken off again, and then becomes the program,
 //! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
@@ -28,6 +30,10 @@ mod processes;
 mod supervisor;
 mod tmp;
 
+use crate::layer::Layer;
+#[cfg(target_os = "linux")]
+use crate::wire::Prepare;
+
 /// The first argument by which a program knows that it is asked to be the helper.
 pub(crate) const WORD: &str = "__skillfold-helper";
 
@@ -36,6 +42,11 @@ pub(crate) const PLAIN: &str = "__skillfold-helper-plain";
 
 /// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
 const ENGINE: &str = "__skillfold-engine";
+
+/// Whether one helper waits for jobs, or each job has a helper of its own.
+pub(crate) fn waits(without: &[Layer]) -> bool {
+    cfg!(target_os = "linux") && !without.contains(&Layer::Supervisor)
+}
 
 /// The exit code of a helper that cannot even say what is wrong.
 const NOT_A_HELPER: i32 = 125;
@@ -55,7 +66,7 @@ pub fn run_if_asked(engine: Option<fn() -> i32>) {
     let Some(word) = std::env::args_os().nth(1) else { return };
     if word == WORD {
         #[cfg(target_os = "linux")]
-        supervisor::run(engine);
+        supervisor::run(engine, &std::env::args().nth(2).map(|text| Prepare::from_text(&text)).unwrap_or_default());
         #[cfg(not(target_os = "linux"))]
         plain::run(engine);
     } else if word == PLAIN {

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -18,7 +18,7 @@ use crate::error::ExecError;
 use crate::helper;
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::layer::{Layer, SandboxReport, Support};
-use crate::wire::{Ended, Order, Said, Start, hand_over, receive, send};
+use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
 
 /// How sandboxed processes are started. Cheap to clone.
 ///
@@ -44,6 +44,8 @@ pub struct Launcher {
     without: Vec<Layer>,
     helper_env: Vec<(OsString, OsString)>,
     support: Arc<OnceLock<Support>>,
+    /// The helpers that wait for jobs, once there was one: without the network and with it.
+    waiting: Arc<Mutex<[Option<Waiting>; 2]>>,
 }
 
 impl Launcher {
@@ -57,6 +59,7 @@ impl Launcher {
             without: Vec::new(),
             helper_env: Vec::new(),
             support: Arc::default(),
+            waiting: Arc::default(),
         }
     }
 
@@ -80,6 +83,7 @@ impl Launcher {
     pub fn without(mut self, layers: &[Layer]) -> Launcher {
         self.without = layers.to_vec();
         self.support = Arc::default();
+        self.waiting = Arc::default();
         self
     }
 
@@ -88,6 +92,7 @@ impl Launcher {
     #[must_use]
     pub fn helper_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Launcher {
         self.helper_env.push((name.into(), value.into()));
+        self.waiting = Arc::default();
         self
     }
 
@@ -115,28 +120,53 @@ impl Launcher {
     }
 
     fn start(&self, order: &Order) -> Result<Child, ExecError> {
-        let broken = |error: io::Error| ExecError::Broken(error.to_string());
+        loop {
+            let (mut child, helper) = self.hand_out(order)?;
+            let said = match receive::<Said>(&child.control) {
+                // It has gone before it took what it was given.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+                said => said.map_err(broken)?,
+            };
+            match said {
+                Some(Said::Ready { report, tmp }) => {
+                    tracing::debug!(layers = ?report.layers, missing = ?report.missing, "a job runs");
+                    child.report = report;
+                    child.tmp = tmp.map(|tmp| PathBuf::from(tmp.0));
+                    return Ok(child);
+                }
+                Some(Said::Refused { report }) => {
+                    return Err(ExecError::SandboxUnavailable { reason: report.lacking() });
+                }
+                Some(Said::NotExecuted { reason }) => {
+                    let program = match &order.start {
+                        Start::File(program) => program.path().to_path_buf(),
+                        Start::Engine | Start::Probe => self.helper.clone(),
+                    };
+                    return Err(ExecError::Program { program, reason });
+                }
+                Some(Said::Failed { reason }) => return Err(ExecError::Broken(reason)),
+                Some(Said::Ended(_)) => return Err(ExecError::Broken("it ended before it began".to_owned())),
+                // Somebody has killed it while it waited.
+                None if helper == Met::Before => self.forget(order.network),
+                None => {
+                    return Err(ExecError::Broken(format!(
+                        "{} ended without a word; does its main call run_if_asked first?",
+                        self.helper.display()
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Gives a job to the helper: to the one that waits, or to one of its own where helpers do not wait.
+    fn hand_out(&self, order: &Order) -> Result<(Child, Met), ExecError> {
         let (ours, theirs) = UnixStream::pair().map_err(broken)?;
         let (stdin, stdin_ours) = io::pipe().map_err(broken)?;
         let (stdout_ours, stdout) = io::pipe().map_err(broken)?;
         let (stderr_ours, stderr) = io::pipe().map_err(broken)?;
-        // The socket goes as standard input, and the job's pipes go over the socket: so no descriptor is ever open for
-        // inheritance, whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make
-        // one). The group keeps a terminal's signals away.
-        let process = Command::new(&self.helper)
-            .arg(if order.without.contains(&Layer::Supervisor) { helper::PLAIN } else { helper::WORD })
-            .env_clear()
-            .envs(self.helper_env.iter().map(|(name, value)| (name, value)))
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| ExecError::Helper { helper: self.helper.clone(), source })?;
         let mut child = Child {
             control: OwnedFd::from(ours).into(),
-            process,
+            process: None,
             report: SandboxReport::default(),
             tmp: None,
             stdin: Some(OwnedFd::from(stdin_ours).into()),
@@ -144,31 +174,93 @@ impl Launcher {
             stderr: Some(OwnedFd::from(stderr_ours).into()),
             ended: None,
         };
-        hand_over(child.control.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]).map_err(broken)?;
-        drop((stdin, stdout, stderr));
-        send(&child.control, order).map_err(broken)?;
-        match receive::<Said>(&child.control).map_err(broken)? {
-            Some(Said::Ready { report, tmp }) => {
-                tracing::debug!(layers = ?report.layers, missing = ?report.missing, "a job runs");
-                child.report = report;
-                child.tmp = tmp.map(|tmp| PathBuf::from(tmp.0));
-                Ok(child)
-            }
-            Some(Said::Refused { report }) => Err(ExecError::SandboxUnavailable { reason: report.lacking() }),
-            Some(Said::NotExecuted { reason }) => {
-                let program = match &order.start {
-                    Start::File(program) => program.path().to_path_buf(),
-                    Start::Engine | Start::Probe => self.helper.clone(),
-                };
-                Err(ExecError::Program { program, reason })
-            }
-            Some(Said::Failed { reason }) => Err(ExecError::Broken(reason)),
-            Some(Said::Ended(_)) => Err(ExecError::Broken("it ended before it began".to_owned())),
-            None => Err(ExecError::Broken(format!(
-                "{} ended without a word; does its main call run_if_asked first?",
-                self.helper.display()
-            ))),
+        let pipes = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        let helper = if helper::waits(&order.without) {
+            self.hand_to_waiting(order.network, [theirs.as_fd(), pipes[0], pipes[1], pipes[2]])
+        } else {
+            let own = theirs.try_clone().map_err(broken).and_then(|it| self.start_helper(&[helper::PLAIN], it.into()));
+            own.and_then(|process| {
+                child.process = Some(process);
+                hand_over(child.control.as_fd(), &pipes).map_err(broken)
+            })
+            .map(|()| Met::Now)
+        };
+        // Before all else: whoever waits for the other side to close must not hold it.
+        drop((theirs, stdin, stdout, stderr));
+        let helper = helper?;
+        // A helper that is gone is noticed by what it does not answer.
+        match send(&child.control, order) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(broken(error)),
+            _ => {}
         }
+        Ok((child, helper))
+    }
+
+    /// Gives the descriptors of a job to the helper that waits, which is started if there is none.
+    fn hand_to_waiting(&self, network: bool, descriptors: [BorrowedFd<'_>; 4]) -> Result<Met, ExecError> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = &mut waiting[usize::from(network)];
+        if let Some(helper) = waiting
+            && hand_over(helper.control.as_fd(), &descriptors).is_ok()
+        {
+            return Ok(Met::Before);
+        }
+        let (ours, theirs) = UnixStream::pair().map_err(broken)?;
+        let prepare = Prepare { network, without: self.without.clone() };
+        let process = self.start_helper(&[helper::WORD, &prepare.to_text()], theirs.into())?;
+        let helper = waiting.insert(Waiting { control: ours, process });
+        // One that is gone already says nothing, which is noticed.
+        let _ = hand_over(helper.control.as_fd(), &descriptors);
+        Ok(Met::Now)
+    }
+
+    fn forget(&self, network: bool) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(network)] = None;
+    }
+
+    /// The socket goes as standard input, and descriptors go over the socket: so none is ever open for inheritance,
+    /// whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make one). The group
+    /// keeps a terminal's signals away.
+    fn start_helper(&self, words: &[&str], socket: OwnedFd) -> Result<std::process::Child, ExecError> {
+        Command::new(&self.helper)
+            .args(words)
+            .env_clear()
+            .envs(self.helper_env.iter().map(|(name, value)| (name, value)))
+            .current_dir("/")
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| ExecError::Helper { helper: self.helper.clone(), source })
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
+fn broken(error: io::Error) -> ExecError {
+    ExecError::Broken(error.to_string())
+}
+
+/// Whether a helper was there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Met {
+    Before,
+    Now,
+}
+
+/// A helper that waits for jobs, so that a job costs a fork and not the start of a program. It goes with the last
+/// [`Launcher`] that knows it; its jobs are their [`Child`]'s.
+#[derive(Debug)]
+struct Waiting {
+    control: UnixStream,
+    process: std::process::Child,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.control.shutdown(std::net::Shutdown::Both);
+        // It ends at once; without waiting it would stay as a zombie.
+        let _ = self.process.wait();
     }
 }
 
@@ -176,7 +268,8 @@ impl Launcher {
 #[derive(Debug)]
 pub struct Child {
     control: File,
-    process: std::process::Child,
+    /// The helper, where each job has its own.
+    process: Option<std::process::Child>,
     report: SandboxReport,
     tmp: Option<PathBuf>,
     stdin: Option<File>,
@@ -245,7 +338,6 @@ impl Child {
         if let Some(ended) = &self.ended {
             return Ok(Some(ended.clone()));
         }
-        let broken = |error: io::Error| ExecError::Broken(error.to_string());
         let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
         let most = most.map(|most| rustix::fs::Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
@@ -257,17 +349,26 @@ impl Child {
             Err(error) => return Err(broken(error.into())),
         }
         let said = receive::<Said>(&self.control);
-        let status = self.process.wait().map_err(broken)?;
+        self.wait_for_helper();
         let ended = if let Ok(Some(Said::Ended(ended))) = said {
             ended
         } else {
-            use std::os::unix::process::ExitStatusExt;
             // Somebody has killed the helper, and with it the job.
-            tracing::warn!(%status, "the sandbox's helper ended before its job");
-            Ended { code: None, signal: status.signal().or(Some(9)), reason: None, peak_memory: 0 }
+            tracing::warn!("the sandbox's helper ended before its job");
+            Ended { code: None, signal: Some(9), reason: None, peak_memory: 0 }
         };
         self.ended = Some(ended.clone());
         Ok(Some(ended))
+    }
+
+    /// The helper goes once all others are gone.
+    fn wait_for_helper(&mut self) {
+        // Its end closes the socket; whatever it says before is known or of no interest.
+        let _ = io::copy(&mut &self.control, &mut io::sink());
+        if let Some(mut process) = self.process.take() {
+            // Without waiting it would stay as a zombie.
+            let _ = process.wait();
+        }
     }
 }
 
@@ -282,8 +383,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.kill();
-            // The helper goes once all others are gone; without waiting it would stay as a zombie.
-            let _ = self.process.wait();
+            self.wait_for_helper();
         }
     }
 }

@@ -110,6 +110,25 @@ impl Order {
     }
 }
 
+/// What all jobs of one helper have in common, so that it can be prepared before they come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Prepare {
+    pub(crate) network: bool,
+    pub(crate) without: Vec<Layer>,
+}
+
+impl Prepare {
+    /// As an argument of the helper.
+    pub(crate) fn to_text(&self) -> String {
+        // A flag and a list of words always have a JSON form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub(crate) fn from_text(text: &str) -> Prepare {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+}
+
 /// Why a job was ended from outside of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -180,37 +199,41 @@ pub(crate) fn receive<T: for<'de> Deserialize<'de>>(mut from: impl Read) -> io::
     Ok(Some(serde_json::from_slice(&bytes)?))
 }
 
-/// Sends one byte, and the pipes with it.
-pub(crate) fn hand_over(socket: BorrowedFd<'_>, pipes: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+/// Sends one byte, and descriptors with it.
+pub(crate) fn hand_over(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     // Systems of Apple have no such flag; there it is Rust that ignores the signal, unless the host has changed that.
     #[cfg(not(target_vendor = "apple"))]
     let flags = SendFlags::NOSIGNAL;
     #[cfg(target_vendor = "apple")]
     let flags = SendFlags::empty();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
+    ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     rustix::net::sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, flags)?;
     Ok(())
 }
 
-/// The job's three pipes, which come along with the first byte.
-pub(crate) fn receive_pipes(control: &File) -> io::Result<[OwnedFd; 3]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+/// The descriptors that come along with a byte; nothing when the other side has closed.
+pub(crate) fn receive_descriptors<const N: usize>(control: &File) -> io::Result<Option<[OwnedFd; N]>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    rustix::net::recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty())?;
+    let received =
+        rustix::net::recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty())?;
     let mut fds = Vec::new();
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
             fds.extend(rights);
         }
     }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
     // Not every system can do this while receiving. The helper has one thread, so nothing comes between.
     for fd in &fds {
         rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)?;
     }
-    fds.try_into().map_err(|_| io::Error::other("no pipes were given"))
+    fds.try_into().map(Some).map_err(|_| io::Error::other("no descriptors were given"))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::{ENGINE, NOT_A_HELPER};
 use crate::job::{Bounds, Policy};
 use crate::layer::{Layer, SandboxReport};
 use crate::profile::profile;
-use crate::wire::{EndReason, Ended, Order, Raw, Said, Start, receive, receive_pipes, send};
+use crate::wire::{EndReason, Ended, Order, Raw, Said, Start, receive, receive_descriptors, send};
 
 /// The program of macOS that starts others in a sandbox.
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
@@ -59,7 +59,7 @@ pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
 
 /// Runs the job; what comes back is the last word to the host.
 fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
-    let pipes = receive_pipes(control)?;
+    let pipes: [OwnedFd; 3] = receive_descriptors(control)?.ok_or_else(|| io::Error::other("no pipes were given"))?;
     let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
     crate::sys::keep_descriptors();
     rustix::process::umask(Mode::from_raw_mode(0o077));

@@ -1,7 +1,7 @@
 //! H0, the supervisor, and H1, the first process of the job's namespace.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Raw, Said, receive, receive_pipes, send};
+use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, receive, receive_descriptors, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
@@ -27,32 +27,92 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_CLOSELY: Duration = Duration::from_millis(5);
 
 /// Runs as the helper. Never returns.
-pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
-    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map(File::from) else {
+///
+/// There is always one process that waits for the next job, with its namespaces made already: they are the same for
+/// every job of this helper, and take as long as all other layers together.
+pub(super) fn run(engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
+    let Ok(host) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map(File::from) else {
         sys::exit_now(NOT_A_HELPER)
     };
-    if let Err(error) = supervise(&control, engine) {
+    sys::leave_no_zombies();
+    loop {
+        let Ok((taken, takes)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else { refuse(&host) };
+        match sys::fork() {
+            Ok(Fork::Child) => {
+                drop(taken);
+                wait_for_job(host, takes, engine, prepare)
+            }
+            Ok(Fork::Parent(_)) => drop(takes),
+            Err(_) => refuse(&host),
+        }
+        let mut byte = [0];
+        if !matches!(File::from(taken).read(&mut byte), Ok(1)) {
+            if is_gone(&host) {
+                sys::exit_now(0);
+            }
+            // Somebody kills whoever waits: not to be answered by forking as fast as one can.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Says to the next host that asks that nothing can be started, and ends: the host will start another helper.
+fn refuse(host: &File) -> ! {
+    if let Ok(Some([control, ..])) = receive_descriptors::<4>(host) {
+        let reason = format!("starting a process: {}", io::Error::last_os_error());
+        let _ = send(&File::from(control), &Said::Failed { reason });
+    }
+    sys::exit_now(NOT_A_HELPER)
+}
+
+/// Whether the other end of a socket is closed.
+fn is_gone(host: &File) -> bool {
+    let mut fds = [PollFd::new(host, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut fds, Some(&now)).is_err() || !fds[0].revents().is_empty()
+}
+
+/// H0, from its beginning to its end.
+fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
+    // As the helper has: a signal to one job's group is no other's business.
+    let _ = rustix::process::setpgid(None, None);
+    sys::default_signals();
+    let mut report = SandboxReport::default();
+    report.note::<String>(Layer::Supervisor, Ok(()));
+    namespaces(prepare, &mut report);
+    let received = loop {
+        match receive_descriptors::<4>(&host) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            received => break received,
+        }
+    };
+    let Ok(Some([control, stdin, stdout, stderr])) = received else { sys::exit_now(0) };
+    let control = File::from(control);
+    // Now the next one may be prepared.
+    let _ = File::from(takes).write_all(&[1]);
+    drop(host);
+    if let Err(error) = supervise(&control, [stdin, stdout, stderr], engine, report) {
         let _ = send(&control, &Said::Failed { reason: error.to_string() });
         sys::exit_now(NOT_A_HELPER);
     }
     sys::exit_now(0)
 }
 
-fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
-    let pipes = receive_pipes(control)?;
+fn supervise(
+    control: &File,
+    pipes: [OwnedFd; 3],
+    engine: Option<fn() -> i32>,
+    mut report: SandboxReport,
+) -> io::Result<()> {
     let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
-    sys::default_signals();
     sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()]);
-    // The socket stays as what it was duplicated to; standard input must not keep a second copy of it, or be inherited.
+    // Standard input was the helper's socket, which a job must not have.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
 
     let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
-    let mut report = SandboxReport::default();
-    report.note::<String>(Layer::Supervisor, Ok(()));
-    namespaces(&order, &mut report);
     let own_processes = report.has(Layer::PidNamespace);
     if !own_processes {
         sys::run_first();
@@ -84,8 +144,8 @@ fn supervise(control: &File, engine: Option<fn() -> i32>) -> io::Result<()> {
 }
 
 /// Moves this process (and with the namespace of processes, its children) into namespaces, as far as the kernel allows.
-fn namespaces(order: &Order, report: &mut SandboxReport) {
-    let off = |layer| order.without.contains(&layer);
+fn namespaces(prepare: &Prepare, report: &mut SandboxReport) {
+    let off = |layer| prepare.without.contains(&layer);
     let mut enter = |layer, with: &dyn Fn() -> io::Result<()>| {
         let outcome = if off(layer) { Err("switched off".to_owned()) } else { with().map_err(|it| it.to_string()) };
         report.note(layer, outcome);
@@ -99,7 +159,7 @@ fn namespaces(order: &Order, report: &mut SandboxReport) {
     });
     enter(Layer::PidNamespace, &|| sys::unshare(libc::CLONE_NEWPID));
     enter(Layer::IpcNamespace, &|| sys::unshare(libc::CLONE_NEWIPC | libc::CLONE_NEWUTS));
-    if order.network {
+    if prepare.network {
         report.note(Layer::NetworkNamespace, Err("the network is allowed"));
     } else {
         enter(Layer::NetworkNamespace, &|| sys::unshare(libc::CLONE_NEWNET));
@@ -196,7 +256,12 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     // So far away that nobody can name it is never.
     let deadline = job.bounds.wall.and_then(|wall| Instant::now().checked_add(wall));
     let status = loop {
-        let mut fds = vec![PollFd::new(control, PollFlags::IN)];
+        // Once the end is decided there is nothing more to hear from the host, whose absence would wake us over and over.
+        let listens = state.reason.is_none();
+        let mut fds = Vec::with_capacity(3);
+        if listens {
+            fds.push(PollFd::new(control, PollFlags::IN));
+        }
         if let Some(fd) = &first_fd {
             fds.push(PollFd::new(fd, PollFlags::IN));
         }
@@ -214,14 +279,14 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let host_is_gone = !fds[0].revents().is_empty();
+        let host_is_gone = listens && !fds[0].revents().is_empty();
         let heard = ready_open && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
         if heard {
             ready_open = state.hear(ready, control)?;
         }
         // The host never says anything after the job: whatever is there is the end.
-        if host_is_gone && state.reason.is_none() {
+        if host_is_gone {
             state.end(EndReason::Killed, job, me);
         }
         if let Some(status) = ended(first)? {
@@ -390,7 +455,7 @@ impl Status {
     /// What H1 said about the job, if it could.
     fn said(end: &File) -> Option<Status> {
         let mut bytes = [0; 2];
-        io::Read::read_exact(&mut &*end, &mut bytes).ok()?;
+        (&*end).read_exact(&mut bytes).ok()?;
         let signal = (bytes[1] != 0).then(|| i32::from(bytes[1]));
         Some(Status { code: signal.is_none().then(|| i32::from(bytes[0])), signal })
     }

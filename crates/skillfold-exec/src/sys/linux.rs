@@ -109,6 +109,12 @@ pub(crate) fn default_signals() {
     }
 }
 
+/// Has the kernel reap this process's children, whose ends others are told. [`default_signals`] undoes it.
+pub(crate) fn leave_no_zombies() {
+    // SAFETY: ignoring is a valid disposition for this signal, and no handler is involved.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
 /// Becomes another program; returns only if it could not.
 pub(crate) fn execute(program: &CStr, args: &[&CStr], env: &[&CStr]) -> io::Error {
     let pointers = |texts: &[&CStr]| -> Vec<*const libc::c_char> {

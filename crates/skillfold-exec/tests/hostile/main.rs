@@ -28,6 +28,7 @@ mod packages;
 mod plain;
 mod processes;
 mod refusal;
+mod waiting;
 
 /// One test for each set of layers.
 #[macro_export]
