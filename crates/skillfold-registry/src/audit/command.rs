@@ -76,7 +76,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["curl", "wget"],
-        regex: r#"\b(?:curl|wget)\s[^\n]*?(?:\s-[a-zA-Z]*o|\s--output(?:-document)?|\s-O|>)[ =]*["']?(?P<file>[\w./$~{}-]*[\w}])"#,
+        regex: r#"\b(?:curl|wget)\b[^\n]*?(?:\s-[a-zA-Z]*o|\s--output(?:-document)?|\s-O|>)[ =]*["']?(?P<file>[\w./$~{}-]*[\w}])"#,
         message: "what is fetched from the network is saved and run",
         judge: saved,
     },
@@ -90,7 +90,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &REMOTE_PACKAGE,
         words: &["pip", "uv add", "npm", "yarn", "pnpm", "uvx", "cargo install", "deno run", "gem install"],
-        regex: r#"\b(?:pip[\d.]*\s+install|uv\s+(?:pip\s+install|add|tool\s+install)|uvx|(?:npm|pnpm)\s+(?:install|i|add)|yarn\s+(?:global\s+)?add|cargo\s+install|deno\s+(?:run|install)|gem\s+install)\s[^\n|;&]*?["'\s=@](?:(?:git\+|git\+ssh)?(?:https?|ssh|git)://|git\+|github:)[^\s"'`]+"#,
+        regex: r#"\b(?:pip[\d.]*\s+install|uv\s+(?:pip\s+install|add|tool\s+install)|uvx|(?:npm|pnpm)\s+(?:install|i|add)|yarn\s+(?:global\s+)?add|cargo\s+install|deno\s+(?:run|install)|gem\s+install)\b[^\n|;&]*?["'\s=@](?:(?:git\+|git\+ssh)?(?:https?|ssh|git)://|git\+|github:)[^\s"'`]+"#,
         message: "a package is installed from an address instead of a registry",
         judge: from_address,
     },
@@ -118,7 +118,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["exec", "eval", "function"],
-        regex: r#"\b(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\())"#,
+        regex: r#"(?:^|[^.\w]|\b(?:window|globalThis|builtins|child_process)\.)(?P<at>(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\()))"#,
         message: "what is decoded is run",
         judge: always,
     },
@@ -216,7 +216,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
             "= !",
             "=!",
         ],
-        regex: r"^\s*(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|textconv|smudge|clean|process)\s*=\s*[^\n]+|^\s*[\w-]+\s*=\s*!",
+        regex: r"^\s*(?P<at>(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|textconv|smudge|clean|process)\s*=\s*[^\n]+|[\w-]+\s*=\s*!)",
         message: "git runs this command",
         judge: in_git_config,
     },

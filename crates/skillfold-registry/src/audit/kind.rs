@@ -186,22 +186,10 @@ fn is_text(head: &[u8]) -> bool {
 
 fn encoding(head: &[u8]) -> Encoding {
     match head {
-        [0xff, 0xfe, 0, 0, ..] => return Encoding::Bytes,
-        [0xff, 0xfe, ..] => return Encoding::Utf16 { big: false },
-        [0xfe, 0xff, ..] => return Encoding::Utf16 { big: true },
-        _ => {}
-    }
-    // Without a mark: every other byte of English is NUL.
-    let nul_at = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
-    let (even, odd) = (nul_at(0), nul_at(1));
-    let pairs = head.len() / 2;
-    if pairs < 8 {
-        Encoding::Bytes
-    } else if odd * 10 >= pairs * 7 && even * 20 <= pairs {
-        Encoding::Utf16 { big: false }
-    } else if even * 10 >= pairs * 7 && odd * 20 <= pairs {
-        Encoding::Utf16 { big: true }
-    } else {
-        Encoding::Bytes
+        // UTF-32, like UTF-16 without a mark, is plain text with NULs.
+        [0xff, 0xfe, 0, 0, ..] => Encoding::Bytes,
+        [0xff, 0xfe, ..] => Encoding::Utf16 { big: false },
+        [0xfe, 0xff, ..] => Encoding::Utf16 { big: true },
+        _ => Encoding::Bytes,
     }
 }

@@ -12,7 +12,7 @@ use super::patterns::{Hit, PATTERNS, Pattern, is_match};
 use super::prose::{Structure, judge_comment};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
 use super::secrets::mask;
-use super::text::{Place, Text};
+use super::text::{Encoding, Place, Text};
 use super::unsafe_commands::{SENDS, is_strong};
 use super::{Finding, Rule, manifest};
 
@@ -50,12 +50,17 @@ pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>
     if let Some(kind) = manifest::is_manifest(path) {
         manifest::look(path, &chunk[..head], kind, &mut scan.findings);
     }
+    // Who writes a mark of UTF-16 before a script wants it to be misread: a shell does not care for marks.
+    let mut again = (sniffed.encoding != Encoding::Bytes)
+        .then(|| Scan::new(path, &Sniffed { kind: sniffed.kind, encoding: Encoding::Bytes, format: None }));
     let mut bytes = head as u64;
     let mut size = head;
     while size > 0 {
-        scan.text.feed(&chunk[..size]);
-        if scan.text.window().len() >= WINDOW {
-            scan.look(false);
+        for scan in [Some(&mut scan), again.as_mut()].into_iter().flatten() {
+            scan.text.feed(&chunk[..size]);
+            if scan.text.window().len() >= WINDOW {
+                scan.look(false);
+            }
         }
         if bytes > MAX_FILE {
             scan.add(&NOT_READ, Place::default(), "the file grows while it is read".to_owned(), String::new());
@@ -64,9 +69,12 @@ pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>
         size = fill(file, &mut chunk)?;
         bytes += size as u64;
     }
-    scan.text.finish();
-    scan.look(true);
-    findings.append(&mut scan.finish());
+    let mut found = scan.finish();
+    if let Some(again) = again {
+        let known: BTreeSet<_> = found.iter().map(|finding| finding.rule.id).collect();
+        found.extend(again.finish().into_iter().filter(|finding| !known.contains(finding.rule.id)));
+    }
+    findings.append(&mut found);
     Ok(bytes)
 }
 
@@ -249,6 +257,8 @@ impl<'p> Scan<'p> {
     }
 
     fn finish(mut self) -> Vec<Finding> {
+        self.text.finish();
+        self.look(true);
         if self.sends {
             for index in &self.credentials {
                 self.findings[*index].rule = &CREDENTIAL_THEFT;

@@ -288,8 +288,8 @@ impl Text {
             c if c == '\0' || is_invisible(c) => {
                 if c != '\0' {
                     self.hidden.see(c, self.place, &self.window);
+                    self.place.column += 1;
                 }
-                self.place.column += 1;
                 self.place.offset += size;
                 self.jumped = true;
             }

@@ -38,7 +38,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &CREDENTIAL_THEFT,
         words: &[".env", "printenv", "environ", "process.env"],
-        regex: r#"\b(?:curl|wget|nc|ncat|http|https|invoke-webrequest|invoke-restmethod|iwr|irm)\s[^\n]*(?:@|<\s*|\bcat\s+)["']?(?:[\w./~$-]*/)?\.env\b|\bcat\s+["']?(?:[\w./~$-]*/)?\.env\b[^\n]*\|[^\n]*\b(?:curl|wget|nc|ncat)\b|(?:^|[\s;&|(])(?:printenv|env|set)\s*\|[^\n]*\b(?:curl|nc|ncat|wget)\b|\b(?:curl|wget|nc)\s[^\n]*\$\((?:printenv|env)\b|(?:requests|httpx|session)\.(?:post|put)\([^\n]*(?:dict\(os\.environ\)|json\s*=\s*os\.environ|data\s*=\s*os\.environ\b[^\[.])|JSON\.stringify\(\s*process\.env\s*\)"#,
+        regex: r#"\b(?:curl|wget|nc|ncat|http|https|invoke-webrequest|invoke-restmethod|iwr|irm)\s[^\n]*(?:@|<\s*|\bcat\s+)["']?(?:[\w./~$-]*/)?\.env\b|\bcat\s+["']?(?:[\w./~$-]*/)?\.env\b[^\n]*\|[^\n]*\b(?:curl|wget|nc|ncat)\b|\b(?:curl|wget|nc)\s[^\n]*\$\((?:printenv|env)\b|(?:requests|httpx|session)\.(?:post|put)\([^\n]*(?:dict\(os\.environ\)|json\s*=\s*os\.environ|data\s*=\s*os\.environ\b[^\[.])|JSON\.stringify\(\s*process\.env\s*\)"#,
+        message: "the environment, which holds tokens, is sent over the network",
+        judge: environment,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &["env |", "env|", "set |"],
+        regex: r"(?:^|[\s;&|(])(?P<at>(?:printenv|env|set)\s*\|[^\n]*\b(?:curl|nc|ncat|wget)\s)",
         message: "the environment, which holds tokens, is sent over the network",
         judge: environment,
     },
@@ -94,7 +101,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &DESTRUCTIVE_COMMAND,
         words: &["/dev/", "mkfs"],
-        regex: r"\bdd\s[^\n]*\bof=/dev/(?:r?disk\d|sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d)|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|\b(?:wipefs|shred)\s[^\n]*/dev/(?:sd|nvme|hd|vd|disk)|[^\n]>\s*/dev/(?:sd[a-z]|nvme\d|hd[a-z]|vd[a-z]|disk\d)",
+        regex: r"\bdd\s[^\n]*\bof=/dev/(?:r?disk\d|sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d)|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|\b(?:wipefs|shred)\s[^\n]*/dev/(?:sd|nvme|hd|vd|disk)|\b(?:cat|echo|yes|printf)\b[^\n]*>\s*/dev/(?:sd[a-z]|nvme\d|hd[a-z]|vd[a-z]|disk\d)",
         message: "a disk is overwritten",
         judge: run,
     },
@@ -141,7 +148,8 @@ static ORDERS: Lazy =
 
 /// Naming a file with credentials is little; sending it away is much. Scripts are judged as a whole, at their end.
 fn credentials(hit: &Hit<'_>) -> Option<&'static Rule> {
-    if hit.after().starts_with(b".pub") || hit.text().ends_with(b".ssh/") {
+    static PUBLIC: Lazy = LazyLock::new(|| regex(r"\A/?[\w-]*\.pub\b"));
+    if is_match(&PUBLIC, hit.after()) {
         return None;
     }
     let line = [hit.line_before(), hit.line_after()].concat();
@@ -160,6 +168,7 @@ pub(super) fn is_strong(text: &[u8]) -> bool {
 
 fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
     let line = [hit.line_before(), hit.line_after()].concat();
+    // `JSON.stringify(process.env)` may as well go to a file.
     let needs_network = hit.text().starts_with(b"JSON");
     (!needs_network || is_match(&NETWORK, &line)).then_some(hit.rule)
 }

@@ -10,7 +10,10 @@ use crate::{high, lines, of_file};
 const CLEAN: &[(&str, &str)] = &[
     // Invisible characters that belong there.
     ("a.md", "\u{feff}# A file with a byte order mark\n"),
-    ("a.md", "Family 👨\u{200d}👩\u{200d}👧\u{200d}👦, heart ❤\u{fe0f}\u{200d}🔥, keycap 1\u{fe0f}\u{20e3}, ✔\u{fe0f}\n"),
+    (
+        "a.md",
+        "Family 👨\u{200d}👩\u{200d}👧\u{200d}👦, heart ❤\u{fe0f}\u{200d}🔥, keycap 1\u{fe0f}\u{20e3}, ✔\u{fe0f}\n",
+    ),
     ("a.md", "England 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} plays\n"),
     ("a.md", "می\u{200c}خواهم and क\u{94d}\u{200d}ष\n"),
     ("a.md", "שלום \u{202b}עולם\u{202c} \u{2067}טקסט\u{2069}\n"),
@@ -18,7 +21,10 @@ const CLEAN: &[(&str, &str)] = &[
     ("a.md", "葛\u{e0100}飾区\n"),
     // Ordinary comments.
     ("a.md", "<!-- toc -->\n- [A](#a)\n<!-- tocstop -->\n"),
-    ("a.md", "<!-- markdownlint-disable MD013 -->\n<!-- TODO: always say which version, never guess; run the tests -->\n"),
+    (
+        "a.md",
+        "<!-- markdownlint-disable MD013 -->\n<!-- TODO: always say which version, never guess; run the tests -->\n",
+    ),
     ("a.md", "<!-- Table of the 2024 figures, from the annual report, sorted by name. -->\n"),
     ("a.md", "```html\n<!-- The assistant should always answer here. -->\n```\n"),
     // Sentences that keep nothing from anybody.
@@ -59,7 +65,10 @@ const CLEAN: &[(&str, &str)] = &[
     ("a.sh", "crontab -l\nsystemctl status x\nsource ~/.bashrc\n"),
     ("a.md", "It works!`` ` `` and `a`!\n"),
     ("notes.md", "!`git status` only runs in skill files.\n"),
-    ("SKILL.md", "---\nname: a\ndescription: B c.\npermissions:\n  network: true\n  read: [\"data\"]\n  env: [LANG]\n---\n"),
+    (
+        "SKILL.md",
+        "---\nname: a\ndescription: B c.\npermissions:\n  network: true\n  read: [\"data\"]\n  env: [LANG]\n---\n",
+    ),
     ("package.json", "{ \"scripts\": { \"build\": \"tsc\", \"test\": \"vitest\" } }\n"),
     (".git/hooks/pre-commit.sample", "#!/bin/sh\n"),
     ("archive.tar.gz.md", "About archives.\n"),

@@ -100,7 +100,9 @@ fn names_that_hide() {
         only("hiding-name", name, |dir| write(&dir.join(name), "x"));
     }
     let (_tmp, audit) = tree(|dir| {
-        for name in ["a.test.js", "jquery.min.js", ".hidden", "über uns.md", "v1.2.sh", "data.tar.gz.txt", "👩\u{200d}🚀.md"] {
+        for name in
+            ["a.test.js", "jquery.min.js", ".hidden", "über uns.md", "v1.2.sh", "data.tar.gz.txt", "👩\u{200d}🚀.md"]
+        {
             write(&dir.join(name), "x");
         }
     });
