@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use super::Rule;
 use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, always, is_match, regex};
+use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, is_told, regex, unless_told};
 use super::rules::{
-    AUTORUN_FILE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE, REMOTE_PACKAGE,
+    AUTORUN_FILE, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE,
+    REMOTE_PACKAGE,
 };
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -50,28 +51,28 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["exec", "eval", "loads"],
         regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:urllib\.)?(?:request\.)?urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
         message: "what is fetched from the network is run as Python",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval", "function", "runin"],
         regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
         message: "what is fetched from the network is run as JavaScript",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval"],
         regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
         message: "what is fetched from the network is run as JavaScript",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval"],
         regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
         message: "what is fetched from the network is run",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
@@ -99,28 +100,28 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["base64", "xxd", "b64decode", "openssl enc"],
         regex: r#"\b(?:base64|openssl\s+(?:enc|base64)|xxd)\s[^\n|]*?(?:-d\b|-D\b|--decode\b|-di\b|-r\b)[^\n]*?\|&?\s*(?:(?:gunzip|zcat|gzip\s+-\w+|xz\s+-\w+|bunzip2|tr\s[^\n|]*|rev)\s*\|\s*)*(?:(?:sudo|env|exec|command)\s+(?:-\S+\s+)*)*(?:/(?:\w+/)*)?(?:(?:ba|z|da|k|fi)?sh(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?:$|[;&|)"'`<]))"#,
         message: "what is decoded is piped into an interpreter",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["base64", "xxd"],
         regex: r#"\b(?:eval|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|(?:ba|z|da|k)?sh\s+<\(|source\s+<\()\s*["']?\s*(?:\$\(|`)?[^\n;]*\b(?:base64|openssl\s+base64|xxd)\s[^\n;)]*(?:-d\b|-D\b|--decode\b|-r\b)"#,
         message: "what is decoded is run by a shell",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["exec", "eval", "compile"],
         regex: r#"\b(?:exec|eval|compile)\s*\(\s*(?:compile\s*\(\s*)?(?:(?:__import__\(\s*["']\w+["']\s*\)|zlib|lzma|bz2|gzip|codecs|marshal)\.(?:decompress|loads)\s*\(\s*)*(?:(?:__import__\(\s*["']\w+["']\s*\)\.|base64\.|binascii\.|codecs\.)?(?:[abs]?\w*b(?:64|32|85)decode|a85decode|unhexlify)|bytes\.fromhex|bytearray\.fromhex|codecs\.decode)\s*\("#,
         message: "what is decoded is run as Python",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["exec", "eval", "function"],
         regex: r#"(?:^|[^.\w]|\b(?:window|globalThis|builtins|child_process)\.)(?P<at>(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\()))"#,
         message: "what is decoded is run",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
@@ -134,14 +135,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["powershell", "pwsh"],
         regex: r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]*?\s[-/]e(?:nc?|c|ncodedcommand)?\s+[a-z0-9+/=]{24,}",
         message: "PowerShell is given an encoded command",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["frombase64string"],
         regex: r"\b(?:(?:iex|invoke-expression)\b[^\n]*FromBase64String|FromBase64String[^\n]*\|\s*(?:iex|invoke-expression)\b)",
         message: "what is decoded is run by PowerShell",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
@@ -162,14 +163,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["crontab", "/etc/cron", "schtasks"],
         regex: r"\|\s*(?:sudo\s+)?crontab\b|\bcrontab\s+(?:-u\s+\S+\s+)?(?:-(?:\s|$)|/\S+|<|[\w./-]+\.(?:txt|cron|tab))|(?:>|\btee\b|\bcp\b|\bmv\b|\binstall\b)[^\n]*/etc/cron(?:tab|\.\w+)|\bschtasks(?:\.exe)?\s+/create",
         message: "a command is made to run again and again by the system's scheduler",
-        judge: always,
+        judge: in_code,
     },
     Pattern {
         rule: &PERSISTENCE,
         words: &[".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", "config.fish"],
         regex: r#"(?:>>?|\btee\s+(?:-a|--append)?)\s*["']?(?:~|\$\{?HOME\}?|\$HOME|/home/\w+|/root)/\.(?:bashrc|bash_profile|profile|zshrc|zprofile|zshenv|config/fish/config\.fish)\b|expanduser\(\s*["']~/\.(?:bashrc|bash_profile|profile|zshrc|zshenv)["']\s*\)\s*,\s*["'][aw]"#,
         message: "something is added to a file that every new shell runs",
-        judge: always,
+        judge: in_code,
     },
     Pattern {
         rule: &PERSISTENCE,
@@ -184,14 +185,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
         ],
         regex: r"(?:>|\btee\b|\bcp\b|\bmv\b|\bln\b|\binstall\b|\bwrite\w*\b|\bopen\()[^\n]*(?:/Library/Launch(?:Agents|Daemons)|/etc/systemd/system|\.config/systemd/user|\.config/autostart)/|\bsystemctl\s+(?:--\w+\s+)*enable\b|\blaunchctl\s+(?:load|bootstrap|submit)\b|\breg(?:\.exe)?\s+add\b[^\n]*CurrentVersion\\Run",
         message: "a program is made to start with the machine or the session",
-        judge: always,
+        judge: in_code,
     },
     Pattern {
         rule: &PERSISTENCE,
         words: &[".git/hooks", "core.hookspath", "authorized_keys"],
         regex: r"(?:>|\btee\b|\bcp\b|\bmv\b|\bln\b|\binstall\b)[^\n]*\.git/hooks/\w|\bgit\s+config\s[^\n]*core\.hookspath|(?:>>?|\btee\b|\bcp\b)[^\n]*\.ssh/authorized_keys",
         message: "something is left behind that runs, or lets somebody in, later",
-        judge: always,
+        judge: in_code,
     },
     Pattern {
         rule: &AUTORUN_FILE,
@@ -239,6 +240,8 @@ static KNOWN: Lazy = LazyLock::new(|| {
         r"|raw\.githubusercontent\.com/(?:homebrew|nvm-sh|pyenv|rbenv|asdf-vm|helm|golangci|aquasecurity|anchore)/[\w./-]+)(?:[/\s]|$)"
     ))
 });
+/// Names that are kept for examples.
+static NOBODYS: Lazy = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
 static ADDRESS: Lazy = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>]+"#));
 static SOMEWHERE: Lazy = LazyLock::new(|| regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-"));
 
@@ -248,9 +251,12 @@ fn fetched(hit: &Hit<'_>) -> Option<&'static Rule> {
     if hit.kind != Kind::Script && !is_match(&SOMEWHERE, text) {
         return None;
     }
-    let mut addresses = ADDRESS.as_ref()?.find_iter(text).peekable();
-    let known = addresses.peek().is_some() && addresses.all(|address| is_match(&KNOWN, address.as_bytes()));
-    Some(if known { &FETCH_KNOWN_INSTALLER } else { hit.rule })
+    let found: Vec<&[u8]> = ADDRESS.as_ref()?.find_iter(text).map(|address| address.as_bytes()).collect();
+    let all = |known: &Lazy| !found.is_empty() && found.iter().all(|address| is_match(known, address));
+    if is_told(hit) || (hit.kind != Kind::Script && all(&NOBODYS)) {
+        return Some(&DANGEROUS_EXAMPLE);
+    }
+    Some(if all(&KNOWN) { &FETCH_KNOWN_INSTALLER } else { hit.rule })
 }
 
 /// Whether the file that was fetched is run: on the spot, or a few lines later.

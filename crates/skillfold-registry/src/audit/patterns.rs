@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::kind::Kind;
+use super::rules::DANGEROUS_EXAMPLE;
 use super::{Rule, command, prose, secrets, unsafe_commands};
 
 /// Something to look for.
@@ -73,8 +74,24 @@ impl<'h> Hit<'h> {
     }
 }
 
-pub(super) fn always(hit: &Hit<'_>) -> Option<&'static Rule> {
-    Some(hit.rule)
+/// Whether the match stands in a sentence, and that sentence is about attacks.
+pub(super) fn is_told(hit: &Hit<'_>) -> bool {
+    static ATTACKS: Lazy = LazyLock::new(|| {
+        regex(r"attackers?\b|\bmalicious|\bexploit(?:s|ed|ation)\b|\bexfiltrat|\bvulnerab|\binjection\b|\badversar")
+    });
+    let line = [hit.line_before(), hit.line_after()].concat();
+    hit.kind == Kind::Prose && !hit.fenced && !hit.comment && is_match(&ATTACKS, &line)
+}
+
+/// Unless it is only told about.
+pub(super) fn unless_told(hit: &Hit<'_>) -> Option<&'static Rule> {
+    Some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+}
+
+/// In code, or between backticks.
+pub(super) fn in_code(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let ticks = hit.line_before().iter().filter(|byte| **byte == b'`').count();
+    (hit.kind != Kind::Prose || hit.fenced || ticks % 2 == 1).then_some(hit.rule)
 }
 
 /// A regular expression of ours: bytes, any case.

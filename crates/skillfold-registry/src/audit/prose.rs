@@ -30,8 +30,15 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         rule: &PROMPT_INJECTION,
-        words: &["exfiltrate", "conversation", "system prompt", "chat history", "credentials", "api key"],
-        regex: r"\bexfiltrate\s+(?:\w+\s+){0,4}?(?:data|conversation|secrets?|credentials?|context|keys?|tokens?|history|files?|it|them|this|everything)\b|\b(?:send|post|upload|transmit|forward|copy|append|include|leak)\s+(?:\w+\s+){0,5}?(?:conversation|chat\s+history|system\s+prompt|credentials|api\s+keys?|environment\s+variables)\s+(?:\w+\s+){0,6}?(?:to|at|in)\s+(?:\w+\s+){0,3}?https?://|\bsilently\s+(?:send|upload|post|exfiltrate|transmit|forward|collect)\b",
+        words: &["silently", "conversation", "system prompt", "chat history", "credentials", "api key"],
+        regex: r"\b(?:send|post|upload|transmit|forward|copy|append|include|leak)\s+(?:\w+\s+){0,5}?(?:conversation|chat\s+history|system\s+prompt|credentials|api\s+keys?|environment\s+variables)\s+(?:\w+\s+){0,6}?(?:to|at|in)\s+(?:\w+\s+){0,3}?https?://|\bsilently\s+(?:send|upload|post|exfiltrate|transmit|forward|collect)\b",
+        message: "the model is told to send away what it knows",
+        judge: injection,
+    },
+    Pattern {
+        rule: &PROMPT_INJECTION,
+        words: &["exfiltrate"],
+        regex: r"(?:^[\s>*#-]*|[.:;!?]\s+|\b(?:then|please|must|should|now|always|secretly|quietly)\s+)(?P<at>exfiltrate\s+(?:\w+\s+){0,4}?(?:data|conversation|secrets?|credentials?|context|keys?|tokens?|history|files?|it|them|this|everything)\b)",
         message: "the model is told to send away what it knows",
         judge: injection,
     },

@@ -45,6 +45,9 @@ rules! {
     CREDENTIAL_THEFT: "credential-theft", High, "Reads credentials and sends something over the network",
         "Reading the user's keys and talking to the network in the same breath is how credentials are stolen.",
         "Do not use the skill unless you know where the data goes.";
+    DANGEROUS_EXAMPLE: "dangerous-example", Medium, "Shows a command that would do harm",
+        "It stands in a sentence about attacks, or uses an address that is nobody's; a model might still run it.",
+        "See that the text says not to run it.";
     DESTRUCTIVE_COMMAND: "destructive-command", High, "A command that destroys data",
         "It deletes or overwrites a home directory, a whole file system or a disk, or makes the machine unusable.",
         "Do not run it. Remove the command, or name exactly what is to be deleted.";

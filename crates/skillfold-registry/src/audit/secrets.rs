@@ -84,7 +84,9 @@ static PLACEHOLDER: Lazy = LazyLock::new(|| {
 fn real(hit: &Hit<'_>) -> Option<&'static Rule> {
     let token = hit.group("at");
     let varied = token.iter().any(u8::is_ascii_digit) || token.iter().any(u8::is_ascii_uppercase);
-    (!is_match(&PLACEHOLDER, token) && entropy(token) >= 3.0 && varied).then_some(hit.rule)
+    static SHOWN: Lazy = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
+    let rule = if is_match(&SHOWN, hit.line_before()) { &SECRET_LIKE } else { hit.rule };
+    (!is_match(&PLACEHOLDER, token) && entropy(token) >= 3.0 && varied).then_some(rule)
 }
 
 /// Whether a key follows, not dots.

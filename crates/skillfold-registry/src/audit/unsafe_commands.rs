@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use super::Rule;
 use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, always, is_match, regex};
-use super::rules::{CREDENTIAL_ACCESS, CREDENTIAL_THEFT, DESTRUCTIVE_COMMAND, DESTRUCTIVE_MENTION, REVERSE_SHELL};
+use super::patterns::{Hit, Lazy, Pattern, is_match, is_told, regex, unless_told};
+use super::rules::{
+    CREDENTIAL_ACCESS, CREDENTIAL_THEFT, DANGEROUS_EXAMPLE, DESTRUCTIVE_COMMAND, DESTRUCTIVE_MENTION, REVERSE_SHELL,
+};
 
 pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
@@ -54,35 +56,35 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["/dev/tcp/", "/dev/udp/"],
         regex: r"\b(?:ba|z|k|da)?sh\s+-i\b[^\n]*/dev/(?:tcp|udp)/|/dev/(?:tcp|udp)/[^\n]*(?:0>&1|0<&\d|<&\d+[^\n]*\b(?:ba|z)?sh\b|\|\s*(?:ba|z)?sh\b)|\b(?:ba|z)?sh\b[^\n]{0,20}<\s*/dev/tcp/",
         message: "a shell is connected to an address on the network",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["nc ", "ncat", "netcat", "socat"],
         regex: r#"\b(?:nc|ncat|netcat)(?:\.exe|\.traditional)?\s[^\n|;]*?(?:-[a-z]*[ec]\b|--exec|--sh-exec)\s+["']?(?:/(?:\w+/)*)?(?:(?:ba|z|da)?sh|cmd(?:\.exe)?|powershell)\b|\b(?:ba|z|da)?sh\s+-i\b[^\n]*\|\s*(?:nc|ncat|netcat)\b|\bsocat\s[^\n]*exec:["']?(?:/(?:\w+/)*)?(?:ba|z|da)?sh\b"#,
         message: "a shell is connected to an address on the network",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["dup2"],
         regex: r"\bsocket\b[^\n]*(?:\n[^\n]*){0,15}?dup2\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:/bin/(?:ba|z|da)?sh|pty\.spawn|\b(?:ba)?sh\b)",
         message: "a shell is connected to a socket",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["net.connect", "net.socket", "createconnection"],
         regex: r#"\bnet\.(?:connect|Socket|createConnection)\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:spawn|exec\w*)\(\s*["'](?:/bin/)?(?:ba|z)?sh["']|\bspawn\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?)["'][^\n]*(?:\n[^\n]*){0,15}?\bnet\.(?:connect|Socket|createConnection)\s*\("#,
         message: "a shell is connected to a socket",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["tcpclient", "fsockopen", "sockaddr_in", "tcpsocket"],
         regex: r"\bTCPClient\b[^\n]*(?:\n[^\n]*){0,15}?\b(?:iex|Invoke-Expression)\b|\bfsockopen\s*\([^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|proc_open|shell_exec|system|popen)\s*\(|\bsockaddr_in\b[^\n]*\bexec\b[^\n]*\bsh\b|\bTCPSocket\.(?:new|open)\b[^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|IO\.popen|spawn)\b",
         message: "a shell is connected to a socket",
-        judge: always,
+        judge: unless_told,
     },
     Pattern {
         rule: &DESTRUCTIVE_COMMAND,
@@ -170,7 +172,7 @@ fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
     let line = [hit.line_before(), hit.line_after()].concat();
     // `JSON.stringify(process.env)` may as well go to a file.
     let needs_network = hit.text().starts_with(b"JSON");
-    (!needs_network || is_match(&NETWORK, &line)).then_some(hit.rule)
+    (!needs_network || is_match(&NETWORK, &line)).then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
 }
 
 static WARNS: Lazy = LazyLock::new(|| {
@@ -194,6 +196,8 @@ static IN_CALL: Lazy = LazyLock::new(|| {
         r#"\b(?:system|popen|run|call|check_\w+|exec\w*|spawn\w*|shell_exec|Popen|sh|bash)(?:\s*\(|\s+-c)\s*[\[fr]*["'`]\s*(?:sudo\s+)?$"#,
     )
 });
+static TO_SHELL: Lazy =
+    LazyLock::new(|| regex(r"\b(?:sh|bash|zsh)\s+-c\b|\b(?:system|popen|exec\w*|run|spawn\w*)\s*\("));
 static ORDERED: Lazy =
     LazyLock::new(|| regex(r"\b(?:run|execute|call|type|enter)(?:\s+(?:this|the command|the following))?\s*:?\s*`?$"));
 
@@ -203,7 +207,11 @@ fn run(hit: &Hit<'_>) -> Option<&'static Rule> {
     let is_run = match hit.kind {
         Kind::Script | Kind::Data => is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before),
         _ if hit.fenced => {
-            (is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before)) && !warned(line) && !warned(last_lines(hit))
+            // Inside quotes it is somebody's input, unless a shell is handed it.
+            let quoted = |quote: u8| before.iter().filter(|byte| **byte == quote).count() % 2 == 1;
+            let command =
+                is_match(&IN_COMMAND, before) && (!quoted(b'\'') && !quoted(b'"') || is_match(&TO_SHELL, before));
+            (command || is_match(&IN_CALL, before)) && !warned(line) && !warned(last_lines(hit))
         }
         _ => is_match(&ORDERED, before) && !warned(before) && !warned(line),
     };

@@ -31,6 +31,7 @@ const CLEAN: &[(&str, &str)] = &[
     ("a.md", "Do not tell the user to restart. Never let the user wait.\n"),
     ("a.md", "Ignore the previous section if you have no table. Forget about earlier drafts.\n"),
     ("a.md", "Ignore whitespace. The previous instructions of the CPU are retired.\n"),
+    ("a.md", "The sandbox cannot read or exfiltrate it. Install `.git/hooks/x`, see launchctl load.\n"),
     // Fetching without running, running without fetching.
     ("a.sh", "curl -s https://x.test/a.json | jq .name\n"),
     ("a.sh", "curl -s https://x.test/a.json | python3 -m json.tool\n"),
@@ -93,6 +94,7 @@ fn warnings_about_commands_are_not_high() {
     let texts = [
         "Block commands like `rm -rf /`, `dd of=/dev/sda` and `:(){ :|:& };:`.\n",
         "```sh\n# BAD: never do this\nrm -rf /\n```\n",
+        "```php\nnew Config('localhost; rm -rf /');\n```\n",
         "```sh\nrm -rf ~  # dangerous\n```\n",
         "Prompt injection looks like this: “ignore all previous instructions”.\n",
         "```sh\nscp -i ~/.ssh/id_rsa file host:\nssh-keygen -f ~/.ssh/id_rsa\n```\n",
