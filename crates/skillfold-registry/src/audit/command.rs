@@ -21,7 +21,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["curl", "wget"],
-        regex: r#"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*<\(\s*(?:curl|wget)\b[^\n)]*"#,
+        regex: r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*<\(\s*(?:curl|wget)\b[^\n)]*",
         message: "what is fetched from the network is run by an interpreter",
         judge: fetched,
     },
@@ -147,7 +147,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["b64decode", "fromhex", "atob", "base64"],
-        regex: r#"\b(?P<one>[a-z_]\w*)\s*=\s*[^\n]*(?:b64decode|b85decode|fromhex|atob|unhexlify)\s*\([^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\b(?:exec|eval|Function)\s*\(\s*(?:compile\(\s*)?(?P<two>[a-z_]\w*)"#,
+        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*[^\n]*(?:b64decode|b85decode|fromhex|atob|unhexlify)\s*\([^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\b(?:exec|eval|Function)\s*\(\s*(?:compile\(\s*)?(?P<two>[a-z_]\w*)",
         message: "what is decoded is run a few lines later",
         judge: same_name,
     },
@@ -310,7 +310,8 @@ fn same_name(hit: &Hit<'_>) -> Option<&'static Rule> {
 fn at_load(hit: &Hit<'_>) -> Option<&'static Rule> {
     let name = hit.path.file_name()?.to_str()?;
     let loaded = name.eq_ignore_ascii_case("SKILL.md")
-        || (name.ends_with(".md") && hit.path.components().any(|part| part.as_os_str() == "commands"));
+        || (name.to_ascii_lowercase().ends_with(".md")
+            && hit.path.components().any(|part| part.as_os_str() == "commands"));
     loaded.then_some(hit.rule)
 }
 

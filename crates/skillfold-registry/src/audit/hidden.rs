@@ -283,14 +283,12 @@ fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
                 index == 0 && before.is_some_and(|c| !c.is_ascii() || c.is_ascii_digit() || c == '#' || c == '*')
             }
             '\u{e0100}'..='\u{e01ef}' => index == 0 && before.is_some_and(is_east_asian),
-            '\u{180b}'..='\u{180e}' => around(is_joining),
             '\u{200d}' => around(is_joining) || (before.is_some_and(is_emoji) && next.is_some_and(is_emoji)),
-            '\u{200c}' => around(is_joining),
             '\u{200b}' => around(is_joining) || around(is_east_asian),
             '\u{200e}' | '\u{200f}' | '\u{61c}' => around(is_right_to_left),
             '\u{ad}' => run.count == 1 && before.is_some_and(char::is_alphabetic),
             '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => around(is_east_asian),
-            '\u{17b4}' | '\u{17b5}' => around(is_joining),
+            '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{200c}' => around(is_joining),
             _ => false,
         })
 }

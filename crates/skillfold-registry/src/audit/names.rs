@@ -52,8 +52,7 @@ fn hides(name: &str, is_file: bool) -> Option<&'static str> {
     }
     let mut parts = name.rsplit('.').map(str::to_ascii_lowercase);
     let (last, second) = (parts.next()?, parts.next()?);
-    let doubled =
-        parts.next().is_some() && HARMLESS.contains(&second.trim_end().as_ref()) && RUNS.contains(&last.as_ref());
+    let doubled = parts.next().is_some() && HARMLESS.contains(&second.trim_end()) && RUNS.contains(&last.as_str());
     (is_file && doubled).then_some("the name ends like a document, then like a program")
 }
 
@@ -70,7 +69,7 @@ fn runs(path: &Path) -> Option<&'static str> {
     if below(".husky") && !below(".husky/_") && !lower.contains('.') {
         return Some("as a git hook, once husky is installed");
     }
-    if lower.ends_with(".pth") || lower == "sitecustomize.py" || lower == "usercustomize.py" {
+    if lower.strip_suffix(".pth").is_some() || lower == "sitecustomize.py" || lower == "usercustomize.py" {
         return Some("whenever Python starts, if it lies where Python looks");
     }
     match lower.as_str() {

@@ -74,6 +74,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
 ];
 
 /// In a comment it is worse: nobody sees it. In code that is shown, it is an example.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
 fn injection(hit: &Hit<'_>) -> Option<&'static Rule> {
     Some(match (hit.comment, hit.fenced) {
         (true, false) => &COMMENT_INJECTION,

@@ -82,9 +82,9 @@ static PLACEHOLDER: Lazy = LazyLock::new(|| {
 
 /// Whether a token with a known beginning can be one that works: nobody's example, and not a word.
 fn real(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static SHOWN: Lazy = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
     let token = hit.group("at");
     let varied = token.iter().any(u8::is_ascii_digit) || token.iter().any(u8::is_ascii_uppercase);
-    static SHOWN: Lazy = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
     let rule = if is_match(&SHOWN, hit.line_before()) { &SECRET_LIKE } else { hit.rule };
     (!is_match(&PLACEHOLDER, token) && entropy(token) >= 3.0 && varied).then_some(rule)
 }

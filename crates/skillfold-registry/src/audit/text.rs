@@ -316,9 +316,8 @@ impl Text {
         self.hidden.end_line();
         let joined = match self.window.as_slice() {
             [.., b'\\', b'\\'] => false,
-            [.., b'\\'] => true,
-            // PowerShell and cmd.
-            [.., b' ', b'`' | b'^'] => true,
+            // Shells; PowerShell and cmd.
+            [.., b'\\'] | [.., b' ', b'`' | b'^'] => true,
             _ => false,
         };
         if joined {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::Rule;
 use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_match, is_told, regex, unless_told};
+use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex, unless_told};
 use super::rules::{
     CREDENTIAL_ACCESS, CREDENTIAL_THEFT, DANGEROUS_EXAMPLE, DESTRUCTIVE_COMMAND, DESTRUCTIVE_MENTION, REVERSE_SHELL,
 };
@@ -188,7 +188,7 @@ fn warned(text: &[u8]) -> bool {
 
 static IN_COMMAND: Lazy = LazyLock::new(|| {
     regex(
-        r#"(?:^[\s$>%]*|(?:&&|\|\||;|\||\(|\{|\bthen|\bdo|\belse|\bexec|\bRUN|\brun:|\bcommand:|\bxargs|=>)\s*)(?:sudo\s+(?:-\S+\s+)*|env\s+|command\s+)*$"#,
+        r"(?:^[\s$>%]*|(?:&&|\|\||;|\||\(|\{|\bthen|\bdo|\belse|\bexec|\bRUN|\brun:|\bcommand:|\bxargs|=>)\s*)(?:sudo\s+(?:-\S+\s+)*|env\s+|command\s+)*$",
     )
 });
 static IN_CALL: Lazy = LazyLock::new(|| {
@@ -202,15 +202,15 @@ static ORDERED: Lazy =
     LazyLock::new(|| regex(r"\b(?:run|execute|call|type|enter)(?:\s+(?:this|the command|the following))?\s*:?\s*`?$"));
 
 /// Whether a command stands where it is run, rather than where it is talked about.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
 fn run(hit: &Hit<'_>) -> Option<&'static Rule> {
     let (before, line) = (hit.line_before(), hit.line_after());
     let is_run = match hit.kind {
         Kind::Script | Kind::Data => is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before),
         _ if hit.fenced => {
             // Inside quotes it is somebody's input, unless a shell is handed it.
-            let quoted = |quote: u8| before.iter().filter(|byte| **byte == quote).count() % 2 == 1;
-            let command =
-                is_match(&IN_COMMAND, before) && (!quoted(b'\'') && !quoted(b'"') || is_match(&TO_SHELL, before));
+            let command = is_match(&IN_COMMAND, before)
+                && (!is_open(before, b'\'') && !is_open(before, b'"') || is_match(&TO_SHELL, before));
             (command || is_match(&IN_CALL, before)) && !warned(line) && !warned(last_lines(hit))
         }
         _ => is_match(&ORDERED, before) && !warned(before) && !warned(line),
@@ -225,6 +225,7 @@ fn last_lines<'h>(hit: &Hit<'h>) -> &'h [u8] {
     &before[ends.nth(1).unwrap_or(0)..]
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
 fn run_by_code(hit: &Hit<'_>) -> Option<&'static Rule> {
     Some(if hit.is_code() && !warned(last_lines(hit)) { hit.rule } else { &DESTRUCTIVE_MENTION })
 }
