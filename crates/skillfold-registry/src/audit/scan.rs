@@ -312,6 +312,9 @@ fn blobs(window: &[u8]) -> impl Iterator<Item = usize> {
                 at += gap;
             }
             at += 1;
+            if length < BLOB {
+                continue;
+            }
             let told = &window[start.saturating_sub(60)..start];
             let data = told.ends_with(b"base64,")
                 && [&b"data:image"[..], b"data:font", b"data:audio", b"data:application/font"]
@@ -319,7 +322,7 @@ fn blobs(window: &[u8]) -> impl Iterator<Item = usize> {
                     .any(|kind| told.windows(kind.len()).any(|part| part == *kind));
             let text = &window[start..window.len().min(start + 200)];
             let mixed = text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_uppercase);
-            if length >= BLOB && !data && mixed {
+            if !data && mixed {
                 return Some(start);
             }
         }
