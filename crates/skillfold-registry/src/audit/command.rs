@@ -1,0 +1,325 @@
+//! Commands that fetch and run, decode and run, stay behind, or run when a skill is loaded.
+
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::kind::Kind;
+use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, is_told, regex, unless_told};
+use super::rules::{
+    AUTORUN_FILE, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE,
+    REMOTE_PACKAGE,
+};
+
+pub(super) static PATTERNS: &[Pattern] = &[
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget", "fetch ", "aria2c"],
+        regex: r#"\b(?:curl|wget|fetch|aria2c)(?:\.exe)?\s+[^\s|][^\n]*?[^|\n]\|&?\s*(?:(?:sudo|doas|env|exec|command|nohup|time)\s+(?:-\S+\s+|\w+=\S*\s+)*)*["']?(?:/(?:\w+/)*)?(?:(?:ba|z|da|k|fi|a|tc|c)?sh(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php|pwsh|powershell|osascript|bun|lua)(?:\s+-)?\s*(?:$|[;&|)"'`<#]))"#,
+        message: "what is fetched from the network is piped into an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget"],
+        regex: r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*<\(\s*(?:curl|wget)\b[^\n)]*",
+        message: "what is fetched from the network is run by an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget"],
+        regex: r#"\b(?:eval|(?:ba|z|da|k|fi)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|source\s+/dev/stdin\s+<<<|(?:ba|z)?sh\s+<<<)\s*["']?\s*(?:\$\(|`)\s*(?:curl|wget)\b[^\n)`]*"#,
+        message: "what is fetched from the network is run by an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["iex", "invoke-expression"],
+        regex: r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|net\.webclient|curl|wget)\b[^\n]*",
+        message: "what is fetched from the network is run by PowerShell",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["iex", "invoke-expression"],
+        regex: r"\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|curl|wget)\b[^\n]*\|\s*(?:iex|invoke-expression)\b",
+        message: "what is fetched from the network is run by PowerShell",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["exec", "eval", "loads"],
+        regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:urllib\.)?(?:request\.)?urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
+        message: "what is fetched from the network is run as Python",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval", "function", "runin"],
+        regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
+        message: "what is fetched from the network is run as JavaScript",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval"],
+        regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
+        message: "what is fetched from the network is run as JavaScript",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval"],
+        regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
+        message: "what is fetched from the network is run",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget"],
+        regex: r#"\b(?:curl|wget)\b[^\n]*?(?:\s-[a-zA-Z]*o|\s--output(?:-document)?|\s-O|>)[ =]*["']?(?P<file>[\w./$~{}-]*[\w}])"#,
+        message: "what is fetched from the network is saved and run",
+        judge: saved,
+    },
+    Pattern {
+        rule: &REMOTE_PACKAGE,
+        words: &["npx", "bunx", "pnpx", "uvx", "dlx", "pipx run", "bun x"],
+        regex: r#"\b(?:(?:npx|bunx|bun\s+x|pnpx|pnpm\s+dlx|yarn\s+dlx)\s+(?:-\S+\s+)*?(?:-y|--yes)\s+|(?:uvx|pipx\s+run)\s+)(?:-[^\s"'`]+\s+(?:--from\s+)?)*["'`]?(?P<package>[@a-z][\w@/.:+=~^-]*)"#,
+        message: "a package is fetched at the moment it runs, in whatever version there is",
+        judge: unpinned,
+    },
+    Pattern {
+        rule: &REMOTE_PACKAGE,
+        words: &["pip", "uv add", "npm", "yarn", "pnpm", "uvx", "cargo install", "deno run", "gem install"],
+        regex: r#"\b(?:pip[\d.]*\s+install|uv\s+(?:pip\s+install|add|tool\s+install)|uvx|(?:npm|pnpm)\s+(?:install|i|add)|yarn\s+(?:global\s+)?add|cargo\s+install|deno\s+(?:run|install)|gem\s+install)\b[^\n|;&]*?["'\s=@](?:(?:git\+|git\+ssh)?(?:https?|ssh|git)://|git\+|github:)[^\s"'`]+"#,
+        message: "a package is installed from an address instead of a registry",
+        judge: from_address,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["base64", "xxd", "b64decode", "openssl enc"],
+        regex: r#"\b(?:base64|openssl\s+(?:enc|base64)|xxd)\s[^\n|]*?(?:-d\b|-D\b|--decode\b|-di\b|-r\b)[^\n]*?\|&?\s*(?:(?:gunzip|zcat|gzip\s+-\w+|xz\s+-\w+|bunzip2|tr\s[^\n|]*|rev)\s*\|\s*)*(?:(?:sudo|env|exec|command)\s+(?:-\S+\s+)*)*(?:/(?:\w+/)*)?(?:(?:ba|z|da|k|fi)?sh(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?:$|[;&|)"'`<]))"#,
+        message: "what is decoded is piped into an interpreter",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["base64", "xxd"],
+        regex: r#"\b(?:eval|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|(?:ba|z|da|k)?sh\s+<\(|source\s+<\()\s*["']?\s*(?:\$\(|`)?[^\n;]*\b(?:base64|openssl\s+base64|xxd)\s[^\n;)]*(?:-d\b|-D\b|--decode\b|-r\b)"#,
+        message: "what is decoded is run by a shell",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["exec", "eval", "compile"],
+        regex: r#"\b(?:exec|eval|compile)\s*\(\s*(?:compile\s*\(\s*)?(?:(?:__import__\(\s*["']\w+["']\s*\)|zlib|lzma|bz2|gzip|codecs|marshal)\.(?:decompress|loads)\s*\(\s*)*(?:(?:__import__\(\s*["']\w+["']\s*\)\.|base64\.|binascii\.|codecs\.)?(?:[abs]?\w*b(?:64|32|85)decode|a85decode|unhexlify)|bytes\.fromhex|bytearray\.fromhex|codecs\.decode)\s*\("#,
+        message: "what is decoded is run as Python",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["exec", "eval", "function"],
+        regex: r#"(?:^|[^.\w]|\b(?:window|globalThis|builtins|child_process)\.)(?P<at>(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\()))"#,
+        message: "what is decoded is run",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["\\x", "\\u00"],
+        regex: r#"\b(?:exec|eval|Function|system|execSync|popen|printf|echo\s+-\w*e)\s*\(?\s*[bru]?["'`$]+(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}|\\[0-7]{3}){6,}[^\n]*"#,
+        message: "code is written in escapes and run",
+        judge: escaped,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["powershell", "pwsh"],
+        regex: r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]*?\s[-/]e(?:nc?|c|ncodedcommand)?\s+[a-z0-9+/=]{24,}",
+        message: "PowerShell is given an encoded command",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["frombase64string"],
+        regex: r"\b(?:(?:iex|invoke-expression)\b[^\n]*FromBase64String|FromBase64String[^\n]*\|\s*(?:iex|invoke-expression)\b)",
+        message: "what is decoded is run by PowerShell",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["b64decode", "fromhex", "atob", "base64"],
+        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*[^\n]*(?:b64decode|b85decode|fromhex|atob|unhexlify)\s*\([^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\b(?:exec|eval|Function)\s*\(\s*(?:compile\(\s*)?(?P<two>[a-z_]\w*)",
+        message: "what is decoded is run a few lines later",
+        judge: same_name,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["base64"],
+        regex: r#"\b(?P<one>[a-z_]\w*)=["']?(?:\$\(|`)[^\n]*base64\s[^\n]*(?:-d\b|--decode\b)[^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\b(?:eval|(?:ba|z)?sh\s+-c)\s+["']?\$\{?(?P<two>\w+)"#,
+        message: "what is decoded is run a few lines later",
+        judge: same_name,
+    },
+    Pattern {
+        rule: &PERSISTENCE,
+        words: &["crontab", "/etc/cron", "schtasks"],
+        regex: r"\|\s*(?:sudo\s+)?crontab\b|\bcrontab\s+(?:-u\s+\S+\s+)?(?:-(?:\s|$)|/\S+|<|[\w./-]+\.(?:txt|cron|tab))|(?:>|\btee\b|\bcp\b|\bmv\b|\binstall\b)[^\n]*/etc/cron(?:tab|\.\w+)|\bschtasks(?:\.exe)?\s+/create",
+        message: "a command is made to run again and again by the system's scheduler",
+        judge: in_code,
+    },
+    Pattern {
+        rule: &PERSISTENCE,
+        words: &[".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", "config.fish"],
+        regex: r#"(?:>>?|\btee\s+(?:-a|--append)?)\s*["']?(?:~|\$\{?HOME\}?|\$HOME|/home/\w+|/root)/\.(?:bashrc|bash_profile|profile|zshrc|zprofile|zshenv|config/fish/config\.fish)\b|expanduser\(\s*["']~/\.(?:bashrc|bash_profile|profile|zshrc|zshenv)["']\s*\)\s*,\s*["'][aw]"#,
+        message: "something is added to a file that every new shell runs",
+        judge: in_code,
+    },
+    Pattern {
+        rule: &PERSISTENCE,
+        words: &[
+            "launchagents",
+            "launchdaemons",
+            "launchctl",
+            "systemctl",
+            "systemd",
+            "autostart",
+            "currentversion\\run",
+        ],
+        regex: r"(?:>|\btee\b|\bcp\b|\bmv\b|\bln\b|\binstall\b|\bwrite\w*\b|\bopen\()[^\n]*(?:/Library/Launch(?:Agents|Daemons)|/etc/systemd/system|\.config/systemd/user|\.config/autostart)/|\bsystemctl\s+(?:--\w+\s+)*enable\b|\blaunchctl\s+(?:load|bootstrap|submit)\b|\breg(?:\.exe)?\s+add\b[^\n]*CurrentVersion\\Run",
+        message: "a program is made to start with the machine or the session",
+        judge: in_code,
+    },
+    Pattern {
+        rule: &PERSISTENCE,
+        words: &[".git/hooks", "core.hookspath", "authorized_keys"],
+        regex: r"(?:>|\btee\b|\bcp\b|\bmv\b|\bln\b|\binstall\b)[^\n]*\.git/hooks/\w|\bgit\s+config\s[^\n]*core\.hookspath|(?:>>?|\btee\b|\bcp\b)[^\n]*\.ssh/authorized_keys",
+        message: "something is left behind that runs, or lets somebody in, later",
+        judge: in_code,
+    },
+    Pattern {
+        rule: &AUTORUN_FILE,
+        words: &["install\"", "prepare\""],
+        regex: r#""(?:preinstall|install|postinstall|prepare)"\s*:\s*"[^"\n]+""#,
+        message: "a script that runs when the package is installed",
+        judge: in_package,
+    },
+    Pattern {
+        rule: &AUTORUN_FILE,
+        words: &[
+            "fsmonitor",
+            "hookspath",
+            "sshcommand",
+            "pager",
+            "editor",
+            "askpass",
+            "textconv",
+            "smudge",
+            "clean",
+            "process",
+            "= !",
+            "=!",
+        ],
+        regex: r"^\s*(?P<at>(?:fsmonitor|hooksPath|sshCommand|pager|editor|askPass|gitProxy|textconv|smudge|clean|process)\s*=\s*[^\n]+|[\w-]+\s*=\s*!)",
+        message: "git runs this command",
+        judge: in_git_config,
+    },
+    Pattern {
+        rule: &LOAD_COMMAND,
+        words: &["!`", "```!"],
+        regex: r"(?:^|[\s(>:|-])(?P<at>!`[^`\n]+`)|^\s*(?P<fence>```!)",
+        message: "some agents run this command when they load the skill",
+        judge: at_load,
+    },
+];
+
+/// Installers that their projects tell everybody to pipe into a shell.
+static KNOWN: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r"^https://(?:astral\.sh|sh\.rustup\.rs|rustup\.rs|get\.docker\.com|bun\.(?:sh|com)|deno\.(?:land|com)|get\.pnpm\.io",
+        r"|install\.python-poetry\.org|fnm\.vercel\.app|mise\.(?:run|jdx\.dev)|get\.volta\.sh|pixi\.sh|just\.systems|starship\.rs",
+        r"|get\.sdkman\.io|sdk\.cloud\.google\.com|install\.determinate\.systems|nixos\.org|cli\.github\.com|fly\.io|ollama\.com",
+        r"|claude\.ai|foundry\.paradigm\.xyz|get\.helm\.sh|dl\.k8s\.io|deb\.nodesource\.com|rpm\.nodesource\.com|apt\.llvm\.org",
+        r"|raw\.githubusercontent\.com/(?:homebrew|nvm-sh|pyenv|rbenv|asdf-vm|helm|golangci|aquasecurity|anchore)/[\w./-]+)(?:[/\s]|$)"
+    ))
+});
+/// Names that are kept for examples.
+static NOBODYS: Lazy = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
+static ADDRESS: Lazy = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>]+"#));
+static SOMEWHERE: Lazy = LazyLock::new(|| regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-"));
+
+/// Whether there is an address at all, and whether everybody knows it.
+fn fetched(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let text = hit.text();
+    if hit.kind != Kind::Script && !is_match(&SOMEWHERE, text) {
+        return None;
+    }
+    let found: Vec<&[u8]> = ADDRESS.as_ref()?.find_iter(text).map(|address| address.as_bytes()).collect();
+    let all = |known: &Lazy| !found.is_empty() && found.iter().all(|address| is_match(known, address));
+    if is_told(hit) || (hit.kind != Kind::Script && all(&NOBODYS)) {
+        return Some(&DANGEROUS_EXAMPLE);
+    }
+    Some(if all(&KNOWN) { &FETCH_KNOWN_INSTALLER } else { hit.rule })
+}
+
+/// Whether the file that was fetched is run: on the spot, or a few lines later.
+fn saved(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let file = String::from_utf8_lossy(hit.group("file"));
+    let base = file.rsplit('/').next().unwrap_or_default();
+    if base.len() < 2 || matches!(&*file, "/dev/null" | "/dev/stdout") {
+        return None;
+    }
+    let name = regex::escape(base);
+    let run = regex(&format!(
+        r#"(?:\b(?:ba|z|da|k)?sh|\bpython[\d.]*|\bnode|\bperl|\bruby|\bsource|\bsudo|\bpwsh|(?:^|[\s;&])\.)\s+(?:-\S+\s+)*["']?(?:[\w.$~{{}}/-]*/)?{name}\b|(?:^|[;&]\s*)["']?(?:[\w.$~{{}}-]*/){name}\b"#
+    ));
+    let (line, later) = match hit.after().iter().position(|byte| *byte == b'\n') {
+        Some(end) => hit.after().split_at(end),
+        None => (hit.after(), &[][..]),
+    };
+    let run = run?;
+    if run.is_match(line) {
+        return fetched(hit);
+    }
+    (run.is_match(later) && is_match(&SOMEWHERE, hit.text())).then_some(&REMOTE_PACKAGE)
+}
+
+static PINNED: Lazy = LazyLock::new(|| regex(r"(?:.@|==)v?\d+\.\d+"));
+
+fn unpinned(hit: &Hit<'_>) -> Option<&'static Rule> {
+    (!is_match(&PINNED, hit.group("package"))).then_some(hit.rule)
+}
+
+static AT_COMMIT: Lazy = LazyLock::new(|| regex(r"[@#][0-9a-f]{40}\b"));
+/// Package indexes are registries, whatever their address is.
+static AN_INDEX: Lazy = LazyLock::new(|| regex(r"(?:-url|-links|-f|-i|--registry|--index|--proxy)[ =]+[^\s]+$"));
+
+fn from_address(hit: &Hit<'_>) -> Option<&'static Rule> {
+    (!is_match(&AT_COMMIT, hit.text()) && !is_match(&AN_INDEX, hit.text())).then_some(hit.rule)
+}
+
+/// `printf` writes escapes all day; what counts is whether a shell gets them.
+fn escaped(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static PRINTS: Lazy = LazyLock::new(|| regex(r"^(?:printf|echo)"));
+    static TO_SHELL: Lazy = LazyLock::new(|| regex(r"\|\s*(?:ba|z|da)?sh\b"));
+    (!is_match(&PRINTS, hit.text()) || is_match(&TO_SHELL, hit.text())).then_some(hit.rule)
+}
+
+fn same_name(hit: &Hit<'_>) -> Option<&'static Rule> {
+    (hit.group("one") == hit.group("two")).then_some(hit.rule)
+}
+
+/// Only skill files and commands are loaded.
+fn at_load(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let name = hit.path.file_name()?.to_str()?;
+    let loaded = name.eq_ignore_ascii_case("SKILL.md")
+        || (name.to_ascii_lowercase().ends_with(".md")
+            && hit.path.components().any(|part| part.as_os_str() == "commands"));
+    loaded.then_some(hit.rule)
+}
+
+fn in_package(hit: &Hit<'_>) -> Option<&'static Rule> {
+    (hit.path.file_name()? == "package.json").then_some(hit.rule)
+}
+
+fn in_git_config(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let config = hit.path.ends_with(".git/config") || hit.path.file_name()? == ".gitconfig";
+    config.then_some(hit.rule)
+}

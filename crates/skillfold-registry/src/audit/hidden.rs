@@ -1,0 +1,310 @@
+//! Characters that nobody sees: which of them carry something, and which belong to a script or an emoji.
+//!
+//! Fed with one character after the other, it keeps only what is open: a run of invisible characters, and the direction
+//! controls of the line.
+
+use super::Rule;
+use super::rules::{HIDDEN_UNICODE, ODD_UNICODE};
+use super::text::Place;
+
+/// How many characters of a run are kept. More than this many are the same finding.
+const KEPT: usize = 200;
+/// How many characters before a run are shown with it.
+const BEFORE: usize = 30;
+
+/// Something invisible that should not be there.
+#[derive(Debug)]
+pub(super) struct Hidden {
+    pub(super) rule: &'static Rule,
+    pub(super) at: Place,
+    pub(super) message: String,
+    pub(super) excerpt: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// Only what no accident writes is reported: in binary files, three bytes are soon some character.
+    binary: bool,
+    run: Option<Run>,
+    line: Line,
+    pub(super) found: Vec<Hidden>,
+}
+
+/// Invisible characters in a row.
+#[derive(Debug)]
+struct Run {
+    at: Place,
+    /// What stands before it in its line.
+    before: String,
+    chars: Vec<char>,
+    count: usize,
+}
+
+/// What is only known at the end of a line.
+#[derive(Debug, Default)]
+struct Line {
+    /// The first direction control, and what was open before it was closed.
+    first: Option<(Place, char, String)>,
+    open: Vec<char>,
+    reversing: bool,
+    overriding: bool,
+    unbalanced: bool,
+    right_to_left: bool,
+    /// Zero-width characters between Latin letters: how many, and one bit a kind.
+    between: usize,
+    kinds: u32,
+    between_at: Option<(Place, String)>,
+}
+
+/// Whether the character is invisible, and is left out of what is searched for words.
+pub(super) fn is_invisible(c: char) -> bool {
+    is_zero_width(c) || is_tag(c) || is_selector(c) || is_direction(c)
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{180b}'..='\u{180d}')
+}
+
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_zero_width(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+    )
+}
+
+fn is_right_to_left(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+}
+
+/// Scripts whose letters are joined or parted by invisible characters.
+fn is_joining(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{109f}' | '\u{1700}'..='\u{18af}' | '\u{1900}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
+}
+
+fn is_east_asian(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Pictures, symbols and what is put behind them.
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{a9}' | '\u{ae}' | '\u{200d}' | '\u{203c}' | '\u{2049}' | '\u{20e3}' | '\u{2122}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
+}
+
+impl Watch {
+    pub(super) fn new(binary: bool) -> Watch {
+        Watch { binary, ..Watch::default() }
+    }
+
+    /// A character that is not plain ASCII, where it stands, and what was seen before it.
+    pub(super) fn see(&mut self, c: char, at: Place, before: &[u8]) {
+        if is_direction(c) {
+            self.close(Some(c));
+            self.direction(c, at, before);
+        } else if is_invisible(c) {
+            let run = self.run.get_or_insert_with(|| Run { at, before: tail(before), chars: Vec::new(), count: 0 });
+            run.count += 1;
+            if run.chars.len() < KEPT {
+                run.chars.push(c);
+            }
+        } else {
+            self.close(Some(c));
+            self.line.right_to_left |= is_right_to_left(c);
+            if matches!(c, '\u{1b}' | '\u{8}' | '\u{2028}' | '\u{2029}') && !self.binary {
+                let message = match c {
+                    '\u{1b}' => "an escape character, which tells terminals what to do",
+                    '\u{8}' => "a backspace, which makes terminals hide what stands before it",
+                    _ => "a line separator that most programs do not show",
+                };
+                self.report(&ODD_UNICODE, at, message.to_owned(), tail(before), c.encode_utf8(&mut [0; 4]));
+            }
+        }
+    }
+
+    /// Plain ASCII without a line end.
+    pub(super) fn plain(&mut self, bytes: &[u8]) {
+        if self.run.is_some() {
+            self.close(bytes.first().map(|byte| char::from(*byte)));
+        }
+    }
+
+    /// The end of a line, or of the file.
+    pub(super) fn end_line(&mut self) {
+        if self.run.is_some() {
+            self.close(None);
+        }
+        if self.line.first.is_none() && self.line.between == 0 {
+            self.line.right_to_left = false;
+            return;
+        }
+        let line = std::mem::take(&mut self.line);
+        if let Some((at, before)) = line.between_at
+            && line.between >= 8
+            && line.kinds.count_ones() >= 2
+        {
+            let message = format!(
+                "{} zero-width characters of {} kinds between letters: they can spell something",
+                line.between,
+                line.kinds.count_ones()
+            );
+            self.report(&HIDDEN_UNICODE, at, message, before, "");
+        }
+        let Some((at, first, before)) = line.first else { return };
+        let unbalanced = line.unbalanced || !line.open.is_empty();
+        let rule = match (line.right_to_left, unbalanced) {
+            (true, false) => return,
+            (true, true) if line.overriding => &HIDDEN_UNICODE,
+            (false, _) if line.reversing || line.overriding => &HIDDEN_UNICODE,
+            (false, true) if !line.open.is_empty() => &HIDDEN_UNICODE,
+            _ => &ODD_UNICODE,
+        };
+        let what = match (line.right_to_left, unbalanced) {
+            (false, false) => "in a line without right-to-left text: it can be shown in another order than it is read",
+            _ => "that is not closed: what follows can be shown in another order than it is read",
+        };
+        let message = format!("a direction control (U+{:04X}) {what}", u32::from(first));
+        self.report(rule, at, message, before, first.encode_utf8(&mut [0; 4]));
+    }
+
+    fn direction(&mut self, c: char, at: Place, before: &[u8]) {
+        let line = &mut self.line;
+        line.first.get_or_insert_with(|| (at, c, tail(before)));
+        match c {
+            '\u{202c}' => match line.open.iter().rposition(|open| ('\u{202a}'..='\u{202e}').contains(open)) {
+                Some(index) => drop(line.open.remove(index)),
+                None => line.unbalanced = true,
+            },
+            '\u{2069}' => match line.open.iter().rposition(|open| ('\u{2066}'..='\u{2068}').contains(open)) {
+                Some(index) => drop(line.open.remove(index)),
+                None => line.unbalanced = true,
+            },
+            _ => {
+                line.overriding |= matches!(c, '\u{202d}' | '\u{202e}');
+                line.reversing |= matches!(c, '\u{202b}' | '\u{2067}');
+                if line.open.len() < KEPT {
+                    line.open.push(c);
+                }
+            }
+        }
+    }
+
+    /// The run of invisible characters is over.
+    fn close(&mut self, next: Option<char>) {
+        let Some(mut run) = self.run.take() else { return };
+        let before = std::mem::take(&mut run.before);
+        let last = before.chars().next_back();
+        let of = |is: fn(char) -> bool| run.chars.iter().filter(|c| is(**c)).count();
+        let (tags, selectors, zero) = (of(is_tag), of(is_selector), of(is_zero_width));
+        let shown: String = run.chars.iter().take(12).collect();
+        if tags > 0 {
+            if !(last == Some('\u{1f3f4}') && is_flag(&run.chars)) && (!self.binary || tags >= 4) {
+                let text: String = run.chars.iter().filter_map(|c| char::from_u32(u32::from(*c) - 0xe0000)).collect();
+                let message = format!(
+                    "{} tag characters, which nobody sees and models read; they spell “{}”",
+                    run.count,
+                    skillfold_catalog::Shown(&text)
+                );
+                self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+            }
+            return;
+        }
+        if self.binary {
+            return;
+        }
+        if selectors >= 3 || (selectors >= 2 && run.chars.iter().any(|c| *c >= '\u{e0100}')) {
+            let message =
+                format!("{} variation selectors in a row: they can carry any bytes{}", run.count, smuggled(&run.chars));
+            self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+            return;
+        }
+        let mut kinds: Vec<char> = run.chars.clone();
+        kinds.sort_unstable();
+        kinds.dedup();
+        if zero >= 8 || (zero >= 4 && kinds.len() >= 2) {
+            let message = format!("{} zero-width characters in a row: they can spell something", run.count);
+            self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+            return;
+        }
+        if is_needed(&run, last, next) {
+            return;
+        }
+        let latin = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        if latin(last) && latin(next) {
+            self.line.between += zero;
+            self.line.between_at.get_or_insert_with(|| (run.at, before.clone()));
+            for c in &run.chars {
+                self.line.kinds |= 1 << (u32::from(*c) % 31);
+            }
+        }
+        let first = run.chars.first().copied().unwrap_or_default();
+        let message = format!("an invisible character (U+{:04X}) where none is needed", u32::from(first));
+        self.report(&ODD_UNICODE, run.at, message, before, &shown);
+    }
+
+    fn report(&mut self, rule: &'static Rule, at: Place, message: String, mut excerpt: String, shown: &str) {
+        excerpt.push_str(shown);
+        self.found.push(Hidden { rule, at, message, excerpt });
+    }
+}
+
+/// The end of what was seen before, of the same line.
+fn tail(before: &[u8]) -> String {
+    let tail = &before[before.len().saturating_sub(BEFORE * 4)..];
+    let line = tail.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(line);
+    let skip = text.chars().count().saturating_sub(BEFORE);
+    text.chars().skip(skip).collect()
+}
+
+/// Flags of parts of countries: a black flag, a few letters and digits as tags, and the end.
+fn is_flag(chars: &[char]) -> bool {
+    let Some(('\u{e007f}', letters)) = chars.split_last() else { return false };
+    (3..=6).contains(&letters.len())
+        && letters.iter().all(|c| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}'))
+}
+
+/// Whether the characters around a short run need it.
+fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
+    let around = |is: fn(char) -> bool| before.is_some_and(is) || next.is_some_and(is);
+    let start = run.at.offset == 0;
+    run.count <= 3
+        && run.chars.iter().enumerate().all(|(index, c)| match c {
+            '\u{feff}' => start && index == 0,
+            '\u{fe00}'..='\u{fe0f}' => {
+                index == 0 && before.is_some_and(|c| !c.is_ascii() || c.is_ascii_digit() || c == '#' || c == '*')
+            }
+            '\u{e0100}'..='\u{e01ef}' => index == 0 && before.is_some_and(is_east_asian),
+            '\u{200d}' => around(is_joining) || (before.is_some_and(is_emoji) && next.is_some_and(is_emoji)),
+            '\u{200b}' => around(is_joining) || around(is_east_asian),
+            '\u{200e}' | '\u{200f}' | '\u{61c}' => around(is_right_to_left),
+            '\u{ad}' => run.count == 1 && before.is_some_and(char::is_alphabetic),
+            '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => around(is_east_asian),
+            '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{200c}' => around(is_joining),
+            _ => false,
+        })
+}
+
+/// What variation selectors spell, if it is text: the first 16 are the bytes 0 to 15, the others those from 16 on.
+fn smuggled(chars: &[char]) -> String {
+    let byte = |c: &char| match u32::from(*c) {
+        code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
+        code @ 0xe0100..=0xe01ef => u8::try_from(code - 0xe0100 + 16).ok(),
+        _ => None,
+    };
+    let bytes: Vec<u8> = chars.iter().filter_map(byte).collect();
+    match String::from_utf8(bytes) {
+        Ok(text) if text.chars().all(|c| !c.is_control()) => {
+            format!("; they spell “{}”", skillfold_catalog::Shown(&text))
+        }
+        _ => String::new(),
+    }
+}

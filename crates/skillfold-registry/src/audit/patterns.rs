@@ -1,0 +1,168 @@
+//! Patterns over text, all of them at once: one pass tells which patterns can match in a window, only those are searched.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::kind::Kind;
+use super::rules::DANGEROUS_EXAMPLE;
+use super::{Rule, command, prose, secrets, unsafe_commands};
+
+/// Something to look for.
+pub(super) struct Pattern {
+    pub(super) rule: &'static Rule,
+    /// Words of which one must be there, in lower case; any case matches.
+    pub(super) words: &'static [&'static str],
+    /// What is looked for, in any case unless it says otherwise. The group `at`, if there is one, is what is reported.
+    pub(super) regex: &'static str,
+    pub(super) message: &'static str,
+    /// Which rule it really is, after a look around; `None` if it is nothing.
+    pub(super) judge: fn(&Hit<'_>) -> Option<&'static Rule>,
+}
+
+/// A match, and what is around it.
+pub(super) struct Hit<'h> {
+    pub(super) rule: &'static Rule,
+    pub(super) captures: Captures<'h>,
+    /// Everything at hand.
+    pub(super) window: &'h [u8],
+    /// Where the match starts in the window.
+    pub(super) start: usize,
+    pub(super) path: &'h Path,
+    pub(super) kind: Kind,
+    /// In a fenced code block of a Markdown file.
+    pub(super) fenced: bool,
+    /// In a comment of a Markdown file.
+    pub(super) comment: bool,
+}
+
+/// How much of a line is looked at, on either side of a match.
+const LINE: usize = 2048;
+
+impl<'h> Hit<'h> {
+    /// The whole match.
+    pub(super) fn text(&self) -> &'h [u8] {
+        self.captures.get(0).map(|found| found.as_bytes()).unwrap_or_default()
+    }
+
+    pub(super) fn group(&self, name: &str) -> &'h [u8] {
+        self.captures.name(name).map(|found| found.as_bytes()).unwrap_or_default()
+    }
+
+    /// What stands before the match in its line.
+    pub(super) fn line_before(&self) -> &'h [u8] {
+        let before = &self.window[self.start.saturating_sub(LINE)..self.start];
+        before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default()
+    }
+
+    /// What follows the match's start in its line.
+    pub(super) fn line_after(&self) -> &'h [u8] {
+        let after = &self.window[self.start..self.window.len().min(self.start + LINE)];
+        after.split(|byte| *byte == b'\n').next().unwrap_or_default()
+    }
+
+    /// What follows the match.
+    pub(super) fn after(&self) -> &'h [u8] {
+        let end = self.captures.get(0).map_or(self.start, |found| found.end());
+        &self.window[end..self.window.len().min(end + LINE)]
+    }
+
+    /// Whether a machine runs this, rather than people read it.
+    pub(super) fn is_code(&self) -> bool {
+        self.kind == Kind::Script || self.fenced
+    }
+}
+
+/// Whether the match stands in a sentence, and that sentence is about attacks.
+pub(super) fn is_told(hit: &Hit<'_>) -> bool {
+    static ATTACKS: Lazy = LazyLock::new(|| {
+        regex(r"attackers?\b|\bmalicious|\bexploit(?:s|ed|ation)\b|\bexfiltrat|\bvulnerab|\binjection\b|\badversar")
+    });
+    let line = [hit.line_before(), hit.line_after()].concat();
+    hit.kind == Kind::Prose && !hit.fenced && !hit.comment && is_match(&ATTACKS, &line)
+}
+
+/// Unless it is only told about.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
+pub(super) fn unless_told(hit: &Hit<'_>) -> Option<&'static Rule> {
+    Some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+}
+
+/// Whether the text ends inside such quotes.
+pub(super) fn is_open(text: &[u8], quote: u8) -> bool {
+    text.split(|byte| *byte == quote).count() % 2 == 0
+}
+
+/// In code, or between backticks.
+pub(super) fn in_code(hit: &Hit<'_>) -> Option<&'static Rule> {
+    (hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`')).then_some(hit.rule)
+}
+
+/// What one expression's tables may take. With less, they are made again and again, at a tenth of the speed.
+const CACHE: usize = 32 << 20;
+
+/// A regular expression of ours: bytes, any case.
+pub(super) fn regex(text: &str) -> Option<Regex> {
+    // All of them are compiled by a test.
+    RegexBuilder::new(text).unicode(false).case_insensitive(true).multi_line(true).dfa_size_limit(CACHE).build().ok()
+}
+
+/// One that is compiled when first used.
+pub(super) type Lazy = LazyLock<Option<Regex>>;
+
+pub(super) fn is_match(regex: &Lazy, text: &[u8]) -> bool {
+    regex.as_ref().is_some_and(|regex| regex.is_match(text))
+}
+
+/// All patterns, ready to be searched for.
+pub(super) struct Patterns {
+    words: RegexSet,
+    all: Vec<(&'static Pattern, Regex)>,
+}
+
+pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
+    let all: Vec<_> = every().filter_map(|pattern| Some((pattern, regex(pattern.regex)?))).collect();
+    let words = all.iter().map(|(pattern, _)| {
+        let words: Vec<String> = pattern.words.iter().map(|word| regex::escape(word)).collect();
+        words.join("|")
+    });
+    let words = RegexSetBuilder::new(words)
+        .dfa_size_limit(CACHE)
+        .unicode(false)
+        .case_insensitive(true)
+        .build()
+        .unwrap_or_else(|_| RegexSet::empty());
+    Patterns { words, all }
+});
+
+fn every() -> impl Iterator<Item = &'static Pattern> {
+    command::PATTERNS.iter().chain(unsafe_commands::PATTERNS).chain(prose::PATTERNS).chain(secrets::PATTERNS)
+}
+
+impl Patterns {
+    /// Calls `found` with every match.
+    pub(super) fn search<'w>(&self, window: &'w [u8], mut found: impl FnMut(&'static Pattern, Captures<'w>)) {
+        for index in self.words.matches(window) {
+            let Some((pattern, regex)) = self.all.get(index) else { continue };
+            for captures in regex.captures_iter(window) {
+                found(pattern, captures);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles_and_is_searched_for() {
+        for pattern in every() {
+            assert!(regex(pattern.regex).is_some(), "{}: {}", pattern.rule.id, pattern.regex);
+            assert!(!pattern.words.is_empty() && pattern.words.iter().all(|word| !word.is_empty()));
+        }
+        assert_eq!(PATTERNS.all.len(), every().count());
+        assert_eq!(PATTERNS.words.len(), PATTERNS.all.len());
+    }
+}

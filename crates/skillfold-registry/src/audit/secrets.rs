@@ -1,0 +1,141 @@
+//! Keys and tokens: which look real, and how they are kept out of what is shown.
+
+use std::sync::LazyLock;
+
+use regex::bytes::{Captures, Regex};
+
+use super::Rule;
+use super::patterns::{Hit, Lazy, Pattern, is_match, regex};
+use super::rules::{SECRET, SECRET_LIKE};
+
+pub(super) static PATTERNS: &[Pattern] = &[
+    Pattern {
+        rule: &SECRET,
+        words: &["akia", "asia", "abia", "acca"],
+        regex: r"\b(?P<at>(?-i:AKIA|ASIA|ABIA|ACCA)(?-i:[A-Z2-7]{16}))\b",
+        message: "an AWS access key",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET,
+        words: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"],
+        regex: r"\b(?P<at>gh[pousr]_[a-z0-9]{36,}|github_pat_[a-z0-9_]{50,}|glpat-[\w-]{20,})",
+        message: "a token of a code host",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET,
+        words: &["xox", "xapp-", "hooks.slack.com", "discord.com/api/webhooks"],
+        regex: r"\b(?P<at>xox[abeoprs]-(?:\d[\w-]{9,}|[\w-]{20,})|xapp-\d-[\w-]{20,}|hooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{20,}|discord\.com/api/webhooks/\d{10,}/[\w-]{40,})",
+        message: "a token of a chat service",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET,
+        words: &["sk-", "hf_", "aiza", "gocspx-", "ya29."],
+        regex: r"\b(?P<at>(?-i:sk)-(?:ant-(?:api\d\d-|admin\d\d-)?|proj-|svcacct-|or-v1-)?[a-z0-9][a-z0-9_-]{31,}|hf_(?-i:[A-Za-z]{34})\b|(?-i:AIza)[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{50,})",
+        message: "a key of a provider of models or of Google",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET,
+        words: &["npm_", "pypi-ageia", "sk_live_", "rk_live_", "sg.", "dop_v1_", "accountkey=", "shpat_"],
+        regex: r"\b(?P<at>npm_[a-z0-9]{36}\b|pypi-AgEIA[\w-]{50,}|[sr]k_live_[a-z0-9]{20,}|(?-i:SG)\.[\w-]{22}\.[\w-]{43}|dop_v1_[0-9a-f]{64}|AccountKey=[a-z0-9+/]{86}==|shpat_[0-9a-f]{32})",
+        message: "a token of a service",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET,
+        words: &["private key"],
+        regex: r"(?P<at>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)(?:\\n|\\r|[\s>|#*/]|(?:Proc-Type|DEK-Info|Version|Comment)[^\n]*){0,20}(?P<key>[a-z0-9+/=]{40,})",
+        message: "a private key",
+        judge: real_key,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
+        words: &["eyj"],
+        regex: r"\b(?P<at>(?-i:eyJ)[\w-]{10,}\.(?-i:eyJ)[\w-]{10,}\.[\w-]{20,})",
+        message: "a signed token (JWT)",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
+        words: &["passw", "pwd", "secret", "api_key", "apikey", "api-key", "token", "private_key", "access_key"],
+        regex: r#"(?:password|passwd|\bpwd|secret|api[_-]?key|access[_-]?(?:key|token)|auth[_-]?token|bearer[_-]?token|private[_-]?key|_token)\w{0,10}["']?\s*(?:=|:|=>|:=)\s*["'](?P<at>[^"'\s]{12,200})["']"#,
+        message: "a value that looks like a password or token",
+        judge: dense,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
+        words: &["://"],
+        regex: r"\b[a-z][a-z0-9+.-]{1,20}://[\w.%-]+:(?P<at>[^\s@/:$<>{}()\[\]*]{8,100})@[\w.-]+",
+        message: "a password in an address",
+        judge: dense,
+    },
+];
+
+static PLACEHOLDER: Lazy = LazyLock::new(|| {
+    regex(
+        r"example|your|x{4,}|\.\.\.|placeholder|dummy|fake|sample|redacted|change.?me|insert|replace|todo|1234567|abcdef|0{5,}|\*{3,}|<|>|\$\{|\{\{|test|demo|secret|password|mysuper|foobar|my[_-]|[_-]here|deadbeef|notreal|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw",
+    )
+});
+
+/// Whether a token with a known beginning can be one that works: nobody's example, and not a word.
+fn real(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static SHOWN: Lazy = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
+    let token = hit.group("at");
+    let varied = token.iter().any(u8::is_ascii_digit) || token.iter().any(u8::is_ascii_uppercase);
+    let rule = if is_match(&SHOWN, hit.line_before()) { &SECRET_LIKE } else { hit.rule };
+    (!is_match(&PLACEHOLDER, token) && entropy(token) >= 3.0 && varied).then_some(rule)
+}
+
+/// Whether a key follows, not dots.
+fn real_key(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let key = hit.group("key");
+    (!is_match(&PLACEHOLDER, key) && entropy(key) >= 3.5).then_some(hit.rule)
+}
+
+/// Whether a value is too mixed for words.
+fn dense(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let value = hit.group("at");
+    let has = |is: fn(&u8) -> bool| value.iter().any(is);
+    let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let code = value.iter().any(|byte| b"(){}[]$<>;,".contains(byte)) || value.contains(&b'/') && value.contains(&b'.');
+    // Words with hyphens or dots between them are names.
+    let words = value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
+    let named = words.clone().count() >= 3 && words.clone().all(|word| word.iter().all(u8::is_ascii_lowercase));
+    (mixed && !code && !named && entropy(value) >= 3.4 && !is_match(&PLACEHOLDER, value)).then_some(hit.rule)
+}
+
+/// Bits a byte.
+fn entropy(text: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in text {
+        counts[usize::from(*byte)] += 1;
+    }
+    let length = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
+    counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / length).map(|p| -p * p.log2()).sum()
+}
+
+static MASKED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| PATTERNS.iter().filter_map(|pattern| regex(pattern.regex)).collect());
+
+/// The text with all but the first characters of every secret left out, real or not.
+pub(super) fn mask(text: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for regex in MASKED.iter() {
+        if regex.is_match(&text) {
+            text = regex.replace_all(&text, hide).into_owned();
+        }
+    }
+    text
+}
+
+fn hide(captures: &Captures<'_>) -> Vec<u8> {
+    let Some(all) = captures.get(0) else { return Vec::new() };
+    let Some(secret) = captures.name("key").or_else(|| captures.name("at")) else { return all.as_bytes().to_vec() };
+    let shown = secret.as_bytes().len().min(4);
+    let before = &all.as_bytes()[..secret.start() - all.start()];
+    let after = &all.as_bytes()[secret.end() - all.start()..];
+    [before, &secret.as_bytes()[..shown], "…".as_bytes(), after].concat()
+}

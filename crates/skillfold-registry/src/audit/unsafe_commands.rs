@@ -1,0 +1,241 @@
+//! Credentials that are read, shells that are given away, data that is destroyed.
+
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::kind::Kind;
+use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex, unless_told};
+use super::rules::{
+    CREDENTIAL_ACCESS, CREDENTIAL_THEFT, DANGEROUS_EXAMPLE, DESTRUCTIVE_COMMAND, DESTRUCTIVE_MENTION, REVERSE_SHELL,
+};
+
+pub(super) static PATTERNS: &[Pattern] = &[
+    Pattern {
+        rule: &CREDENTIAL_ACCESS,
+        words: &[
+            ".ssh",
+            ".aws/",
+            ".netrc",
+            ".pypirc",
+            ".docker/",
+            ".kube/",
+            ".gnupg",
+            ".git-credentials",
+            "gh/hosts",
+            "gcloud/",
+            "keychain",
+            "find-generic-password",
+            "find-internet-password",
+            "login data",
+            "logins.json",
+            "/etc/shadow",
+            "wallet.dat",
+            "_history",
+            "cookies.sqlite",
+        ],
+        regex: r#"(?:\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)\b|\*|["'\s]*$)|(?:~|HOME\}?|expanduser\(["']~|homedir\(\)[^\n]{0,8}|Path\.home\(\)[^\n]{0,8}|/root|/home/\w+)/?["']?\.ssh\b|\.aws/credentials\b|\.netrc\b|\.pypirc\b|\.docker/config\.json|\.kube/config\b|\.gnupg/|\.git-credentials\b|\bgh/hosts\.yml|gcloud/(?:application_default_)?credentials|Library/Keychains|\bsecurity\s+(?:find-(?:generic|internet)-password|dump-keychain)|(?:Chrome|Chromium|Brave|Edge|Default|Profile)[^\n]{0,40}/(?:Login Data|Cookies)\b|\blogins\.json\b|\bcookies\.sqlite\b|/etc/shadow\b|\bwallet\.dat\b|\.(?:bash|zsh)_history\b)"#,
+        message: "credentials of the user are kept here",
+        judge: credentials,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &[".env", "printenv", "environ", "process.env"],
+        regex: r#"\b(?:curl|wget|nc|ncat|http|https|invoke-webrequest|invoke-restmethod|iwr|irm)\s[^\n]*(?:@|<\s*|\bcat\s+)["']?(?:[\w./~$-]*/)?\.env\b|\bcat\s+["']?(?:[\w./~$-]*/)?\.env\b[^\n]*\|[^\n]*\b(?:curl|wget|nc|ncat)\b|\b(?:curl|wget|nc)\s[^\n]*\$\((?:printenv|env)\b|(?:requests|httpx|session)\.(?:post|put)\([^\n]*(?:dict\(os\.environ\)|json\s*=\s*os\.environ|data\s*=\s*os\.environ\b[^\[.])|JSON\.stringify\(\s*process\.env\s*\)"#,
+        message: "the environment, which holds tokens, is sent over the network",
+        judge: environment,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &["env |", "env|", "set |"],
+        regex: r"(?:^|[\s;&|(])(?P<at>(?:printenv|env|set)\s*\|[^\n]*\b(?:curl|nc|ncat|wget)\s)",
+        message: "the environment, which holds tokens, is sent over the network",
+        judge: environment,
+    },
+    Pattern {
+        rule: &REVERSE_SHELL,
+        words: &["/dev/tcp/", "/dev/udp/"],
+        regex: r"\b(?:ba|z|k|da)?sh\s+-i\b[^\n]*/dev/(?:tcp|udp)/|/dev/(?:tcp|udp)/[^\n]*(?:0>&1|0<&\d|<&\d+[^\n]*\b(?:ba|z)?sh\b|\|\s*(?:ba|z)?sh\b)|\b(?:ba|z)?sh\b[^\n]{0,20}<\s*/dev/tcp/",
+        message: "a shell is connected to an address on the network",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &REVERSE_SHELL,
+        words: &["nc ", "ncat", "netcat", "socat"],
+        regex: r#"\b(?:nc|ncat|netcat)(?:\.exe|\.traditional)?\s[^\n|;]*?(?:-[a-z]*[ec]\b|--exec|--sh-exec)\s+["']?(?:/(?:\w+/)*)?(?:(?:ba|z|da)?sh|cmd(?:\.exe)?|powershell)\b|\b(?:ba|z|da)?sh\s+-i\b[^\n]*\|\s*(?:nc|ncat|netcat)\b|\bsocat\s[^\n]*exec:["']?(?:/(?:\w+/)*)?(?:ba|z|da)?sh\b"#,
+        message: "a shell is connected to an address on the network",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &REVERSE_SHELL,
+        words: &["dup2"],
+        regex: r"\bsocket\b[^\n]*(?:\n[^\n]*){0,15}?dup2\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:/bin/(?:ba|z|da)?sh|pty\.spawn|\b(?:ba)?sh\b)",
+        message: "a shell is connected to a socket",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &REVERSE_SHELL,
+        words: &["net.connect", "net.socket", "createconnection"],
+        regex: r#"\bnet\.(?:connect|Socket|createConnection)\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:spawn|exec\w*)\(\s*["'](?:/bin/)?(?:ba|z)?sh["']|\bspawn\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?)["'][^\n]*(?:\n[^\n]*){0,15}?\bnet\.(?:connect|Socket|createConnection)\s*\("#,
+        message: "a shell is connected to a socket",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &REVERSE_SHELL,
+        words: &["tcpclient", "fsockopen", "sockaddr_in", "tcpsocket"],
+        regex: r"\bTCPClient\b[^\n]*(?:\n[^\n]*){0,15}?\b(?:iex|Invoke-Expression)\b|\bfsockopen\s*\([^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|proc_open|shell_exec|system|popen)\s*\(|\bsockaddr_in\b[^\n]*\bexec\b[^\n]*\bsh\b|\bTCPSocket\.(?:new|open)\b[^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|IO\.popen|spawn)\b",
+        message: "a shell is connected to a socket",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &DESTRUCTIVE_COMMAND,
+        words: &["rm "],
+        regex: r#"\brm\s+(?:-\S+\s+)*(?:-[a-z]*r[a-z]*|--recursive)\s+(?:-\S+\s+)*(?:--\s+)?["']?(?:/\*?|~/?\*?|\$\{?HOME\}?/?\*?|/(?:etc|usr|bin|lib|lib64|home|var|boot|root|Users|System|opt|sbin)/?\*?)["']?(?:$|[\s;&|)`"'#])"#,
+        message: "everything below the root, a system directory or the home directory is deleted",
+        judge: run,
+    },
+    Pattern {
+        rule: &DESTRUCTIVE_COMMAND,
+        words: &["rm\"", "rm'", "rmtree", "rmsync", "rimraf"],
+        regex: r#"["']rm["']\s*,\s*["']-\w*r\w*["']\s*,\s*["'](?:/|~|/\*|~/)["']|\b(?:rmtree|rmSync|rimraf(?:\.sync)?|remove_dir_all|rm_rf)\s*\(\s*(?:["'](?:/|~/?)["']|(?:os\.path\.)?expanduser\(\s*["']~/?["']\s*\)|Path\.home\(\)|os\.homedir\(\)|homedir\(\)|process\.env\.HOME)\s*[,)]"#,
+        message: "everything below the root or the home directory is deleted",
+        judge: run_by_code,
+    },
+    Pattern {
+        rule: &DESTRUCTIVE_COMMAND,
+        words: &["/dev/", "mkfs"],
+        regex: r"\bdd\s[^\n]*\bof=/dev/(?:r?disk\d|sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d)|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|\b(?:wipefs|shred)\s[^\n]*/dev/(?:sd|nvme|hd|vd|disk)|\b(?:cat|echo|yes|printf)\b[^\n]*>\s*/dev/(?:sd[a-z]|nvme\d|hd[a-z]|vd[a-z]|disk\d)",
+        message: "a disk is overwritten",
+        judge: run,
+    },
+    Pattern {
+        rule: &DESTRUCTIVE_COMMAND,
+        words: &["(){", "() {"],
+        regex: r"(?P<at>[:\w]+)\s*\(\)\s*\{\s*:?\w*\s*\|\s*:?\w*\s*&\s*\}\s*;\s*:?\w*",
+        message: "a function starts itself twice without end",
+        judge: fork_bomb,
+    },
+    Pattern {
+        rule: &DESTRUCTIVE_COMMAND,
+        words: &["chmod", "chown", "-delete", "remove-item", "format ", "del "],
+        regex: r"\bch(?:mod|own)\s+(?:-\S+\s+)*(?:-[a-z]*R[a-z]*)\s+(?:-\S+\s+)*[\w:+=,-]+\s+(?:/|/\*|~|\$HOME)(?:$|[\s;&|)`])|\bchmod\s+777\s+-R\s+/(?:$|[\s;&|)`])|\bfind\s+(?:/|~/?|\$HOME/?)\s[^\n]*-delete\b|\bRemove-Item\b[^\n]*\s(?:C:\\|\$HOME|\$env:USERPROFILE|~)\\?\*?(?:\s|$)|\bformat\s+c:(?:\s|$)|\bdel\s+(?:/\w\s+)+C:\\",
+        message: "files of the whole system or of the home directory are changed or deleted",
+        judge: run,
+    },
+];
+
+static NETWORK: Lazy = LazyLock::new(|| {
+    regex(
+        r"\b(?:curl|wget|nc|ncat|netcat|socat|scp|rsync|sftp|invoke-webrequest|invoke-restmethod|iwr|irm|nslookup|dig)\s|\brequests\.(?:post|put|get)|\burlopen|\bhttpx?\.(?:client|post|request)|\baiohttp|\baxios|\bfetch\s*\(|\bXMLHttpRequest|\.sendall?\(|\bUploadString|\bWebClient",
+    )
+});
+/// What sends something away, for scripts as a whole.
+pub(super) static SENDS: Lazy = LazyLock::new(|| {
+    regex(
+        r#"\bcurl\s[^\n]*(?:\s-d\b|--data|\s-F\b|--form|\s-T\b|--upload-file|-X\s*POST|-X\s*PUT)|\bwget\s[^\n]*--post-|\b(?:requests|httpx|session|aiohttp|axios)\.(?:post|put)\b|\burlopen\([^\n]*,\s*(?:data\s*=|\w+\s*\))|\bmethod\s*[:=]\s*["']P(?:OS|U)T["']|\.sendall\(|\bUploadString\b|\bnc\s+(?:-\S+\s+)*[\w.]+\s+\d+"#,
+    )
+});
+static STRONG: Lazy = LazyLock::new(|| {
+    regex(
+        r"\.ssh|\.aws|git-credentials|keychain|find-|dump-|gnupg|Login Data|Cookies|logins\.json|shadow|wallet|application_default",
+    )
+});
+/// A key that a program of the network is told to use, not to send.
+static USES: Lazy = LazyLock::new(|| {
+    regex(
+        r#"(?:\s-i\s*["']?|--netrc-file[ =]|IdentityFile[ =]|ssh-keygen[^\n]*|ssh-add[^\n]*|--key[ =]|-n\s)["']?[\w.$~{}/-]*$"#,
+    )
+});
+static ORDERS: Lazy =
+    LazyLock::new(|| regex(r"\b(?:send|post|upload|exfiltrate|transmit|forward)\b[^\n]*\b(?:to|https?://)\b"));
+
+/// Naming a file with credentials is little; sending it away is much. Scripts are judged as a whole, at their end.
+fn credentials(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static PUBLIC: Lazy = LazyLock::new(|| regex(r"\A/?[\w-]*\.pub\b"));
+    if is_match(&PUBLIC, hit.after()) {
+        return None;
+    }
+    let line = [hit.line_before(), hit.line_after()].concat();
+    if is_match(&USES, hit.line_before()) {
+        return Some(&CREDENTIAL_ACCESS);
+    }
+    let sent = if hit.is_code() || line.contains(&b'`') { is_match(&NETWORK, &line) } else { false };
+    let ordered = !hit.is_code() && is_match(&STRONG, hit.text()) && is_match(&ORDERS, &line) && !warned(&line);
+    Some(if sent || ordered { &CREDENTIAL_THEFT } else { &CREDENTIAL_ACCESS })
+}
+
+/// Whether a script that has this in it and sends something has stolen it.
+pub(super) fn is_strong(text: &[u8]) -> bool {
+    is_match(&STRONG, text)
+}
+
+fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let line = [hit.line_before(), hit.line_after()].concat();
+    // `JSON.stringify(process.env)` may as well go to a file.
+    let needs_network = hit.text().starts_with(b"JSON");
+    (!needs_network || is_match(&NETWORK, &line)).then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+}
+
+static WARNS: Lazy = LazyLock::new(|| {
+    regex(
+        r"\b(?:never|not|don.{0,3}t|avoid|block\w*|prevent\w*|refuse\w*|deny|denied|reject\w*|dangerous|destructive|bad|wrong|unsafe|harmful|malicious|forbidden|catastroph\w*|disaster\w*|attack\w*|exploit\w*|vulnerab\w*|payload\w*|inject\w*|example)\b|\xe2\x9d\x8c|\xe2\x9b\x94|\xf0\x9f\x9a\xab|\xe2\x9a\xa0",
+    )
+});
+
+/// Whether the text speaks against what it names.
+fn warned(text: &[u8]) -> bool {
+    is_match(&WARNS, text)
+}
+
+static IN_COMMAND: Lazy = LazyLock::new(|| {
+    regex(
+        r"(?:^[\s$>%]*|(?:&&|\|\||;|\||\(|\{|\bthen|\bdo|\belse|\bexec|\bRUN|\brun:|\bcommand:|\bxargs|=>)\s*)(?:sudo\s+(?:-\S+\s+)*|env\s+|command\s+)*$",
+    )
+});
+static IN_CALL: Lazy = LazyLock::new(|| {
+    regex(
+        r#"\b(?:system|popen|run|call|check_\w+|exec\w*|spawn\w*|shell_exec|Popen|sh|bash)(?:\s*\(|\s+-c)\s*[\[fr]*["'`]\s*(?:sudo\s+)?$"#,
+    )
+});
+static TO_SHELL: Lazy =
+    LazyLock::new(|| regex(r"\b(?:sh|bash|zsh)\s+-c\b|\b(?:system|popen|exec\w*|run|spawn\w*)\s*\("));
+static ORDERED: Lazy =
+    LazyLock::new(|| regex(r"\b(?:run|execute|call|type|enter)(?:\s+(?:this|the command|the following))?\s*:?\s*`?$"));
+
+/// Whether a command stands where it is run, rather than where it is talked about.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
+fn run(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let (before, line) = (hit.line_before(), hit.line_after());
+    let is_run = match hit.kind {
+        Kind::Script | Kind::Data => is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before),
+        _ if hit.fenced => {
+            // Inside quotes it is somebody's input, unless a shell is handed it.
+            let command = is_match(&IN_COMMAND, before)
+                && (!is_open(before, b'\'') && !is_open(before, b'"') || is_match(&TO_SHELL, before));
+            (command || is_match(&IN_CALL, before)) && !warned(line) && !warned(last_lines(hit))
+        }
+        _ => is_match(&ORDERED, before) && !warned(before) && !warned(line),
+    };
+    Some(if is_run { hit.rule } else { &DESTRUCTIVE_MENTION })
+}
+
+/// The line of the match up to it, and the line before.
+fn last_lines<'h>(hit: &Hit<'h>) -> &'h [u8] {
+    let before = &hit.window[hit.start.saturating_sub(400)..hit.start];
+    let mut ends = before.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    &before[ends.nth(1).unwrap_or(0)..]
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
+fn run_by_code(hit: &Hit<'_>) -> Option<&'static Rule> {
+    Some(if hit.is_code() && !warned(last_lines(hit)) { hit.rule } else { &DESTRUCTIVE_MENTION })
+}
+
+/// The function's name three times over.
+fn fork_bomb(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let name = hit.group("at");
+    let names = hit.text().split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':' && *byte != b'_');
+    if names.filter(|part| *part == name).count() < 4 {
+        return None;
+    }
+    run(hit)
+}
