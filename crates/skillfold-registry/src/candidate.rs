@@ -54,7 +54,8 @@ pub type Auditor<'a> = dyn Fn(&Path) -> Audit + 'a;
 /// Something staged that may be installed.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    pub(crate) staging: Staging,
+    /// Keeps the directory there.
+    _staging: Staging,
     pub(crate) dir: PathBuf,
     pub(crate) name: String,
     pub(crate) entry: Installed,
@@ -99,7 +100,7 @@ impl Candidate {
             installed: Some(now),
             other: BTreeMap::new(),
         };
-        Ok(Candidate { staging: staging.clone(), dir, name, entry, tree, findings })
+        Ok(Candidate { _staging: staging.clone(), dir, name, entry, tree, findings })
     }
 }
 
