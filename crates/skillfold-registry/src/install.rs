@@ -206,8 +206,9 @@ impl Take {
     ) -> Result<(), RegistryError> {
         let (name, entry) = (candidate.name.clone(), candidate.entry.clone());
         let pinned = Pinned::new(&entry, candidate.tree.leaves.clone());
-        let was = writing.listed.installed.insert(name.clone(), entry.clone());
+        // The lock first: a broken one is rebuilt by what the registry says now.
         let was_pinned = writing.locked()?.locked.insert(name.clone(), pinned.clone());
+        let was = writing.listed.installed.insert(name.clone(), entry.clone());
         let place = &writing.registry.place;
         let old_kind = was.as_ref().map_or(entry.kind, |was| was.kind);
         let old = place.target(old_kind, &name);

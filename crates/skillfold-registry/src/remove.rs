@@ -147,6 +147,7 @@ impl Registry {
 
     /// Empties the trash, or what of it is older than that, and removes what crashes have left.
     pub fn gc(&self, older_than: Option<SystemTime>) -> Result<Freed, RegistryError> {
+        self.place.check()?;
         let mut freed = Freed { broken: self.set_aside(), ..Freed::default() };
         if !exists(&self.place.inner()) {
             return Ok(freed);
@@ -194,8 +195,9 @@ impl Registry {
 fn take_out(writing: &mut Writing<'_>, name: &str, kind: Kind) -> Result<TrashItem, RegistryError> {
     let enabled = addresses_of(writing, name, kind);
     writing.listed.enabled.retain(|address, _| !enabled.contains_key(address));
-    let installed = writing.listed.installed.remove(name);
+    // The lock first: a broken one is rebuilt by what the registry says now.
     let pinned = writing.locked()?.locked.remove(name);
+    let installed = writing.listed.installed.remove(name);
     Ok(TrashItem { kind, installed, pinned, enabled })
 }
 

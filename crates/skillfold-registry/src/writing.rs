@@ -61,7 +61,11 @@ impl<'r> Writing<'r> {
     fn set_aside(&mut self, file: &str, why: &str) {
         let place = &self.registry.place;
         let number = (1..).find(|number| !journal::exists(&journal::aside(place, file, *number))).unwrap_or(1);
-        let help = format!("it now stands in {file}.broken-{number}; what could be known otherwise is kept, and off");
+        let kept = match file {
+            REGISTRY => "what skillfold.lock names is installed, and off until it is enabled again",
+            _ => "what is as it was installed is locked again",
+        };
+        let help = format!("it now stands in {file}.broken-{number}; {kept}");
         self.notes.push(Trouble::new(&place.dir().join(file), format!("it could not be read: {why}"), help));
         self.aside.push((file.to_owned(), number));
     }
