@@ -7,6 +7,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
 /// Who may look at files that are not meant for others, and who at what was installed.
 const DIR_MODE: u32 = 0o700;
 
@@ -95,6 +97,7 @@ impl Disk {
     pub fn write_from(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
         self.step("open", path)?;
         let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
+        // With a seam, more steps: there are more places to stop at.
         let mut buffer = vec![0; if self.seam.is_some() { 64 } else { 1 << 16 }];
         let mut written = 0;
         loop {
@@ -137,8 +140,11 @@ impl Disk {
         std::fs::remove_file(path)
     }
 
-    /// Removes a directory and what is in it, without following links.
+    /// Removes a directory and what is in it, without following links: a link in its place is removed, not followed.
     pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        if !path.symlink_metadata()?.is_dir() {
+            return self.remove_file(path);
+        }
         // Not `std`'s, so that each removal is a step of its own.
         for entry in path.read_dir()? {
             let entry = entry?;
@@ -158,20 +164,49 @@ impl Disk {
         File::open(path)?.sync_all()
     }
 
-    /// Puts bytes into a file so that nobody ever sees half of it: written beside it, then moved over it.
-    pub fn replace(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(format!(".draft-{}", std::process::id()));
-        let draft = Path::new(&draft);
-        // Whoever calls holds the lock: a draft of this name is what a crash has left.
+    /// Makes sure that a file's bytes are on the disk.
+    pub fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.step("fsync", path)?;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        File::options().read(true).custom_flags(flags).open(path)?.sync_data()
+    }
+
+    /// Makes a link with this text.
+    pub fn symlink(&self, text: &Path, path: &Path) -> io::Result<()> {
+        self.step("symlink", path)?;
+        std::os::unix::fs::symlink(text, path)
+    }
+
+    /// Opens a file to lock it, and makes it where it is missing. Neither a link nor a pipe in its place is followed.
+    pub fn open_lock(&self, path: &Path) -> io::Result<File> {
+        self.step("open", path)?;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut options = File::options();
+        let file =
+            options.create(true).truncate(false).read(true).write(true).mode(0o600).custom_flags(flags).open(path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    }
+
+    /// Writes a draft, in place of what a crash may have left of one.
+    pub fn draft(&self, draft: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         if draft.symlink_metadata().is_ok() {
-            self.remove_file(draft)?;
+            self.remove_dir_all(draft)?;
         }
-        let replaced = self.write(draft, bytes, mode).and_then(|()| self.rename(draft, path));
-        if replaced.is_err() {
+        let written = self.write(draft, bytes, mode);
+        if written.is_err() {
             // Best effort: the error that matters is the one above.
             let _ = std::fs::remove_file(draft);
-            return replaced;
+        }
+        written
+    }
+
+    /// Puts bytes into a file so that nobody ever sees half of it: written to a draft on the same file system, which
+    /// is then moved over it. Whoever calls holds the lock that the draft's name stands under.
+    pub fn replace(&self, path: &Path, draft: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.draft(draft, bytes, mode)?;
+        if let Err(error) = self.rename(draft, path) {
+            let _ = std::fs::remove_file(draft);
+            return Err(error);
         }
         path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
     }

@@ -1,11 +1,43 @@
 //! Which skills are installed and enabled, on disk, across runs: install, enable, lock, verify, update, remove, audit.
 //!
+//! A [`Registry`] stands in one [`Place`], the user's or a project's. What is to be installed is fetched into a
+//! [`Staging`] directory, looked at, and put in its place with everything that the registry says of it in one step.
+//!
 //! What it does not do: print, ask, or look at the environment; and it never holds documentation.
 
 mod audit;
+mod candidate;
+mod diff;
 mod disk;
+mod entries;
+mod error;
+mod guard;
+mod install;
+mod journal;
+mod place;
+mod registry;
+mod remove;
 mod sarif;
+mod staging;
+mod time;
+mod trash;
+mod tree;
+mod update;
+mod verify;
+mod writing;
 
 pub use audit::{Audit, Finding, RULES, Rule, Severity, audit};
+pub use candidate::{Auditor, Chosen};
 pub use disk::{Disk, Seam, Step};
+pub use entries::{Installed, Trouble};
+pub use error::RegistryError;
+pub use install::{Doing, Done, InstallOptions, Missing, Report};
+pub use place::{Kind, Place};
+pub use registry::{Changed, Registry, State};
+pub use remove::{Freed, Moved};
 pub use sarif::sarif;
+pub use staging::Staging;
+pub use trash::{Trashed, Why};
+pub use tree::Digest;
+pub use update::{Change, Edition, FieldChange, FileChange, PermissionChange, UpdateOptions, UpdatePlan};
+pub use verify::{Drift, Standing, Verified, What};

@@ -1,0 +1,169 @@
+//! Something staged, looked at before it is installed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use skillfold_catalog::{Catalog, Discovery, Root, Source, plugin_roots};
+use skillfold_format::{Code, Diagnostic};
+
+use crate::audit::{Audit, Finding};
+use crate::entries::Installed;
+use crate::tree::{self, Tree};
+use crate::{Digest, Disk, Kind, RegistryError, Staging};
+
+/// Something in a staging directory that is to be installed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Chosen {
+    /// A skill or a plugin.
+    pub kind: Kind,
+    /// Where it stands in the staging directory; empty for the directory itself.
+    pub at: PathBuf,
+    /// Where it was fetched from, as it can be fetched again.
+    pub origin: String,
+    /// The commit it is at.
+    pub commit: Option<String>,
+    /// The digest that its files must have, because a lock pins it.
+    pub expect: Option<Digest>,
+}
+
+impl Chosen {
+    /// What stands there, from that origin.
+    pub fn new(kind: Kind, at: impl Into<PathBuf>, origin: impl Into<String>) -> Chosen {
+        Chosen { kind, at: at.into(), origin: origin.into(), commit: None, expect: None }
+    }
+
+    /// With the commit it is at.
+    #[must_use]
+    pub fn at_commit(mut self, commit: Option<String>) -> Chosen {
+        self.commit = commit;
+        self
+    }
+
+    /// With the digest that its files must have.
+    #[must_use]
+    pub fn expecting(mut self, digest: Option<Digest>) -> Chosen {
+        self.expect = digest;
+        self
+    }
+}
+
+/// How to look at something for the audit.
+pub type Auditor<'a> = dyn Fn(&Path) -> Audit + 'a;
+
+/// Something staged that may be installed.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    /// Keeps the directory there.
+    _staging: Staging,
+    pub(crate) dir: PathBuf,
+    pub(crate) name: String,
+    pub(crate) entry: Installed,
+    pub(crate) tree: Tree,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Candidate {
+    /// Looks at what was chosen: its name, its files, what the audit says. Makes sure that it is on the disk.
+    pub(crate) fn new(
+        staging: &Staging,
+        chosen: &Chosen,
+        disk: &Disk,
+        auditor: &Auditor<'_>,
+        now: String,
+    ) -> Result<Candidate, RegistryError> {
+        let at = chosen.at.to_string_lossy().into_owned();
+        let dir = below(staging.dir(), &chosen.at)?;
+        let (name, version, skills) = match chosen.kind {
+            Kind::Skill => skill(&dir).map(|(name, version)| (name, version, Vec::new())),
+            Kind::Plugin => plugin(&dir),
+        }
+        .map_err(|diagnostics| RegistryError::Invalid { kind: chosen.kind, at: at.clone(), diagnostics })?;
+        let tree = tree::scan(&dir)?;
+        if let Some((path, reason)) = tree.odd.first() {
+            return Err(RegistryError::Odd { name, path: path.clone(), reason });
+        }
+        let digest = tree::digest_of(&tree.leaves);
+        if let Some(expected) = chosen.expect.filter(|expected| *expected != digest) {
+            return Err(RegistryError::Differs { name, expected, found: digest });
+        }
+        let findings = auditor(&dir).findings;
+        sync(&dir, &tree, disk)?;
+        let entry = Installed {
+            kind: chosen.kind,
+            origin: chosen.origin.clone(),
+            at,
+            commit: chosen.commit.clone(),
+            version,
+            skills,
+            digest,
+            installed: Some(now),
+            other: BTreeMap::new(),
+        };
+        Ok(Candidate { _staging: staging.clone(), dir, name, entry, tree, findings })
+    }
+}
+
+/// A directory in a staging directory, unless a link leads there.
+fn below(dir: &Path, at: &Path) -> Result<PathBuf, RegistryError> {
+    let mut here = dir.to_owned();
+    for part in at.components() {
+        here.push(part);
+        let is_dir = here.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if !is_dir || !matches!(part, std::path::Component::Normal(_)) {
+            return Err(RegistryError::NotADirectory { path: dir.join(at) });
+        }
+    }
+    Ok(here)
+}
+
+fn skill(dir: &Path) -> Result<(String, Option<String>), Vec<Diagnostic>> {
+    let catalog = Discovery::new([Root::new(dir, Source::Inline)]).run();
+    match catalog.all() {
+        [skill] if skill.dir() == dir => Ok((skill.name().to_owned(), skill.manifest().version().map(str::to_owned))),
+        _ => Err(wrong(&catalog, Code::MissingField, "there is no skill file in it")),
+    }
+}
+
+fn wrong(catalog: &Catalog, code: Code, otherwise: &'static str) -> Vec<Diagnostic> {
+    let found: Vec<_> = catalog.invalid().iter().flat_map(|invalid| invalid.diagnostics.clone()).collect();
+    if found.is_empty() { vec![Diagnostic::new(code, otherwise)] } else { found }
+}
+
+type Plugin = (String, Option<String>, Vec<String>);
+
+fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
+    let (roots, diagnostics) = plugin_roots(dir);
+    let Some(name) = roots.first().and_then(|root| root.plugin.as_deref()).map(str::to_owned) else {
+        return Err(diagnostics);
+    };
+    if !Kind::Plugin.may_be_called(&name) {
+        let message = format!("{name:?} cannot be the name of a directory");
+        let help = "a plugin that can be installed has a name of letters, digits, `-`, `_` and `.`";
+        return Err(vec![Diagnostic::new(Code::InvalidPlugin, message).with_help(help)]);
+    }
+    let catalog = Discovery::new(roots).run();
+    // One that is invalid is no reason against the others: discovery says so whenever it looks.
+    let skills: BTreeSet<String> = catalog.all().iter().map(|skill| skill.name().to_owned()).collect();
+    let text = skillfold_catalog::SkillDir::open("plugin", dir)
+        .and_then(|dir| dir.read_to_string(".claude-plugin/plugin.json", skillfold_format::MAX_FILE));
+    let manifest = text.ok().and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let version = manifest.and_then(|manifest| Some(manifest.get("version")?.as_str()?.to_owned()));
+    Ok((name, version, skills.into_iter().collect()))
+}
+
+/// Makes sure that a tree is on the disk: whoever fetched it may not have.
+fn sync(dir: &Path, tree: &Tree, disk: &Disk) -> Result<(), RegistryError> {
+    let mut dirs = BTreeSet::from([PathBuf::new()]);
+    for (path, leaf) in &tree.leaves {
+        let above = Path::new(path).ancestors().skip(1).map(Path::to_owned);
+        dirs.extend(above);
+        if matches!(leaf, tree::Leaf::File { .. }) {
+            let path = dir.join(path);
+            disk.sync_file(&path).map_err(|error| RegistryError::file("write", &path, error))?;
+        }
+    }
+    dirs.iter()
+        .map(|below| dir.join(below))
+        .try_for_each(|dir| disk.sync_dir(&dir).map_err(|error| RegistryError::file("write", &dir, error)))
+}

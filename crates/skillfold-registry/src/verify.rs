@@ -1,0 +1,203 @@
+//! Whether what is installed is what was installed.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::entries::{Listed, Locked, Pinned, Read};
+use crate::journal::exists;
+use crate::registry::rebuilt;
+use crate::tree::{self, Leaf};
+use crate::{Digest, Kind, Registry, RegistryError};
+
+/// How often it is looked again if the registry has changed meanwhile.
+const TRIES: usize = 4;
+
+/// A file that is not as it was installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Drift {
+    /// Its path in the skill's directory; `.` for the directory itself.
+    pub path: String,
+    /// What is different.
+    pub what: What,
+}
+
+/// How a file differs from what was installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum What {
+    /// It has other content.
+    Changed,
+    /// It is not there.
+    Missing,
+    /// It was not installed.
+    Added,
+    /// It may be executed, and might not; or the other way round.
+    Mode,
+    /// It is a link, or was one, or leads elsewhere.
+    Link,
+}
+
+/// What the registry and the lock know about something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Standing {
+    /// It is installed, there, and locked.
+    Locked,
+    /// It is installed and there, and the lock says nothing of it.
+    Unlocked,
+    /// It is installed, and not there.
+    Absent,
+    /// It is there, and the registry does not know it.
+    Stray,
+}
+
+/// Something installed, compared with the lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Its name.
+    pub name: String,
+    /// A skill or a plugin.
+    pub kind: Kind,
+    /// What is known about it.
+    pub standing: Standing,
+    /// What is not as it was installed, by path.
+    pub drift: Vec<Drift>,
+}
+
+impl Verified {
+    /// Whether it is exactly what was installed.
+    pub fn is_clean(&self) -> bool {
+        self.standing == Standing::Locked && self.drift.is_empty()
+    }
+}
+
+impl Registry {
+    /// Compares what is installed with `skillfold.lock`, every byte of it; everything if no names are given, and then
+    /// what stands there unknown as well.
+    pub fn verify<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<Verified>, RegistryError> {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        let mut tries = 0;
+        loop {
+            let before = self.stamps();
+            let verified = self.verify_once(&names);
+            tries += 1;
+            // Somebody may have installed or removed something while it was looked at.
+            let clean = verified.as_ref().is_ok_and(|verified| verified.iter().all(Verified::is_clean));
+            if clean || tries == TRIES || (before == self.stamps() && !exists(&self.place.journal())) {
+                return verified;
+            }
+        }
+    }
+
+    /// What changes whenever the registry does.
+    fn stamps(&self) -> [Option<(u64, i64, i64)>; 3] {
+        [self.place.registry_file(), self.place.lock_file(), self.place.journal()].map(|path| {
+            let found = path.symlink_metadata().ok()?;
+            Some((found.ino(), found.mtime(), found.mtime_nsec()))
+        })
+    }
+
+    /// Both files, as of one moment.
+    pub(crate) fn both(&self) -> Result<(Listed, Locked), RegistryError> {
+        let mut tries = 0;
+        loop {
+            let before = self.stamps();
+            let both = self.both_once();
+            tries += 1;
+            if before == self.stamps() || tries == TRIES {
+                return both;
+            }
+        }
+    }
+
+    fn both_once(&self) -> Result<(Listed, Locked), RegistryError> {
+        let (path, lock_path) = (self.place.registry_file(), self.place.lock_file());
+        let lock = self.read_through().map_err(|error| RegistryError::file("read", &lock_path, error))?;
+        let locked = match lock {
+            Read::Good(locked) => locked,
+            Read::Newer => return Err(RegistryError::Newer { path: lock_path }),
+            // Then nothing is locked, and verifying says so of everything.
+            Read::Missing | Read::Broken(_) => Locked::default(),
+        };
+        match self.read_through().map_err(|error| RegistryError::file("read", &path, error))? {
+            Read::Good(listed) => Ok((listed, locked)),
+            Read::Newer => Err(RegistryError::Newer { path }),
+            Read::Missing | Read::Broken(_) => Ok((rebuilt(&locked), locked)),
+        }
+    }
+
+    fn verify_once(&self, names: &[&str]) -> Result<Vec<Verified>, RegistryError> {
+        let (listed, locked) = self.both()?;
+        if let Some(unknown) = names.iter().find(|name| !listed.installed.contains_key(**name)) {
+            return Err(RegistryError::NotInstalled { name: (*unknown).to_owned() });
+        }
+        let mut verified = Vec::new();
+        for (name, installed) in &listed.installed {
+            if !names.is_empty() && !names.contains(&name.as_str()) {
+                continue;
+            }
+            let dir = self.place.target(installed.kind, name);
+            let (standing, drift) = match locked.locked.get(name) {
+                _ if !exists(&dir) => (Standing::Absent, Vec::new()),
+                // A lock that speaks of something else does not lock this.
+                Some(pinned) if pinned.digest == installed.digest => (Standing::Locked, drift(&dir, pinned)?),
+                _ => (Standing::Unlocked, drift_of_all(&dir, installed.digest)),
+            };
+            verified.push(Verified { name: name.clone(), kind: installed.kind, standing, drift });
+        }
+        if names.is_empty() {
+            let strays = self.strays(&listed).into_iter();
+            verified.extend(strays.map(|(kind, name, _)| Verified {
+                name,
+                kind,
+                standing: Standing::Stray,
+                drift: Vec::new(),
+            }));
+        }
+        Ok(verified)
+    }
+}
+
+/// What is not as the lock pins it.
+pub(crate) fn drift(dir: &Path, pinned: &Pinned) -> Result<Vec<Drift>, RegistryError> {
+    let found = match tree::scan(dir) {
+        Ok(found) => found,
+        Err(RegistryError::NotADirectory { .. }) => return Ok(vec![Drift { path: ".".to_owned(), what: What::Link }]),
+        Err(error) => return Err(error),
+    };
+    let mut drift = Vec::new();
+    for (path, was) in &pinned.files {
+        let what = match (was, found.leaves.get(path)) {
+            (was, Some(is)) if was == is => continue,
+            (_, None) => What::Missing,
+            (Leaf::File { digest: was, .. }, Some(Leaf::File { digest: is, .. })) if was == is => What::Mode,
+            (Leaf::File { .. }, Some(Leaf::File { .. })) => What::Changed,
+            (_, Some(_)) => What::Link,
+        };
+        drift.push(Drift { path: path.clone(), what });
+    }
+    let added = found.leaves.keys().filter(|path| !pinned.files.contains_key(*path)).cloned();
+    drift.extend(added.map(|path| Drift { path, what: What::Added }));
+    for (path, _) in found.odd {
+        let path = path.to_string_lossy().into_owned();
+        match drift.iter_mut().find(|drift| drift.path == path) {
+            // A link that leads out, or a pipe, where a file was.
+            Some(known) => known.what = What::Link,
+            None => drift.push(Drift { path, what: What::Added }),
+        }
+    }
+    drift.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(drift)
+}
+
+/// Whether a directory has the digest that the registry knows; without the lock, that is all that can be said.
+pub(crate) fn drift_of_all(dir: &Path, digest: Digest) -> Vec<Drift> {
+    let same = tree::scan(dir).is_ok_and(|tree| tree.odd.is_empty() && tree::digest_of(&tree.leaves) == digest);
+    if same { Vec::new() } else { vec![Drift { path: ".".to_owned(), what: What::Changed }] }
+}

@@ -1,0 +1,112 @@
+//! `kill -9` before every change to the disk: afterwards everything is as before or as after, never between.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use skillfold_registry::{Disk, Seam, Step};
+
+use crate::operations::{ALL, perform, prepare};
+use crate::support::{all_below, copy, litter, open, seen};
+
+const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
+const DIR: &str = "SKILLFOLD_TEST_DIR";
+const STEPS: &str = "SKILLFOLD_TEST_STEPS";
+
+/// Kills this very process before a step.
+struct Kill {
+    left: AtomicUsize,
+}
+
+impl Seam for Kill {
+    fn before(&self, _: Step<'_>) -> io::Result<()> {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// No test: the process that is killed.
+#[test]
+fn the_one_that_is_killed() {
+    let Ok(operation) = std::env::var(OPERATION) else { return };
+    let dir = std::env::var(DIR).unwrap();
+    let left = AtomicUsize::new(std::env::var(STEPS).unwrap().parse().unwrap());
+    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left }))).unwrap();
+}
+
+/// Runs an operation in a process of its own that dies after so many steps; whether it did.
+fn dies(operation: &str, dir: &Path, steps: usize) -> bool {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::the_one_that_is_killed"])
+        .env(OPERATION, operation)
+        .env(DIR, dir)
+        .env(STEPS, steps.to_string())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success() || status.signal() == Some(9), "{operation} after {steps} steps: {status}");
+    !status.success()
+}
+
+/// Kills an operation at every step; how many there were.
+fn kill_everywhere(operation: &str) -> usize {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    prepare(operation, &at("before"));
+    let before = seen(&open(&at("before")));
+    copy(&at("before"), &at("after"));
+    perform(operation, &at("after"), &Disk::default()).unwrap();
+    let after = seen(&open(&at("after")));
+    assert_ne!(before, after, "{operation} does something");
+    let (mut steps, mut undone, mut done) = (0, 0, 0);
+    loop {
+        let place = at(&format!("run-{steps}"));
+        copy(&at("before"), &place);
+        if !dies(operation, &place, steps) {
+            assert_eq!(seen(&open(&place)), after, "{operation}, not killed");
+            break;
+        }
+        let registry = open(&place);
+        let now = seen(&registry);
+        if now == before {
+            undone += 1;
+        } else {
+            assert_eq!(now, after, "{operation}, killed after {steps} steps");
+            done += 1;
+        }
+        if operation != "mend" || now == after {
+            assert!(registry.verify::<&str>(&[]).unwrap().iter().all(|v| v.is_clean()), "{operation} after {steps}");
+            assert_eq!(registry.state().trouble, [], "{operation} after {steps}");
+        }
+        let all = all_below(&place);
+        assert_eq!(
+            (seen(&open(&place)), all_below(&place)),
+            (now, all),
+            "{operation}: a second look changes something"
+        );
+        registry.gc(None).unwrap();
+        assert_eq!(litter(&place), [""; 0].map(std::path::PathBuf::from), "{operation} after {steps}");
+        std::fs::remove_dir_all(&place).unwrap();
+        steps += 1;
+    }
+    assert!(undone > 0, "{operation} is undone by an early death");
+    assert!(done > 0 || operation == "enable", "{operation} is finished after a late death");
+    steps
+}
+
+#[test]
+fn killed_at_any_step_nothing_is_between() {
+    let points: Vec<_> = ALL.iter().map(|operation| (operation, kill_everywhere(operation))).collect();
+    let all: usize = points.iter().map(|(_, steps)| steps).sum();
+    println!("{all} points: {points:?}");
+    assert!(all >= 200, "{points:?}");
+}

@@ -1,0 +1,13 @@
+//! The registry from outside: what it does, and what it does when the world ends meanwhile.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod basics;
+mod corrupt;
+mod crash;
+mod faults;
+mod hostile;
+mod operations;
+mod support;
+mod together;
+mod updates;
