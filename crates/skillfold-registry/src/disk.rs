@@ -113,6 +113,12 @@ impl Disk {
         Ok(written)
     }
 
+    /// Makes a symbolic link at `path`. Nothing must be there yet.
+    pub fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.step("symlink", path)?;
+        std::os::unix::fs::symlink(target, path)
+    }
+
     /// Gives a file or a directory another mode.
     pub fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         self.step("chmod", path)?;
