@@ -68,6 +68,11 @@ pub fn fetch(
         Origin::Directory { path } => directory::fetch(path, into, disk, &watch).map(|()| Fetched::default()),
         Origin::Archive { path } => archive::fetch(path, into, disk, &watch).map(|()| Fetched::default()),
         Origin::Git { url, reference, subdir } => {
+            // Anybody can make one by hand; git is given only what parsing lets through.
+            if Origin::from_text(&watch.from).as_ref() != Ok(origin) {
+                let reason = "this is no address that git may be given".to_owned();
+                return Err(FetchError::Git { from: watch.from, reason });
+            }
             let wanted = git::Wanted { url, reference: reference.as_deref(), subdir: subdir.as_deref() };
             let commit = git::fetch(&wanted, into, disk, git, &watch)?;
             Ok(Fetched { commit: Some(commit) })
