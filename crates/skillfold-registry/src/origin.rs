@@ -94,10 +94,33 @@ impl Origin {
         read(text, cwd, &|path| path.is_dir())
     }
 
+    /// A repository that a file from elsewhere names, which is never one of this machine.
+    pub(crate) fn elsewhere(
+        repository: &str,
+        reference: Option<&str>,
+        subdir: Option<&str>,
+    ) -> Result<Origin, OriginError> {
+        match Origin::from_text(repository)? {
+            Origin::Git { url, reference: own, subdir: below } if !is_local(&url) => {
+                let reference = reference.map(address::reference_of).transpose()?.or(own);
+                let subdir = subdir.map(address::subdir_below).transpose()?.flatten().or(below);
+                Ok(Origin::Git { url, reference, subdir })
+            }
+            _ => {
+                let message = format!("{} is on this machine, or no repository", Shown(repository));
+                Err(OriginError::new(message, "only repositories that can be fetched may be named there"))
+            }
+        }
+    }
+
     /// Reads the text form, without a look at the disk.
     pub(crate) fn from_text(text: &str) -> Result<Origin, OriginError> {
         read(text, Path::new("/"), &|_| false)
     }
+}
+
+fn is_local(url: &str) -> bool {
+    url.starts_with('/') || url.starts_with("file:")
 }
 
 type IsDir<'d> = &'d dyn Fn(&Path) -> bool;

@@ -252,7 +252,13 @@ fn subdir_of(text: &str) -> Result<String, OriginError> {
     plain_subdir(decoded(text, |c| matches!(c, '@' | '%')))
 }
 
-pub(super) fn plain_subdir(subdir: String) -> Result<String, OriginError> {
+/// A directory as other files write it: from the root, perhaps with `./` before it.
+pub(super) fn subdir_below(text: &str) -> Result<Option<String>, OriginError> {
+    let text = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
+    if matches!(text, "" | ".") { Ok(None) } else { plain_subdir(text.to_owned()).map(Some) }
+}
+
+fn plain_subdir(subdir: String) -> Result<String, OriginError> {
     let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':']);
     if subdir.split('/').all(plain) && !subdir.starts_with('-') && !subdir.chars().any(char::is_control) {
         return Ok(subdir);
