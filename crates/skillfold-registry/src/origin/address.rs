@@ -31,11 +31,7 @@ impl Address {
         }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         authority_of(&scheme, authority)?;
-        // Only now may it be shown: there is no password in it.
-        if text.contains(['#', '?', '\\', ' ']) {
-            let message = format!("{} has characters that no address of a repository has", Shown(text));
-            return Err(OriginError::new(message, "leave out what stands behind `#` or `?`; a ref is written @ref"));
-        }
+        // Only from here on may the text be shown: there is no password in it.
         let host = authority.to_ascii_lowercase();
         let host = host.strip_prefix("www.").unwrap_or(&host);
         let web = matches!(scheme.as_str(), "https" | "http") && matches!(host, "github.com" | "gitlab.com");
@@ -49,6 +45,7 @@ impl Address {
         }
         let end = end_of_repository(path);
         let repository = path[..end].trim_end_matches('/');
+        plain_address(repository, text)?;
         if repository.is_empty() {
             let message = format!("{} names no repository", Shown(text));
             return Err(OriginError::new(message, "write it as https://host/owner/repo.git"));
@@ -116,6 +113,7 @@ impl Address {
 
 /// A page of GitHub or GitLab: the repository, or a directory at some ref.
 fn page(host: &str, path: &str, text: &str) -> Result<Address, OriginError> {
+    plain_address(path, text)?;
     let marker = if host == "gitlab.com" { "/-/" } else { "/" };
     let (repository, view) = ["tree/", "blob/"]
         .iter()
@@ -184,6 +182,14 @@ fn split_reference(text: &str) -> Option<(&str, &str)> {
     let inner = |at: &usize| *at > 0 && !text[..*at].ends_with('/');
     let at = text.match_indices('@').map(|(at, _)| at).find(inner)?;
     Some((&text[..at], &text[at + 1..]))
+}
+
+fn plain_address(path: &str, text: &str) -> Result<(), OriginError> {
+    if path.contains(['#', '?', '\\', ' ']) {
+        let message = format!("{} has characters that no address of a repository has", Shown(text));
+        return Err(OriginError::new(message, "leave out what stands behind `#` or `?`; a ref is written @ref"));
+    }
+    Ok(())
 }
 
 fn authority_of(scheme: &str, authority: &str) -> Result<(), OriginError> {
