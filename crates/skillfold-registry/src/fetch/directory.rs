@@ -1,14 +1,14 @@
 //! A directory, copied without following a link out of it.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::error::{Exceeded, FetchError, Refusal};
@@ -73,16 +73,16 @@ impl Copy<'_> {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| self.vanished(rel, error))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => self.file(dir, name, rel),
-            FileType::Directory if self.is_target(&stat) || name.eq_ignore_ascii_case(".git") => {
-                tracing::debug!(path = %self.path(rel).display(), "left out");
-                Ok(())
-            }
+            FileType::Directory if name.eq_ignore_ascii_case(".git") => Ok(()),
             FileType::Directory => {
-                // First the tree's word: a directory too deep is not even opened.
-                self.tree.directory(rel)?;
                 let handle = openat(dir, name, LIST | OFlags::NOFOLLOW, Mode::empty());
-                let handle = handle.map_err(|error| self.vanished(rel, error))?;
-                self.directory(&handle, rel)
+                let handle = File::from(handle.map_err(|error| self.vanished(rel, error))?);
+                let metadata = handle.metadata().map_err(|error| self.unreadable(rel, error))?;
+                if (metadata.dev(), metadata.ino()) == self.target {
+                    return Ok(());
+                }
+                self.tree.directory(rel)?;
+                self.directory(&handle.into(), rel)
             }
             FileType::Symlink => {
                 let target = readlinkat(dir, name, Vec::new()).map_err(|error| self.vanished(rel, error))?;
@@ -99,23 +99,19 @@ impl Copy<'_> {
 
     fn file(&mut self, dir: BorrowedFd<'_>, name: &OsStr, rel: &[u8]) -> Result<(), FetchError> {
         let handle = openat(dir, name, READ, Mode::empty()).map_err(|error| self.vanished(rel, error))?;
-        let before = fstat(&handle).map_err(|error| self.unreadable(rel, error.into()))?;
-        if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
-            return Err(FetchError::Changed { path: self.path(rel) });
-        }
         let path = self.path(rel);
-        let mut file = Source { file: File::from(handle), path: &path };
-        self.tree.file(rel, before.st_mode, &mut file)?;
-        let after = fstat(&file.file).map_err(|error| self.unreadable(rel, error.into()))?;
-        let stamp = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        let mut source = Source { file: File::from(handle), path: &path };
+        let before = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
+        if !before.is_file() {
+            return Err(FetchError::Changed { path });
+        }
+        self.tree.file(rel, before.mode(), &mut source)?;
+        let after = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
+        let stamp = |file: &Metadata| (file.size(), file.mtime(), file.mtime_nsec());
         if stamp(&before) != stamp(&after) {
             return Err(FetchError::Changed { path });
         }
         Ok(())
-    }
-
-    fn is_target(&self, stat: &rustix::fs::Stat) -> bool {
-        (stat.st_dev, stat.st_ino) == self.target
     }
 
     fn path(&self, rel: &[u8]) -> PathBuf {

@@ -150,7 +150,9 @@ impl Fetch<'_> {
         args.extend(options);
         args.extend(["--", self.wanted.url]);
         args.extend(specs);
-        self.answer(&args).map(|_| ())
+        self.answer(&args)?;
+        // It may have been too fast to be measured on the way.
+        self.caller.measure()
     }
 
     /// The commit that a name stands for.

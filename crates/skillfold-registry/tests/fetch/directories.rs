@@ -81,6 +81,18 @@ fn pipes_and_sockets_are_refused_without_waiting_for_them() {
 }
 
 #[test]
+fn an_archive_that_is_no_file_is_not_waited_for() {
+    let from = source();
+    mknodat(CWD, from.path().join("pipe.zip"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    std::fs::create_dir(from.path().join("dir.zip")).unwrap();
+    for name in ["pipe.zip", "dir.zip"] {
+        let origin = Origin::Archive { path: from.path().join(name) };
+        let done = get(&origin, &Limits::default(), &Disk::default(), &no_git(), &());
+        assert!(done.error().ends_with("it is no regular file"), "{}", done.error());
+    }
+}
+
+#[test]
 fn names_that_no_skill_has() {
     let from = source();
     std::fs::write(from.path().join("pdf/a\\b"), "").unwrap();

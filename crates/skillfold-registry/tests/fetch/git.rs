@@ -370,7 +370,7 @@ fn cancelled_while_the_server_stalls() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let pressed = AtomicBool::new(false);
-    let origin = Origin::parse(&format!("http://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
+    let origin = Origin::parse(&format!("git://127.0.0.1:{port}/r.git"), Path::new("/")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept().unwrap();
@@ -379,7 +379,7 @@ fn cancelled_while_the_server_stalls() {
             while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
         });
         let done = get(&origin, &Limits::default(), &Disk::default(), &repo.settings(&[]), &Button(&pressed));
-        // Without a helper for HTTP git says so at once; then nobody connects, and the test would wait for ever.
+        // If nobody has connected, the other thread would wait for ever.
         if !matches!(done.result, Err(FetchError::Cancelled)) {
             drop(std::net::TcpStream::connect(("127.0.0.1", port)));
             panic!("{:?}", done.result);
@@ -405,4 +405,39 @@ fn a_repository_that_is_too_large() {
     let done = get(&origin, &limits, &Disk::default(), &repo.settings(&[]), &());
     let exceeded = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Bytes(50_000), .. }));
     assert!(exceeded, "{:?}", done.result);
+    assert!(!done.target().join("noise").exists(), "not even unpacked");
+}
+
+#[test]
+fn ssh_asks_nobody_unless_told_otherwise() {
+    let repo = Repo::new();
+    let bin = repo.dir.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let said = repo.dir.path().join("said");
+    for name in ["ssh", "own"] {
+        let program = format!("#!/bin/sh\necho {name} \"$@\" >> {}\nexit 1\n", said.display());
+        std::fs::write(bin.join(name), program).unwrap();
+        std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let origin = Origin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
+    let asked = |git: &Git| {
+        let done = get(&origin, &Limits::default(), &Disk::default(), git, &());
+        assert!(matches!(done.result, Err(FetchError::Git { .. })), "{:?}", done.result);
+        let text = std::fs::read_to_string(&said).unwrap();
+        std::fs::remove_file(&said).unwrap();
+        text
+    };
+    let mut git = repo.settings(&[]);
+    let mut path = OsString::from(&bin);
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    git.env.retain(|(name, _)| name != "PATH");
+    git.env.push(("PATH".into(), path));
+    assert!(asked(&git).starts_with("ssh -oBatchMode=yes "));
+    let own = bin.join("own").to_str().unwrap().to_owned();
+    git.env.push(("GIT_SSH_COMMAND".into(), own.clone().into()));
+    assert!(asked(&git).starts_with("own "));
+    git.env.pop();
+    std::fs::write(repo.dir.path().join("gitconfig"), format!("[core]\n\tsshCommand = {own}\n")).unwrap();
+    assert!(asked(&git).starts_with("own "));
 }

@@ -26,7 +26,7 @@ fn archives_of_another_program() {
             writer.write_all(b"text text text text").unwrap();
             writer.start_file("pdf/run.sh", options.unix_permissions(0o700)).unwrap();
             writer.add_symlink("pdf/link", "SKILL.md", options).unwrap();
-            writer.set_comment("a comment with PK\u{5}\u{6} in it");
+            writer.set_comment("a comment with PK\u{5}\u{6} in it").unwrap();
             let bytes = writer.finish().unwrap().into_inner();
             let expected = files(&[
                 ("pdf", "directory"),

@@ -73,6 +73,15 @@ impl<'a> Caller<'a> {
         Ok(caller)
     }
 
+    /// Whether what was fetched so far is within its limit.
+    pub(super) fn measure(&self) -> Result<(), FetchError> {
+        let limit = self.watch.limits.bytes;
+        if size_below(&self.repository, limit) > limit {
+            return Err(self.watch.exceeded(Exceeded::Bytes(limit)));
+        }
+        Ok(())
+    }
+
     /// Starts `git` with these arguments.
     pub(super) fn start(&self, args: &[&str]) -> Result<Running<'_>, FetchError> {
         self.watch.check()?;
@@ -160,11 +169,7 @@ impl Running<'_> {
             return Ok(());
         }
         self.measured = Instant::now();
-        let limit = self.caller.watch.limits.bytes;
-        if size_below(&self.caller.repository, limit) > limit {
-            return Err(self.caller.watch.exceeded(Exceeded::Bytes(limit)));
-        }
-        Ok(())
+        self.caller.measure()
     }
 
     /// Waits until there is something to read or the time is over; whether there is something on stdout. (On stderr, once
