@@ -40,7 +40,11 @@ pub struct Git {
 /// `.gitattributes` (`export-ignore`, `export-subst`, line ends, LFS) nor anybody's git configuration changes them, and
 /// submodules are left empty.
 ///
-/// An error leaves something in `into` that is of no use: remove it.
+/// The files are written, but nobody waits until they are on the disk: whoever keeps some of them sees to that. An error
+/// leaves something in `into` that is of no use: remove it.
+///
+/// Links stay inside of `into`. Whoever keeps only a directory of it looks at its links once more, or copies it by another
+/// fetch, which refuses those that lead out of that directory.
 ///
 /// ```
 /// use skillfold_registry::{Disk, Git, Limits, Origin, fetch};

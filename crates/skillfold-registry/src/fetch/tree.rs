@@ -102,7 +102,7 @@ impl<'a> Tree<'a> {
         let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
         let disk = self.disk;
         let mut guard = Guard { tree: self, name, from, read: 0 };
-        match disk.write_from(&path, &mut guard, mode) {
+        match disk.write_loosely(&path, &mut guard, mode) {
             Ok(_) => Ok(()),
             Err(error) => Err(carried(error).unwrap_or_else(|source| FetchError::Write { path, source })),
         }

@@ -133,7 +133,8 @@ struct Writer(PathBuf);
 
 impl Seam for Writer {
     fn before(&self, step: Step<'_>) -> io::Result<()> {
-        if step.call == "fsync" && step.path.ends_with("SKILL.md") {
+        // Once: what grows for ever would be stopped by a limit.
+        if step.call == "write" && step.path.ends_with("SKILL.md") && self.0.metadata()?.len() == 5 {
             std::fs::File::options().append(true).open(&self.0)?.write_all(b", and more")?;
         }
         Ok(())
