@@ -78,6 +78,11 @@ pub enum News<'n> {
         /// The place, as people write it.
         origin: &'n str,
     },
+    /// A repository comes in.
+    Receiving {
+        /// How many bytes so far, as they are packed.
+        bytes: u64,
+    },
     /// Files are written.
     Unpacking {
         /// How many files, directories and links so far.

@@ -7,10 +7,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use skillfold_registry::{Disk, Exceeded, FetchError, Git, Limits, Origin, Progress};
+use skillfold_registry::{Disk, Exceeded, FetchError, Git, Limits, News, Origin, Progress};
 use tempfile::TempDir;
 
 use crate::support::{Done, files, get, no_git};
@@ -406,6 +406,29 @@ fn a_repository_that_is_too_large() {
     let exceeded = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Bytes(50_000), .. }));
     assert!(exceeded, "{:?}", done.result);
     assert!(!done.target().join("noise").exists(), "not even unpacked");
+}
+
+#[derive(Default)]
+struct Received(AtomicU64, AtomicU64);
+
+impl Progress for Received {
+    fn say(&self, news: News<'_>) {
+        match news {
+            News::Receiving { bytes } => self.0.store(bytes, Ordering::Relaxed),
+            News::Unpacking { entries, .. } => self.1.store(entries, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn progress_is_told() {
+    let (repo, _) = history();
+    let origin = Origin::parse(&repo.url(), Path::new("/")).unwrap();
+    let received = Received::default();
+    get(&origin, &Limits::default(), &Disk::default(), &repo.settings(&[]), &received).result.unwrap();
+    assert!(received.0.into_inner() > 100);
+    assert_eq!(received.1.into_inner(), 1);
 }
 
 #[test]

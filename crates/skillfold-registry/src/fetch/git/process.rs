@@ -14,7 +14,7 @@ use skillfold_catalog::{Shown, os_message};
 
 use super::super::error::{Exceeded, FetchError};
 use super::super::watch::{Watch, carry};
-use crate::Git;
+use crate::{Git, News};
 
 /// How long nothing is looked at, at most.
 const TICK: Duration = Duration::from_millis(50);
@@ -76,9 +76,11 @@ impl<'a> Caller<'a> {
     /// Whether what was fetched so far is within its limit.
     pub(super) fn measure(&self) -> Result<(), FetchError> {
         let limit = self.watch.limits.bytes;
-        if size_below(&self.repository, limit) > limit {
+        let bytes = size_below(&self.repository, limit);
+        if bytes > limit {
             return Err(self.watch.exceeded(Exceeded::Bytes(limit)));
         }
+        self.watch.say(News::Receiving { bytes });
         Ok(())
     }
 
