@@ -145,6 +145,9 @@ pub enum Refusal {
     /// Neither file nor directory nor link.
     #[error("it is {0}")]
     Special(&'static str),
+    /// A directory that has bytes, which would be lost.
+    #[error("it is a directory with bytes of its own")]
+    FullDirectory,
     /// It can only be read with a password.
     #[error("it is encrypted")]
     Encrypted,

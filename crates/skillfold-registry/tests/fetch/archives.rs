@@ -40,8 +40,8 @@ fn files_directories_programs_and_links_that_stay_inside() {
 #[test]
 fn names_that_are_refused() {
     let long = [b'a'; 256];
-    let very_long = [&b"abcdefg/"[..]; 200].concat();
-    let deep = [&b"d/"[..]; 33].concat();
+    let very_long = [[&b"abcdefg/"[..]; 200].concat(), b"file".to_vec()].concat();
+    let deep = [[&b"d/"[..]; 33].concat(), b"file".to_vec()].concat();
     let table: [(&[u8], Refusal); 20] = [
         (b"../evil", Refusal::LeadsOut),
         (b"a/../../evil", Refusal::LeadsOut),
@@ -73,6 +73,16 @@ fn names_that_are_refused() {
             assert!(!done.error().contains(['\n', '\x1b', '\0', '\u{9b}']), "{}", done.error());
             assert_eq!(tree(done.dir.path()).keys().filter(|path| path.contains("evil")).count(), 0);
         }
+    }
+}
+
+#[test]
+fn a_directory_that_has_bytes_would_lose_them() {
+    for (name, bytes) in both(&[(b"dir/", FILE)]) {
+        assert_eq!(unpack(name, &bytes).refusal(), ("dir/".to_owned(), Refusal::FullDirectory), "{name}");
+    }
+    for (name, bytes) in both(&[(b"dir/", Made::File(""))]) {
+        assert_eq!(unpack(name, &bytes).tree(), files(&[("dir", "directory")]), "{name}");
     }
 }
 

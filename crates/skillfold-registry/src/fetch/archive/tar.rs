@@ -105,13 +105,20 @@ fn take<R: Read>(
     let mode = entry.header().mode().unwrap_or(0);
     let refused = |reason| Err(watch.refused(&name, reason));
     match kind {
+        EntryType::Directory if entry.size() > 0 => refused(Refusal::FullDirectory),
+        EntryType::Directory => tree.directory(&name),
         // Before there was a type for directories, they were files whose names end with a slash.
-        EntryType::Regular | EntryType::Continuous if name.ends_with(b"/") => tree.directory(&name),
+        EntryType::Regular | EntryType::Continuous if name.ends_with(b"/") => {
+            if entry.size() > 0 {
+                refused(Refusal::FullDirectory)
+            } else {
+                tree.directory(&name)
+            }
+        }
         EntryType::Regular | EntryType::Continuous => {
             let left = entry.size();
             tree.file(&name, mode, &mut Exactly { from: &mut entry, left })
         }
-        EntryType::Directory => tree.directory(&name),
         EntryType::Symlink => tree.link(&name, &target),
         EntryType::Link => tree.copy(&name, mode, &target),
         EntryType::Char | EntryType::Block => refused(Refusal::Special("a device")),

@@ -228,8 +228,12 @@ impl Zip<'_> {
                 bytes.read_to_end(&mut target).map_err(|error| self.watch.unreadable(error))?;
                 tree.link(&entry.name, &target)
             }
-            0o040_000 => tree.directory(&entry.name),
-            0 | 0o100_000 if entry.name.ends_with(b"/") || dos => tree.directory(&entry.name),
+            0 | 0o100_000 | 0o040_000 if mode & KIND == 0o040_000 || entry.name.ends_with(b"/") || dos => {
+                if entry.size > 0 {
+                    return Err(self.watch.refused(&entry.name, Refusal::FullDirectory));
+                }
+                tree.directory(&entry.name)
+            }
             0 | 0o100_000 => tree.file(&entry.name, mode, &mut self.unpacked(entry)?),
             0o010_000 => special("a named pipe"),
             0o140_000 => special("a socket"),
