@@ -5,9 +5,11 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use skillfold_registry::{Disk, Exceeded, FetchError, Git, Limits, News, Origin, Progress};
 
 use super::{Repo, history};
@@ -70,6 +72,32 @@ fn cancelled_while_the_server_stalls() {
             panic!("{:?}", done.result);
         }
     });
+}
+
+#[test]
+fn what_git_has_started_ends_with_it() {
+    let repo = Repo::new();
+    let (fifo, program) = (repo.dir.path().join("fifo"), repo.dir.path().join("ssh"));
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    // Keeps the pipe open as long as it lives, and does not care that git is gone.
+    std::fs::write(&program, format!("#!/bin/sh\nexec 3>{}\nexec sleep 600\n", fifo.display())).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let pressed = Arc::new(AtomicBool::new(false));
+    let (send, gone) = std::sync::mpsc::channel();
+    let button = Arc::clone(&pressed);
+    std::thread::spawn(move || {
+        // Opened once the program has started, read to its end when it has ended.
+        let mut pipe = std::fs::File::open(fifo).unwrap();
+        button.store(true, Ordering::Relaxed);
+        let _ = send.send(pipe.read(&mut [0]).unwrap());
+    });
+    let mut git = repo.settings(&[]);
+    git.env.push(("GIT_SSH_COMMAND".into(), program.into()));
+    let origin = Origin::parse("git@host.invalid:o/r.git", Path::new("/")).unwrap();
+    let done = get(&origin, &Limits::default(), &Disk::default(), &git, &Button(&pressed));
+    assert!(matches!(done.result, Err(FetchError::Cancelled)), "{:?}", done.result);
+    // Not how long it takes: only so that a failure does not wait for ten minutes.
+    assert_eq!(gone.recv_timeout(Duration::from_mins(1)), Ok(0), "it still runs");
 }
 
 #[test]
