@@ -93,8 +93,21 @@ impl Disk {
         self.write_from(path, &mut &bytes[..], mode).map(|_| ())
     }
 
-    /// Writes a new file from a reader; how many bytes it was.
+    /// Writes a new file from a reader and makes sure that it is on the disk; how many bytes it was.
     pub fn write_from(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
+        let (file, written) = self.fill(path, from, mode)?;
+        self.step("fsync", path)?;
+        file.sync_data()?;
+        Ok(written)
+    }
+
+    /// The same for a file of which nobody knows yet whether it is kept: after a power cut it may be empty. (To make sure of
+    /// each of 10,000 files takes a minute.)
+    pub fn write_loosely(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<u64> {
+        self.fill(path, from, mode).map(|(_, written)| written)
+    }
+
+    fn fill(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<(File, u64)> {
         self.step("open", path)?;
         let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
         // With a seam, more steps: there are more places to stop at.
@@ -111,9 +124,13 @@ impl Disk {
             file.write_all(&buffer[..count])?;
             written += count as u64;
         }
-        self.step("fsync", path)?;
-        file.sync_data()?;
-        Ok(written)
+        Ok((file, written))
+    }
+
+    /// Makes a symbolic link at `path`. Nothing must be there yet.
+    pub fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.step("symlink", path)?;
+        std::os::unix::fs::symlink(target, path)
     }
 
     /// Gives a file or a directory another mode.
