@@ -283,7 +283,9 @@ fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
     if named(&enablement.enable) {
         return true;
     }
-    !named(&enablement.disable) && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
+    !named(&enablement.disable)
+        && !skill.root().opt_in
+        && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
 }
 
 /// Which skills to list.

@@ -70,6 +70,8 @@ pub struct Root {
     pub server: Option<Box<str>>,
     /// Whether somebody named it: then it is a finding if it is not there.
     pub required: bool,
+    /// Whether its skills are off until somebody enables them: what was fetched, and not put there by a person.
+    pub opt_in: bool,
     /// Its place among all roots, set when discovery has ordered them.
     pub(crate) rank: u32,
 }
@@ -77,12 +79,23 @@ pub struct Root {
 impl Root {
     /// A directory that may be there or not.
     pub fn new(path: impl Into<PathBuf>, source: Source) -> Root {
-        Root { path: path.into(), source, plugin: None, server: None, required: false, rank: 0 }
+        Root { path: path.into(), source, plugin: None, server: None, required: false, opt_in: false, rank: 0 }
     }
 
     /// A directory that somebody named.
     pub fn required(path: impl Into<PathBuf>, source: Source) -> Root {
         Root { required: true, ..Root::new(path, source) }
+    }
+
+    /// The same, its skills off until somebody enables them.
+    ///
+    /// ```
+    /// use skillfold_catalog::{Root, Source};
+    /// assert!(Root::new("/data/skills", Source::User).off_until_enabled().opt_in);
+    /// ```
+    #[must_use]
+    pub fn off_until_enabled(self) -> Root {
+        Root { opt_in: true, ..self }
     }
 }
 

@@ -129,6 +129,22 @@ pub(crate) enum Command {
     Revoke(commands::approve::RevokeArgs),
     /// Let a project's skillfold.toml add servers and directories
     Trust(commands::trust::Args),
+    /// Install skills from a directory, an archive or git
+    Install(commands::install::Args),
+    /// Switch skills on
+    Enable(commands::enable::Args),
+    /// Switch skills off
+    Disable(commands::enable::Args),
+    /// Show what has changed where skills were installed from, and take it
+    Update(commands::update::Args),
+    /// Remove what was installed; can be undone
+    Remove(commands::remove::Args),
+    /// Compare what is installed with skillfold.lock
+    Verify(commands::verify::Args),
+    /// Look through all files of skills for what may be an attack
+    Audit(commands::audit::Args),
+    /// Empty the trash, and clear up
+    Gc(commands::remove::GcArgs),
     /// Check skills against the open standard
     Validate(commands::validate::Args),
     /// Review the style of skills, and repair broken YAML

@@ -1,12 +1,15 @@
 //! One file per command.
 
 pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod context;
+pub(crate) mod enable;
 pub(crate) mod eval;
 pub(crate) mod files;
+pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod load;
@@ -16,6 +19,7 @@ pub(crate) mod new;
 pub(crate) mod permissions;
 pub(crate) mod prompt;
 pub(crate) mod read;
+pub(crate) mod remove;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod show;
@@ -23,7 +27,9 @@ pub(crate) mod status;
 pub(crate) mod tools;
 pub(crate) mod toolset;
 pub(crate) mod trust;
+pub(crate) mod update;
 pub(crate) mod validate;
+pub(crate) mod verify;
 pub(crate) mod why;
 
 use crate::Outcome;
@@ -54,6 +60,14 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Approve(args) => approve::run(args, context),
         Command::Revoke(args) => approve::revoke(args, context),
         Command::Trust(args) => trust::run(args, context),
+        Command::Install(args) => install::run(args, context),
+        Command::Enable(args) => enable::run(args, true, context),
+        Command::Disable(args) => enable::run(args, false, context),
+        Command::Update(args) => update::run(args, context),
+        Command::Remove(args) => remove::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
+        Command::Audit(args) => audit::run(args, context),
+        Command::Gc(args) => remove::gc(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Lint(args) => lint::run(args, context),
         Command::New(args) => new::run(args, context),

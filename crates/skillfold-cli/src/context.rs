@@ -17,6 +17,7 @@ use crate::cli::Global;
 use crate::environment::Environment;
 use crate::error::CliError;
 use crate::progress::Progress;
+use crate::registries::Registries;
 use crate::report;
 use crate::settings::Settings;
 use crate::terminal::Terminal;
@@ -42,6 +43,7 @@ pub(crate) struct Context {
     host: OnceCell<Option<Host>>,
     skills: OnceCell<Arc<Skillfold>>,
     acting: OnceCell<Acting>,
+    registries: OnceCell<Registries>,
 }
 
 impl Context {
@@ -55,6 +57,7 @@ impl Context {
             host: OnceCell::new(),
             skills: OnceCell::new(),
             acting: OnceCell::new(),
+            registries: OnceCell::new(),
         }
     }
 
@@ -211,6 +214,28 @@ impl Context {
         }
         let acting = Acting::new(self)?;
         Ok(self.acting.get_or_init(|| acting))
+    }
+
+    /// What is installed and enabled, for the user and for the project.
+    pub(crate) fn registries(&self) -> Result<&Registries, CliError> {
+        if let Some(registries) = self.registries.get() {
+            return Ok(registries);
+        }
+        let registries = Registries::open(self.environment()?);
+        Ok(self.registries.get_or_init(|| registries))
+    }
+
+    /// Whether a skill stays on though one registry, the project's or the user's, says that it is off.
+    pub(crate) fn is_enabled_elsewhere(&self, name: &str, project: bool) -> bool {
+        let by_files = self.settings().is_ok_and(|settings| settings.enabled_by_files.contains(name));
+        let other = self.registries().ok().and_then(|it| if project { it.user.as_ref() } else { it.project.as_ref() });
+        by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
+    }
+
+    /// A path from where one stands, if it is below.
+    pub(crate) fn relative(&self, path: &Path) -> PathBuf {
+        let cwd = self.environment().ok().and_then(|environment| environment.cwd.as_deref());
+        cwd.and_then(|cwd| path.strip_prefix(cwd).ok()).unwrap_or(path).to_path_buf()
     }
 
     /// What people have allowed the programs of skills.

@@ -28,12 +28,17 @@ pub(crate) struct Environment {
     pub(crate) no_cache: bool,
     /// `$SKILLFOLD_CONFIG`
     pub(crate) config: Option<PathBuf>,
+    /// What git is given of the variables: what it needs to reach repositories as the user does, and nothing that points
+    /// to the repository one happens to stand in.
+    pub(crate) git: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
     /// The environment of this process.
     pub(crate) fn of_process() -> Result<Environment, CliError> {
-        Environment::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))
+        let mut environment = Environment::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))?;
+        environment.git = std::env::vars_os().filter(|(name, _)| concerns_git(name)).collect();
+        Ok(environment)
     }
 
     /// The environment that `variable` tells of. One that is set to nothing counts as not set.
@@ -60,6 +65,7 @@ impl Environment {
             isolated: flag("SKILLFOLD_ISOLATED", variable("SKILLFOLD_ISOLATED").as_deref())?,
             no_cache: flag("SKILLFOLD_NO_CACHE", variable("SKILLFOLD_NO_CACHE").as_deref())?,
             config: variable("SKILLFOLD_CONFIG").map(PathBuf::from),
+            git: Vec::new(),
             home,
         })
     }
@@ -70,6 +76,28 @@ impl Environment {
         // A file, in worktrees and submodules.
         Some(cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd))
     }
+}
+
+/// Whether git needs a variable to reach repositories as the user does.
+fn concerns_git(name: &OsStr) -> bool {
+    const NAMES: [&str; 10] = [
+        "HOME",
+        "PATH",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        "XDG_RUNTIME_DIR",
+        "KRB5CCNAME",
+        "CURL_CA_BUNDLE",
+    ];
+    const BEGINNINGS: [&str; 8] =
+        ["GIT_CONFIG", "GIT_SSH", "GIT_SSL", "GIT_HTTP", "GIT_PROXY", "GIT_ASKPASS", "SSH_", "SSL_CERT"];
+    let name = name.to_string_lossy();
+    NAMES.contains(&&*name)
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || name.to_ascii_lowercase().ends_with("_proxy")
 }
 
 fn flag(name: &str, value: Option<&OsStr>) -> Result<bool, CliError> {

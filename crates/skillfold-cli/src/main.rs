@@ -13,6 +13,7 @@ mod context;
 mod environment;
 mod error;
 mod progress;
+mod registries;
 mod report;
 mod settings;
 mod skill_file;

@@ -18,6 +18,8 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     done: Arc<AtomicU64>,
+    /// What is to be said from now on.
+    message: Arc<Mutex<Option<String>>>,
     bar: Arc<Mutex<Option<ProgressBar>>>,
     shown: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -38,6 +40,11 @@ impl Progress {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Says something else from now on.
+    pub(crate) fn says(&self, message: String) {
+        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+    }
+
     /// Does something that writes to the terminal: what is shown there makes way for it.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -54,6 +61,8 @@ impl Progress {
         let (sender, stop) = channel();
         let (count, shared) = (Arc::clone(&done), Arc::<Mutex<Option<ProgressBar>>>::default());
         let own = Arc::clone(&shared);
+        let next = Arc::<Mutex<Option<String>>>::default();
+        let says = Arc::clone(&next);
         // A thread of its own: the work may not come back for seconds, and should not have to think of this.
         let thread = std::thread::spawn(move || {
             if stop.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
@@ -63,11 +72,14 @@ impl Progress {
             *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(count.load(Ordering::Relaxed));
+                if let Some(message) = says.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    bar.set_message(message);
+                }
                 bar.tick();
             }
             bar.finish_and_clear();
         });
-        Progress { done, bar: shared, shown: Some((sender, thread)) }
+        Progress { done, message: next, bar: shared, shown: Some((sender, thread)) }
     }
 }
 

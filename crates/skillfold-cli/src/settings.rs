@@ -13,6 +13,7 @@ use crate::bundled;
 use crate::cli::Global;
 use crate::environment::{Environment, absolute};
 use crate::error::{CliError, Excerpt};
+use crate::registries::{self, Registries};
 use crate::trust::Trust;
 
 const FILE: &str = "skillfold.toml";
@@ -24,6 +25,8 @@ const MAX_CONFIG: u64 = 1 << 20;
 pub(crate) struct Settings {
     pub(crate) roots: Vec<Root>,
     pub(crate) enablement: Enablement,
+    /// What the files enable, without the registries.
+    pub(crate) enabled_by_files: HashSet<String>,
     pub(crate) loader: LoaderConfig,
     pub(crate) disclose: DiscloseSection,
     /// How far what skills bring along may go when it runs.
@@ -55,10 +58,9 @@ impl Settings {
         if !isolated {
             settings.usual_places(environment);
         }
-        settings.enablement = Enablement {
-            enable: HashSet::from_iter(config.skills.enable),
-            disable: HashSet::from_iter(config.skills.disable),
-        };
+        settings.enabled_by_files = config.skills.enable.iter().cloned().collect();
+        settings.enablement.enable.extend(config.skills.enable);
+        settings.enablement.disable.extend(config.skills.disable);
         settings.disclose = config.disclose;
         settings.run = config.run;
         settings.servers = config.mcp;
@@ -183,6 +185,7 @@ impl Settings {
             self.roots.extend(roots.into_iter().filter(own));
         }
         self.roots.extend(user);
+        self.registries(environment);
         if let Some(home) = &environment.home {
             for dir in plugins_below(&home.join(".claude/plugins")) {
                 self.plugin(&dir);
@@ -198,6 +201,22 @@ impl Settings {
                 ),
                 help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
             }),
+        }
+    }
+
+    /// What was installed, and what was enabled and disabled.
+    fn registries(&mut self, environment: &Environment) {
+        for (registry, source) in Registries::open(environment).present() {
+            let state = registry.state();
+            self.roots.extend(registries::roots(registry, &state, source));
+            for (address, on) in state.enabled_by_skill() {
+                if on { &mut self.enablement.enable } else { &mut self.enablement.disable }.insert(address);
+            }
+            self.notices.extend(state.trouble.into_iter().map(|trouble| Notice {
+                code: "registry",
+                message: format!("{}: {}", trouble.path.display(), trouble.message),
+                help: trouble.help,
+            }));
         }
     }
 

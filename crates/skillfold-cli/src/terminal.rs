@@ -127,9 +127,15 @@ impl Terminal {
         }
     }
 
+    /// Whether there is a person to ask.
+    #[expect(clippy::unused_self, reason = "a terminal is the one way to a person")]
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
     /// What a person on a terminal answers, in lower case; fails if there is none.
     pub(crate) fn choose(&self, question: &str) -> Result<String, CliError> {
-        if !io::stdin().is_terminal() {
+        if !self.can_ask() {
             return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
         }
         self.say(question);

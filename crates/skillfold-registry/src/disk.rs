@@ -188,12 +188,6 @@ impl Disk {
         File::options().read(true).custom_flags(flags).open(path)?.sync_data()
     }
 
-    /// Makes a link with this text.
-    pub fn symlink(&self, text: &Path, path: &Path) -> io::Result<()> {
-        self.step("symlink", path)?;
-        std::os::unix::fs::symlink(text, path)
-    }
-
     /// Opens a file to lock it, and makes it where it is missing. Neither a link nor a pipe in its place is followed.
     pub fn open_lock(&self, path: &Path) -> io::Result<File> {
         self.step("open", path)?;

@@ -56,6 +56,8 @@ pub struct FoundPlugin {
     pub description: String,
     /// Where it is.
     pub at: PluginAt,
+    /// Whether it is here and describes itself: it can be installed as a plugin. Of others only the skills can.
+    pub has_manifest: bool,
     /// Its skills, if it is here.
     pub skills: Vec<FoundSkill>,
 }
@@ -369,7 +371,11 @@ impl Search {
         skills.sort_unstable();
         skills.dedup();
         let skills = skills.into_iter().map(|skill| self.skills[skill].clone()).collect();
-        self.plugins.push(FoundPlugin { name, description, at, skills });
+        let has_manifest = match &at {
+            PluginAt::Here(path) => self.real.join(path).join(PLUGIN).is_file(),
+            PluginAt::Elsewhere(_) => false,
+        };
+        self.plugins.push(FoundPlugin { name, description, at, has_manifest, skills });
     }
 
     fn relative(&self, mut problem: Diagnostic) -> Diagnostic {

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use skillfold_exec::Support;
 use skillfold_mcp::host::Host;
+use skillfold_registry::Kind;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -18,7 +19,8 @@ Examples:
   skillfold status              skills by source, MCP servers, approvals, the sandbox
   skillfold revoke acme:refunds take an approval back
 
-With --json it prints {skills: {total, enabled, by_source}, servers: [{name, identity, skills, fetched,
+With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
+version, digest, enabled, skills}], servers: [{name, identity, skills, fetched,
 stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], sandbox: {sandboxed, layers,
 missing: [{layer, reason}], landlock_abi}}.";
 
@@ -39,6 +41,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let servers = host.map(Host::status).unwrap_or_default();
     let approvals = super::approve::approvals(context)?;
     let sandbox = context.acting()?.launcher().support();
+    let installed = installed(context)?;
     if context.json() {
         let servers: Vec<_> = servers
             .iter()
@@ -56,6 +59,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             .collect();
         context.print_json(&json!({
             "skills": {"total": total, "enabled": enabled, "by_source": by_source},
+            "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
             "servers": servers,
             "approvals": approvals,
             "sandbox": sandbox.as_ref().ok(),
@@ -73,6 +77,10 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         text::thousands(enabled),
         sources.join(", ")
     );
+    let _ = writeln!(out, "{}  {}", paint(style::NAME, "Installed"), if installed.is_empty() { "nothing" } else { "" });
+    for row in &installed {
+        let _ = writeln!(out, "  {}", row.text);
+    }
     let _ = writeln!(out, "{}  {}", paint(style::NAME, "MCP servers"), if servers.is_empty() { "none" } else { "" });
     for server in &servers {
         let state = match (&server.failure, server.fetched) {
@@ -123,6 +131,48 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Something installed, for people and for programs.
+struct Row {
+    text: String,
+    json: serde_json::Value,
+}
+
+fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
+    let mut rows = Vec::new();
+    for (registry, source) in context.registries()?.present() {
+        let state = registry.state();
+        let enabled = state.enabled_by_skill();
+        for (name, entry) in &state.installed {
+            let of_plugin = |skill: &String| enabled.get(&format!("{name}:{skill}")) == Some(&true);
+            let on = match entry.kind {
+                Kind::Plugin => entry.skills.iter().filter(|skill| of_plugin(skill)).count(),
+                Kind::Skill => usize::from(enabled.get(name) == Some(&true)),
+            };
+            let said = match (entry.kind, on) {
+                (_, 0) => "off".to_owned(),
+                (Kind::Plugin, on) => {
+                    paint(style::GOOD, format!("{on} of {} on", text::count(entry.skills.len(), "skill")))
+                }
+                (_, _) => paint(style::GOOD, "on"),
+            };
+            let version = entry.version.as_deref().map_or(String::new(), |it| format!("  {}", text::one_line(it)));
+            let commit =
+                entry.commit.as_deref().map_or(String::new(), |it| format!(" at {}", super::install::short(it)));
+            rows.push(Row {
+                text: format!(
+                    "{}  {said}  {source}{version}\n    {}",
+                    paint(style::SOURCE, text::one_line(name)),
+                    paint(style::DIM, format!("{}{commit}", text::one_line(&entry.origin)))
+                ),
+                json: json!({"name": name, "kind": entry.kind, "source": source, "origin": entry.origin, "at": entry.at,
+                    "commit": entry.commit, "version": entry.version, "digest": entry.digest, "enabled": on > 0,
+                    "skills": entry.skills}),
+            });
+        }
+    }
+    Ok(rows)
 }
 
 /// What the sandbox is made of on this machine, and what of it is missing.

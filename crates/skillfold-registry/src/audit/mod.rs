@@ -21,6 +21,9 @@ mod walk;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+
 pub use rules::RULES;
 
 /// How much a finding weighs.
@@ -81,6 +84,22 @@ pub struct Finding {
     pub message: String,
     /// What stands there, shortened; hidden characters are shown, secrets are not. Empty for files as a whole.
     pub excerpt: String,
+}
+
+impl Serialize for Finding {
+    /// The rule by its id, with what it weighs.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_struct("Finding", 8)?;
+        map.serialize_field("rule", self.rule.id)?;
+        map.serialize_field("severity", self.rule.severity.as_str())?;
+        map.serialize_field("path", &self.path)?;
+        map.serialize_field("line", &self.line)?;
+        map.serialize_field("column", &self.column)?;
+        map.serialize_field("message", &self.message)?;
+        map.serialize_field("excerpt", &self.excerpt)?;
+        map.serialize_field("help", self.rule.help)?;
+        map.end()
+    }
 }
 
 /// What an audit has found, and how much it has read.

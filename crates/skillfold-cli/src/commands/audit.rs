@@ -1,0 +1,199 @@
+//! `skillfold audit`: every byte of every file of a skill, and what is suspicious about it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use skillfold_registry::{Audit, RULES, Severity, audit, sarif};
+
+use crate::context::Context;
+use crate::environment::absolute;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::registries::finding_lines;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillfold audit                            every skill on this machine
+  skillfold audit pdf ./downloads/skill      a skill by name, a directory
+  skillfold audit ./skills --format sarif    for code scanning
+  skillfold audit --rules                    what it looks for, and why
+
+It reads every byte of every file, hidden ones and binaries included. Exit code 1 if something of high severity
+was found; --strict: or medium.
+With --json it prints {valid, audits: [{name, dir, files, bytes, findings: [{rule, severity, path, line, column,
+message, excerpt, help}]}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Skills by name, or directories; every local skill without any
+    what: Vec<String>,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// Only findings that weigh at least so much
+    #[arg(long, value_name = "SEVERITY", default_value = "low")]
+    min: Weight,
+    /// Count findings of medium severity as well
+    #[arg(long)]
+    strict: bool,
+    /// Show the rules
+    #[arg(long, conflicts_with = "what")]
+    rules: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Sarif,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Weight {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<Weight> for Severity {
+    fn from(weight: Weight) -> Severity {
+        match weight {
+            Weight::Low => Severity::Low,
+            Weight::Medium => Severity::Medium,
+            Weight::High => Severity::High,
+        }
+    }
+}
+
+/// One that is looked at: its name as it is shown, and its directory.
+struct Subject {
+    name: String,
+    dir: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    if args.rules {
+        return rules(context);
+    }
+    let subjects = subjects(args, context)?;
+    let progress = Progress::of("reading every byte", subjects.len());
+    let mut audits: Vec<(Subject, Audit)> = Vec::new();
+    for subject in subjects {
+        let mut found = audit(&subject.dir);
+        progress.step();
+        found.findings.retain(|finding| finding.rule.severity >= args.min.into());
+        audits.push((subject, found));
+    }
+    drop(progress);
+    let worst = audits.iter().filter_map(|(_, audit)| audit.highest()).max();
+    let limit = if args.strict { Severity::Medium } else { Severity::High };
+    let valid = worst.is_none_or(|worst| worst < limit);
+    if args.format == Format::Sarif {
+        let audits: Vec<(PathBuf, Audit)> =
+            audits.into_iter().map(|(subject, audit)| (context.relative(&subject.dir), audit)).collect();
+        context.print_json(&sarif(&audits))?;
+    } else if context.json() || args.format == Format::Json {
+        let rows: Vec<Value> = audits
+            .iter()
+            .map(|(subject, audit)| {
+                json!({"name": subject.name, "dir": subject.dir, "files": audit.files, "bytes": audit.bytes,
+                    "findings": audit.findings})
+            })
+            .collect();
+        context.print_json(&json!({"valid": valid, "audits": rows}))?;
+    } else {
+        tell(&audits, context)?;
+    }
+    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+}
+
+/// What is looked at, in order.
+fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
+    if args.what.is_empty() {
+        let catalog = context.local_skills()?.catalog();
+        let local = catalog.all().iter().filter(|skill| skill.server().is_none());
+        return Ok(local.map(|skill| Subject { name: skill.name().to_owned(), dir: skill.dir() }).collect());
+    }
+    let mut subjects = Vec::new();
+    for what in &args.what {
+        let path = absolute(what.as_ref());
+        // Something with a slash is a directory; a bare word is a skill, unless there is none and it is a directory.
+        let catalog =
+            (!what.contains('/')).then(|| context.local_skills().map(|skills| skills.catalog())).transpose()?;
+        if let Some(skill) = catalog.as_ref().and_then(|catalog| catalog.get(what)) {
+            if skill.server().is_some() {
+                return Err(CliError::failure("remote", format!("{what:?} is on a server, not on this machine"))
+                    .help("`skillfold approve` shows what it would load"));
+            }
+            subjects.push(Subject { name: skill.name().to_owned(), dir: skill.dir() });
+        } else if let Some((registry, _)) = context.registries()?.having(what) {
+            let kind = registry.state().installed.get(what.as_str()).map(|installed| installed.kind);
+            subjects.extend(kind.map(|kind| Subject { name: what.clone(), dir: registry.dir_of(kind, what) }));
+        } else if path.is_dir() {
+            subjects.push(Subject { name: what.trim_end_matches('/').to_owned(), dir: path });
+        } else {
+            return Err(CliError::failure("not_found", format!("there is no skill and no directory called {what:?}"))
+                .help("`skillfold list` lists the skills"));
+        }
+    }
+    Ok(subjects)
+}
+
+fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> {
+    let mut out = String::new();
+    for (subject, audit) in audits {
+        for finding in &audit.findings {
+            out.push_str(&finding_lines(&subject.name, finding));
+            out.push('\n');
+        }
+    }
+    context.terminal.print(&out)?;
+    let all = || audits.iter().flat_map(|(_, audit)| &audit.findings);
+    let counted = |severity| all().filter(|finding| finding.rule.severity == severity).count();
+    let found: Vec<String> = [Severity::High, Severity::Medium, Severity::Low]
+        .into_iter()
+        .map(|severity| (counted(severity), severity))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, severity)| format!("{number} {severity}"))
+        .collect();
+    let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+    context.terminal.say(&format!(
+        "{found}; {}, {}, {} read",
+        text::count(audits.len(), "skill"),
+        text::count(audits.iter().map(|(_, audit)| audit.files).sum(), "file"),
+        text::bytes(audits.iter().map(|(_, audit)| audit.bytes).sum())
+    ));
+    Ok(())
+}
+
+fn rules(context: &Context) -> Result<Outcome, CliError> {
+    if context.json() {
+        let rows: Vec<Value> = RULES
+            .iter()
+            .map(|rule| {
+                json!({"id": rule.id, "severity": rule.severity.as_str(), "title": rule.title,
+                    "explanation": rule.explanation, "help": rule.help})
+            })
+            .collect();
+        context.print_json(&rows)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for rule in RULES {
+        let _ = write!(
+            out,
+            "{}  {}\n  {}\n  {}\n",
+            paint(style::NAME, rule.id),
+            rule.severity,
+            rule.explanation,
+            paint(style::DIM, rule.help)
+        );
+    }
+    context.terminal.print(&out)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,83 @@
+//! `skillfold enable` and `disable`: which skills count.
+
+use std::fmt::Write as _;
+
+use skillfold::Error;
+use skillfold_registry::Changed;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::Whose;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillfold enable pdf               one that was installed, or that is off by default
+  skillfold enable office            all skills of an installed plugin
+  skillfold disable commit@project   only the project's, if another has its name
+  skillfold enable --reset pdf       say nothing of it any more
+
+What somebody enables is on, whatever else is said; what somebody disables is off; everything else follows
+its source: what you put into a directory is on, what `install` fetched is off.
+With --json it prints [{address, was, now}], each true, false or null.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Skills by name or address, or installed plugins
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Say nothing of them any more: their default holds again
+    #[arg(long)]
+    reset: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, CliError> {
+    let registries = context.registries()?;
+    let registry = registries.of(args.whose)?;
+    let catalog = context.local_skills()?.catalog();
+    for name in &args.names {
+        let plugin = registry.state().installed.contains_key(name);
+        match skillfold::usable(&catalog, name) {
+            Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
+            // What nobody can find any more can still be forgotten.
+            Err(_) if plugin || args.reset => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let changed = if args.reset { registry.forget(&args.names)? } else { registry.enable(&args.names, on)? };
+    if context.json() {
+        context.print_json(&changed)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for change in &changed {
+        let _ = writeln!(out, "{}", line(change));
+    }
+    context.terminal.print(&out)?;
+    if !on && !args.reset {
+        for name in args.names.iter().filter(|name| context.is_enabled_elsewhere(name, args.whose.project)) {
+            context.terminal.warn(
+                "still_enabled",
+                &format!(
+                    "{name} stays on: a skillfold.toml or the other registry enables it, and that counts for more"
+                ),
+                "take it out of `enable` there",
+            );
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn line(change: &Changed) -> String {
+    let word = |said: Option<bool>| match said {
+        Some(true) => paint(style::GOOD, "on"),
+        Some(false) => "off".to_owned(),
+        None => "as its source says".to_owned(),
+    };
+    let already = if change.was == change.now { " already" } else { "" };
+    format!("{}  {}{already}", paint(style::NAME, text::one_line(&change.address)), word(change.now))
+}

@@ -1,0 +1,204 @@
+//! `skillfold update`: what would change, and then the change.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::json;
+use skillfold_registry::{Change, Chosen, Installed, Origin, Registry, RegistryError, UpdateOptions, UpdatePlan};
+
+use super::install::{Fetching, short};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::{Whose, finding_lines, tell_findings};
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+/// How much of a file's differences is shown.
+const MOST_DIFF: u64 = 64 * 1024;
+
+const AFTER: &str = "\
+Examples:
+  skillfold update              what would change of everything; asks before it does
+  skillfold update pdf --diff   with the lines of its files
+  skillfold update --yes        does not ask
+  skillfold update --check      only shows; exit code 1 if there is something to update
+
+What was edited here is not overwritten unless you say --overwrite-edits, and then goes to the trash. A commit
+that was asked for at install is where a skill stays: install another to move it.
+With --json it prints {applied, updates: [{name, from, to, front_matter, permissions, files, findings, edits}],
+failed: [{name, reason}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Installed skills and plugins; all without any
+    names: Vec<String>,
+    /// Only show what would change
+    #[arg(long)]
+    check: bool,
+    /// Do not ask
+    #[arg(long, short, conflicts_with = "check")]
+    yes: bool,
+    /// Show the changed lines
+    #[arg(long)]
+    diff: bool,
+    /// Update in spite of findings of high severity
+    #[arg(long)]
+    allow_findings: bool,
+    /// Overwrite what was edited here; it goes to the trash
+    #[arg(long)]
+    overwrite_edits: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let registry = context.registries()?.of(args.whose)?;
+    let (plans, failed) = plan(args, registry, context)?;
+    let news: Vec<UpdatePlan> = plans.into_iter().filter(|plan| !plan.is_empty()).collect();
+    let json_plans = context.json().then(|| json!(news));
+    if !context.json() {
+        let mut out = String::new();
+        for plan in &news {
+            describe(&mut out, plan, args.diff);
+        }
+        context.terminal.print(&out)?;
+        context.terminal.flush()?;
+    }
+    for (name, reason) in &failed {
+        context.terminal.warn(
+            "not_updated",
+            &format!("{name} cannot be updated: {}", reason.message()),
+            reason.hint().unwrap_or_default(),
+        );
+    }
+    let count = news.len();
+    let apply = count > 0 && !args.check && (args.yes || context.terminal.can_ask());
+    if apply {
+        if !args.yes {
+            context.terminal.ask("Update as shown?")?;
+        }
+        let mut options = UpdateOptions::at(SystemTime::now());
+        options.allow_findings = args.allow_findings;
+        options.overwrite_edits = args.overwrite_edits;
+        let applied = registry.apply_updates(news, &options);
+        if let Err(RegistryError::Findings { found }) = &applied {
+            for (name, findings) in found {
+                tell_findings(&context.terminal, name, findings);
+            }
+        }
+        applied?;
+    }
+    if let Some(plans) = json_plans {
+        let failed: Vec<_> = failed.iter().map(|(name, why)| json!({"name": name, "reason": why.message()})).collect();
+        context.print_json(&json!({"applied": apply, "updates": plans, "failed": failed}))?;
+    } else if apply {
+        context
+            .terminal
+            .say(&format!("{} updated; `skillfold remove --undo` brings the old back", text::count(count, "skill")));
+    } else if count > 0 {
+        context.terminal.say("nothing was changed; `skillfold update --yes` does it");
+    } else if failed.is_empty() {
+        context.terminal.say("everything is up to date");
+    }
+    let left = count > 0 && !apply;
+    Ok(if left || !failed.is_empty() { Outcome::Wanting } else { Outcome::Done })
+}
+
+type Failed = Vec<(String, CliError)>;
+
+/// Fetches every origin once, and compares. What cannot be fetched stops nothing else.
+fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<UpdatePlan>, Failed), CliError> {
+    let mut installed = registry.state().installed;
+    for name in &args.names {
+        if !installed.contains_key(name) {
+            return Err(RegistryError::NotInstalled { name: name.clone() }.into());
+        }
+    }
+    installed.retain(|name, _| args.names.is_empty() || args.names.contains(name));
+    let mut by_origin: BTreeMap<String, Vec<(String, Installed)>> = BTreeMap::new();
+    for (name, entry) in installed {
+        by_origin.entry(entry.origin.clone()).or_default().push((name, entry));
+    }
+    let fetching = Fetching::new(context)?;
+    let (mut plans, mut failed) = (Vec::new(), Vec::new());
+    for (origin, entries) in by_origin {
+        let staging = registry.begin()?;
+        let fetched = Origin::parse(&origin, Path::new("/"))
+            .map_err(CliError::from)
+            .and_then(|origin| fetching.fetch(&origin, staging.dir()));
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(error) => {
+                failed.extend(entries.into_iter().map(|(name, _)| {
+                    let again = CliError::failure("fetch", error.message()).help(error.hint().unwrap_or_default());
+                    (name, again)
+                }));
+                continue;
+            }
+        };
+        for (name, entry) in entries {
+            let chosen = Chosen::new(entry.kind, &entry.at, origin.clone()).at_commit(fetched.commit.clone());
+            match registry.plan_update(&name, &staging, &chosen) {
+                Ok(plan) => plans.push(plan),
+                Err(error) => failed.push((name, error.into())),
+            }
+        }
+    }
+    plans.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok((plans, failed))
+}
+
+/// One plan for people.
+fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
+    let edition = |version: &Option<String>, commit: &Option<String>| {
+        let commit = commit.as_deref().map(|commit| short(commit).to_owned());
+        [version.as_deref().map(text::one_line), commit].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let (from, to) = (edition(&plan.from.version, &plan.from.commit), edition(&plan.to.version, &plan.to.commit));
+    let arrow = if from.is_empty() && to.is_empty() { String::new() } else { format!("  {from} → {to}") };
+    let _ = writeln!(out, "{}{arrow}", paint(style::NAME, &plan.name));
+    for field in &plan.front_matter {
+        let shown = |text: &Option<String>| {
+            text.as_deref()
+                .map_or_else(|| "(none)".to_owned(), |text| text::cut(&text::one_line(text), 60).into_owned())
+        };
+        let skill = if field.skill.is_empty() || field.skill == plan.name {
+            String::new()
+        } else {
+            format!("{}: ", text::one_line(&field.skill))
+        };
+        let _ =
+            writeln!(out, "  {skill}{}: {} → {}", text::one_line(&field.field), shown(&field.old), shown(&field.new));
+    }
+    for permission in &plan.permissions {
+        let word = if permission.widened { paint(style::BAD, "asks for more") } else { "asks no longer".to_owned() };
+        let _ = writeln!(out, "  {word}: {}", text::one_line(&permission.permission));
+    }
+    for file in &plan.files {
+        let (sign, style) = match file.change {
+            Change::Added => ("+", style::GOOD),
+            Change::Removed => ("-", style::BAD),
+            _ => ("~", style::WARNING),
+        };
+        let size = match (file.old_size, file.new_size) {
+            (Some(old), Some(new)) if old != new => format!("{} → {}", text::bytes(old), text::bytes(new)),
+            (_, Some(size)) | (Some(size), None) => text::bytes(size),
+            (None, None) => String::new(),
+        };
+        let _ = writeln!(out, "  {} {}  {}", paint(style, sign), text::one_line(&file.path), paint(style::DIM, size));
+        if let Some(lines) = diff.then(|| plan.diff(&file.path, MOST_DIFF)).flatten() {
+            for line in lines.lines() {
+                let _ = writeln!(out, "    {}", text::visible(line));
+            }
+        }
+    }
+    for finding in &plan.findings {
+        let _ = writeln!(out, "  {}", finding_lines(&plan.name, finding).replace('\n', "\n  "));
+    }
+    for edit in &plan.edits {
+        let _ = writeln!(out, "  {} {}", paint(style::WARNING, "edited here:"), text::one_line(&edit.path));
+    }
+}
