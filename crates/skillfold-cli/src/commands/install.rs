@@ -4,7 +4,7 @@ mod choose;
 mod fetching;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registry = context.registries()?.of(args.whose)?;
     let Some(source) = &args.source else { return restore(args, registry, context) };
     let cwd = context.environment()?.cwd.as_deref().unwrap_or(Path::new("/"));
-    let origin = Origin::parse(source, cwd)?;
+    let origin = real(Origin::parse(source, cwd)?);
+    let written = written(&origin, registry);
     let staging = registry.begin()?;
     let fetching = Fetching::new(context)?;
     let fetched = fetching.fetch(&origin, staging.dir())?;
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let chosen: Vec<Chosen> = choice
         .here
         .iter()
-        .map(|(kind, at)| Chosen::new(*kind, at, origin.to_string()).at_commit(fetched.commit.clone()))
+        .map(|(kind, at)| Chosen::new(*kind, at, written.clone()).at_commit(fetched.commit.clone()))
         .collect();
     if !chosen.is_empty() {
         reports.push(install(args, registry, &staging, &chosen, context)?);
@@ -101,8 +102,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             .collect();
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
-    let told = Told { origin: Some(origin.to_string()), commit: fetched.commit, skipped: choice.skipped };
+    let told = Told { origin: Some(written), commit: fetched.commit, skipped: choice.skipped };
     tell(args, &reports, &told, context)
+}
+
+/// Without `..` and links on the way, so that it says the same tomorrow.
+fn real(origin: Origin) -> Origin {
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    match origin {
+        Origin::Directory { path } => Origin::Directory { path: real(path) },
+        Origin::Archive { path } => Origin::Archive { path: real(path) },
+        git @ Origin::Git { .. } => git,
+    }
+}
+
+/// As it stands in the registry. What is below a project is written as seen from there: others have it elsewhere.
+fn written(origin: &Origin, registry: &Registry) -> String {
+    let place = registry.place();
+    if let (true, Origin::Directory { path } | Origin::Archive { path }) = (place.is_project(), origin)
+        && let Some(below) = place.dir().canonicalize().ok().and_then(|dir| path.strip_prefix(dir).ok())
+        && let Some(below) = below.to_str().filter(|below| !below.is_empty())
+    {
+        let directory = if matches!(origin, Origin::Directory { .. }) { "/" } else { "" };
+        return format!("./{below}{directory}");
+    }
+    origin.to_string()
 }
 
 /// Installs what `skillfold.lock` pins and is not there, exactly as it is pinned.
@@ -125,7 +149,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     let mut reports = Vec::new();
     for group in by_origin(missing) {
         let staging = registry.begin()?;
-        let origin = pinned(&group[0])?;
+        let origin = pinned(&group[0], registry)?;
         fetching.fetch(&origin, staging.dir())?;
         let chosen: Vec<Chosen> = group
             .iter()
@@ -155,8 +179,8 @@ fn by_origin(mut missing: Vec<Missing>) -> Vec<Vec<Missing>> {
 }
 
 /// The origin at the commit that the lock pins, whatever its reference means by now.
-fn pinned(missing: &Missing) -> Result<Origin, CliError> {
-    let mut origin = Origin::parse(&missing.origin, Path::new("/"))?;
+fn pinned(missing: &Missing, registry: &Registry) -> Result<Origin, CliError> {
+    let mut origin = Origin::parse(&missing.origin, registry.place().dir())?;
     if let (Origin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
         *reference = Some(commit.clone());
     }

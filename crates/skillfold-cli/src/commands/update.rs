@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
@@ -126,7 +125,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     let (mut plans, mut failed) = (Vec::new(), Vec::new());
     for (origin, entries) in by_origin {
         let staging = registry.begin()?;
-        let fetched = Origin::parse(&origin, Path::new("/"))
+        let fetched = Origin::parse(&origin, registry.place().dir())
             .map_err(CliError::from)
             .and_then(|origin| fetching.fetch(&origin, staging.dir()));
         let fetched = match fetched {

@@ -17,6 +17,7 @@ mod mcp;
 mod new;
 mod prompt;
 mod read;
+mod registry;
 mod run;
 mod sandbox;
 mod search;
