@@ -16,6 +16,8 @@ use crate::{Disk, Kind, Place, RegistryError};
 
 /// How long another process may keep the registry locked. Most changes take milliseconds.
 const WAIT: Duration = Duration::from_secs(10);
+/// How long opening waits to finish what somebody has left: whoever is at it needs milliseconds.
+const BRIEFLY: Duration = Duration::from_secs(1);
 /// How often a reader starts again because a writer was faster.
 const TRIES: usize = 8;
 
@@ -103,7 +105,7 @@ impl Registry {
         let registry = Registry { place, disk, wait: WAIT };
         if matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
             // Whoever works on it at this moment finishes it; and readers read through what is left.
-            let finished = Guard::wait(&registry.place, &registry.disk, Duration::ZERO).and_then(|guard| {
+            let finished = Guard::wait(&registry.place, &registry.disk, BRIEFLY).and_then(|guard| {
                 registry.finish()?;
                 registry.sweep(&guard)
             });

@@ -7,11 +7,11 @@ use std::time::Duration;
 use skillfold_registry::audit::{Audit, Finding, Rule, Severity};
 use skillfold_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
 
-use crate::support::{chosen, install, litter, manifest, now, open, options, plugin, seen, skill};
+use crate::support::{chosen, install, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
 
 #[test]
 fn what_was_fetched_is_off_until_it_is_enabled() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(&dir.path().join("data/skillfold"));
     assert_eq!(registry.state(), skillfold_registry::State::default());
     assert!(!dir.path().join("data").exists(), "looking makes nothing");
@@ -38,7 +38,7 @@ fn what_was_fetched_is_off_until_it_is_enabled() {
 
 #[test]
 fn the_files_read_well() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
@@ -77,7 +77,7 @@ fn the_files_read_well() {
 
 #[test]
 fn a_project_keeps_its_inner_things_out_of_its_history() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = Registry::open(Place::project(dir.path()), Disk::default());
     install(&registry, &["pdf"], "");
     assert!(dir.path().join(".skillfold/skills/pdf/SKILL.md").is_file());
@@ -102,7 +102,7 @@ fn a_project_keeps_its_inner_things_out_of_its_history() {
 
 #[test]
 fn a_plugin_is_one_thing_with_many_skills() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     plugin(&staging, &Disk::default(), "Office").unwrap();
@@ -123,7 +123,7 @@ fn a_plugin_is_one_thing_with_many_skills() {
 
 #[test]
 fn what_is_in_the_way_is_not_overwritten() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     registry.enable(&["pdf"], true).unwrap();
@@ -162,7 +162,7 @@ fn what_is_in_the_way_is_not_overwritten() {
 
 #[test]
 fn many_at_once_or_none() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
@@ -183,7 +183,7 @@ fn many_at_once_or_none() {
 
 #[test]
 fn a_skill_inside_another_is_installed_with_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "skills/inner", "").unwrap_err_or_rename(&staging);
@@ -212,7 +212,7 @@ impl Rename for Result<(), RegistryError> {
 
 #[test]
 fn verify_says_what_has_drifted() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["gone", "pdf"], "");
     let at = |path: &str| dir.path().join("skills").join(path);
@@ -239,7 +239,7 @@ fn verify_says_what_has_drifted() {
 
 #[test]
 fn what_was_removed_comes_back_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["csv", "pdf"], "");
     registry.enable(&["pdf"], true).unwrap();
@@ -260,7 +260,7 @@ fn what_was_removed_comes_back_as_it_was() {
 
 #[test]
 fn gc_takes_what_is_old_enough() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     assert_eq!(registry.gc(None).unwrap().trash, 0);
     install(&registry, &["csv", "pdf"], "");
@@ -278,7 +278,7 @@ static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title:
 
 #[test]
 fn a_high_finding_stops_the_install_and_is_carried_along() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillfold_registry::{RegistryError, Standing};
 
-use crate::support::{install, now, open};
+use crate::support::{install, now, open, tempdir};
 
 fn write(dir: &Path, file: &str, text: &str) {
     std::fs::write(dir.join(file), text).unwrap();
@@ -16,7 +16,7 @@ fn read(dir: &Path, file: &str) -> String {
 
 #[test]
 fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf", "csv"], "version: 1\n");
     registry.enable(&["pdf"], true).unwrap();
@@ -55,7 +55,7 @@ fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
 
 #[test]
 fn a_missing_registry_is_not_an_empty_one() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     assert_eq!(registry.state().trouble, [], "where nothing is, nothing is missing");
     install(&registry, &["pdf"], "");
@@ -68,7 +68,7 @@ fn a_missing_registry_is_not_an_empty_one() {
 
 #[test]
 fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf", "csv"], "");
     let lock = read(dir.path(), "skillfold.lock");
@@ -87,7 +87,7 @@ fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
 
 #[test]
 fn with_both_broken_what_stands_there_is_reported_and_left() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     write(dir.path(), "registry.json", "?");
@@ -108,7 +108,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
 #[test]
 fn what_a_later_version_wrote_is_left_alone() {
     for file in ["registry.json", "skillfold.lock", ".registry/journal.json"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempdir();
         let registry = open(dir.path());
         install(&registry, &["pdf"], "");
         let newer = "{\"version\": 2, \"installed\": \"otherwise\"}";
@@ -123,7 +123,7 @@ fn what_a_later_version_wrote_is_left_alone() {
 
 #[test]
 fn what_later_minor_versions_add_is_kept() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let more = |text: String| text.replacen("{\n", "{\n  \"colour\": \"blue\",\n", 1);
@@ -138,7 +138,7 @@ fn what_later_minor_versions_add_is_kept() {
 
 #[test]
 fn a_broken_journal_is_set_aside() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     write(dir.path(), ".registry/journal.json", "{ \"version\": 1, \"stag");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use skillfold_registry::{Disk, Seam, Step};
 
 use crate::operations::{ALL, perform, prepare};
-use crate::support::{all_below, copy, litter, open, seen};
+use crate::support::{all_below, alone, copy, litter, open, seen, tempdir};
 
 const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
 const DIR: &str = "SKILLFOLD_TEST_DIR";
@@ -59,7 +59,7 @@ fn dies(operation: &str, dir: &Path, steps: usize) -> bool {
 
 /// Kills an operation at every step; how many there were.
 fn kill_everywhere(operation: &str) -> usize {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let at = |name: &str| dir.path().join(name);
     prepare(operation, &at("before"));
     let before = seen(&open(&at("before")));
@@ -105,6 +105,7 @@ fn kill_everywhere(operation: &str) -> usize {
 
 #[test]
 fn killed_at_any_step_nothing_is_between() {
+    let _alone = alone();
     let points: Vec<_> = ALL.iter().map(|operation| (operation, kill_everywhere(operation))).collect();
     let all: usize = points.iter().map(|(_, steps)| steps).sum();
     println!("{all} points: {points:?}");

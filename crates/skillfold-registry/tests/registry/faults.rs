@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use skillfold_registry::{Disk, Seam, Step};
 
 use crate::operations::{ALL, perform, prepare};
-use crate::support::{copy, litter, open, seen};
+use crate::support::{alone, copy, litter, open, seen, tempdir};
 
 /// Lets so many changes pass and refuses all others, as a disk does that has become full.
 struct Refuse {
@@ -40,7 +40,7 @@ impl Refuse {
 }
 
 fn refuse_everywhere(operation: &str, kind: ErrorKind, once: bool) -> usize {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let at = |name: &str| dir.path().join(name);
     prepare(operation, &at("before"));
     let before = seen(&open(&at("before")));
@@ -80,12 +80,14 @@ fn refuse_everywhere(operation: &str, kind: ErrorKind, once: bool) -> usize {
 
 #[test]
 fn a_full_disk() {
+    let _alone = alone();
     let points: usize = ALL.iter().map(|operation| refuse_everywhere(operation, ErrorKind::StorageFull, false)).sum();
     assert!(points >= 200, "{points}");
 }
 
 #[test]
 fn a_single_refusal() {
+    let _alone = alone();
     for operation in ALL {
         refuse_everywhere(operation, ErrorKind::PermissionDenied, true);
     }
@@ -93,6 +95,7 @@ fn a_single_refusal() {
 
 #[test]
 fn a_disk_that_becomes_read_only() {
+    let _alone = alone();
     for operation in ["update", "remove"] {
         refuse_everywhere(operation, ErrorKind::ReadOnlyFilesystem, false);
     }
@@ -100,7 +103,7 @@ fn a_disk_that_becomes_read_only() {
 
 #[test]
 fn the_message_says_what_where_and_why() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let full = Refuse { left: AtomicUsize::new(0), kind: ErrorKind::StorageFull, once: false };
     let error = perform("enable", dir.path(), &Disk::with_seam(Arc::new(full))).unwrap_err();
     let expected = format!("cannot make {}: no storage space", dir.path().join(".registry/staging").display());

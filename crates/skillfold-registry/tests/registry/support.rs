@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -70,7 +71,7 @@ pub(crate) struct Seen {
     pub(crate) installed: Value,
     pub(crate) enabled: BTreeMap<String, bool>,
     pub(crate) lock: Option<Value>,
-    pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
+    pub(crate) files: BTreeMap<PathBuf, String>,
     pub(crate) trash: Vec<String>,
 }
 
@@ -79,8 +80,8 @@ pub(crate) fn seen(registry: &Registry) -> Seen {
     let mut files = BTreeMap::new();
     for dir in [registry.place().skills_dir(), registry.place().plugins_dir()] {
         for path in all_below(&dir) {
-            let bytes = if path.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
-            files.insert(path.strip_prefix(registry.place().dir()).unwrap().to_owned(), bytes);
+            let text = if path.is_file() { std::fs::read_to_string(&path).unwrap() } else { String::new() };
+            files.insert(path.strip_prefix(registry.place().dir()).unwrap().to_owned(), text);
         }
     }
     let lock = std::fs::read(registry.place().lock_file()).ok();
@@ -133,4 +134,17 @@ pub(crate) fn litter(dir: &Path) -> Vec<PathBuf> {
     let inner = dir.join(".registry");
     let belongs = ["lock", "staging", "trash"].map(|name| inner.join(name));
     all_below(&inner).into_iter().filter(|path| !belongs.contains(path)).collect()
+}
+
+/// A directory in memory where there is one: the tests that stop at every step make sure of thousands of files, and
+/// what they show does not depend on the disk.
+pub(crate) fn tempdir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Lets one of the tests that need it run at a time. A process that is just being started shares the locks of all
+/// threads for a moment: what another test has let go would still seem locked.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use skillfold_registry::{Disk, Place, Registry, RegistryError, UpdateOptions};
 
-use crate::support::{chosen, install, litter, now, open, options, skill};
+use crate::support::{alone, chosen, install, litter, now, open, options, skill, tempdir};
 
 const WHO: &str = "SKILLFOLD_TEST_WHO";
 const DIR: &str = "SKILLFOLD_TEST_DIR";
@@ -74,7 +74,8 @@ fn one_of_them() {
 
 #[test]
 fn two_processes_lose_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+    let _alone = alone();
+    let dir = tempdir();
     let start = |who: &str| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "together::one_of_them"])
@@ -116,7 +117,7 @@ fn two_processes_lose_nothing() {
 
 #[test]
 fn a_reader_never_misses_a_skill_that_is_updated() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "version: \"0\"\n");
     let file = registry.installed_skills_dir().join("pdf/SKILL.md");
@@ -144,7 +145,7 @@ fn a_reader_never_misses_a_skill_that_is_updated() {
 
 #[test]
 fn who_waits_too_long_is_told_for_whom() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     registry.enable(&["pdf"], true).unwrap();
     let lock = std::fs::File::open(dir.path().join(".registry/lock")).unwrap();
@@ -158,7 +159,8 @@ fn who_waits_too_long_is_told_for_whom() {
 
 #[test]
 fn what_somebody_is_fetching_is_not_swept() {
-    let dir = tempfile::tempdir().unwrap();
+    let _alone = alone();
+    let dir = tempdir();
     let (one, other) = (open(dir.path()), open(dir.path()));
     let staging = one.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();

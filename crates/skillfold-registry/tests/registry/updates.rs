@@ -5,7 +5,7 @@ use std::path::Path;
 use skillfold_registry::audit::{Audit, Finding, Rule, Severity};
 use skillfold_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
-use crate::support::{chosen, install, manifest, now, open, seen};
+use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
 
 fn plan(registry: &Registry, text: &str, more: &[(&str, &str)]) -> UpdatePlan {
     let staging = registry.begin().unwrap();
@@ -18,7 +18,7 @@ fn plan(registry: &Registry, text: &str, more: &[(&str, &str)]) -> UpdatePlan {
 
 #[test]
 fn a_plan_shows_what_would_change() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "version: 1\npermissions:\n  env: [TOKEN]\n");
     registry.enable(&["pdf"], true).unwrap();
@@ -61,7 +61,7 @@ fn a_plan_shows_what_would_change() {
 
 #[test]
 fn an_update_to_the_same_is_empty() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let plan = plan(&registry, &manifest("pdf", ""), &[]);
@@ -79,7 +79,7 @@ fn an_update_to_the_same_is_empty() {
 
 #[test]
 fn edits_are_not_lost() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     std::fs::write(dir.path().join("skills/pdf/mine.txt"), "mine").unwrap();
@@ -99,7 +99,7 @@ fn edits_are_not_lost() {
 
 #[test]
 fn a_plan_for_something_else_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let old = plan(&registry, &manifest("pdf", "license: MIT\n"), &[]);
@@ -119,7 +119,7 @@ static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title:
 
 #[test]
 fn only_new_findings_stop_an_update() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let finding = |message: &str| Finding {
