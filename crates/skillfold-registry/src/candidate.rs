@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::Serializer;
 use skillfold_catalog::{Catalog, Discovery, Root, Source, plugin_roots};
 use skillfold_format::{Code, Diagnostic};
 
@@ -46,6 +47,21 @@ impl Chosen {
         self.expect = digest;
         self
     }
+}
+
+/// Findings as programs read them.
+pub(crate) fn serialize_findings<S: Serializer>(findings: &[Finding], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(findings.iter().map(|finding| {
+        serde_json::json!({
+            "rule": finding.rule.id,
+            "severity": finding.rule.severity.as_str(),
+            "path": finding.path.to_string_lossy(),
+            "line": finding.line,
+            "column": finding.column,
+            "message": finding.message,
+            "excerpt": finding.excerpt,
+        })
+    }))
 }
 
 /// How to look at something for the audit.

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use crate::audit::{self, Finding, Severity};
-use crate::candidate::{Auditor, Candidate};
+use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
 use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
@@ -34,7 +34,7 @@ pub struct InstallOptions<'o> {
     /// Who looks for such findings.
     pub auditor: &'o Auditor<'o>,
     /// Is told what is being done to what.
-    pub doing: Option<&'o dyn Fn(Doing, &str)>,
+    pub doing: Option<&'o Teller<'o>>,
 }
 
 impl std::fmt::Debug for InstallOptions<'_> {
@@ -51,6 +51,9 @@ impl InstallOptions<'_> {
         InstallOptions { now, enable, replace, allow_findings, auditor: &audit::audit, doing: None }
     }
 }
+
+/// Is told what is being done, and to what: where it stands in its origin while it is checked, its name from then on.
+pub type Teller<'t> = dyn Fn(Doing, &str) + 't;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +92,7 @@ pub struct Done {
     /// What is said of it: on, off, or nothing.
     pub enabled: Option<bool>,
     /// What the audit has found.
+    #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Finding>,
 }
 
@@ -176,7 +180,7 @@ pub(crate) fn local_edits(
     if !exists(&dir) {
         return Ok(Vec::new());
     }
-    match writing.locked()?.locked.get(name) {
+    match writing.locked()?.pins.get(name) {
         Some(pinned) => verify::drift(&dir, pinned),
         // Nobody can say which file: the lock is lost, and the registry has the digest of all of them alone.
         None => Ok(verify::drift_of_all(&dir, installed.digest)),
@@ -207,7 +211,7 @@ impl Take {
         let (name, entry) = (candidate.name.clone(), candidate.entry.clone());
         let pinned = Pinned::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
-        let was_pinned = writing.locked()?.locked.insert(name.clone(), pinned.clone());
+        let was_pinned = writing.locked()?.pins.insert(name.clone(), pinned.clone());
         let was = writing.listed.installed.insert(name.clone(), entry.clone());
         let place = &writing.registry.place;
         let old_kind = was.as_ref().map_or(entry.kind, |was| was.kind);
@@ -281,7 +285,7 @@ impl Take {
                 }
             }
         }
-        let notes = writing.commit(staging, self.moves, self.trash)?;
+        let notes = writing.commit(&staging, self.moves, &self.trash)?;
         Ok(Report { done: self.done, notes })
     }
 }
@@ -356,7 +360,7 @@ impl Registry {
     pub fn restore_plan(&self) -> Result<Vec<Missing>, RegistryError> {
         let (listed, locked) = self.both()?;
         let mut known: BTreeMap<String, Installed> =
-            locked.locked.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
+            locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
         for (name, installed) in listed.installed {
             known.entry(name).or_insert(installed);
         }

@@ -338,6 +338,6 @@ impl Registry {
 
 /// What the registry must have said, by the lock: everything is off.
 pub(crate) fn rebuilt(locked: &Locked) -> Listed {
-    let installed = locked.locked.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
+    let installed = locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
     Listed { installed, ..Listed::default() }
 }

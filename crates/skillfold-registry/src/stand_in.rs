@@ -4,17 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Low,
     Medium,
     High,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     pub id: &'static str,
     pub severity: Severity,
@@ -23,7 +20,7 @@ pub struct Rule {
     pub help: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub rule: &'static Rule,
     pub path: PathBuf,
@@ -33,11 +30,21 @@ pub struct Finding {
     pub excerpt: String,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
     pub findings: Vec<Finding>,
     pub files: usize,
     pub bytes: u64,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
 }
 
 impl Audit {

@@ -10,7 +10,7 @@ use skillfold_catalog::{Discovery, Root, Source, plugin_roots};
 use skillfold_format::Permissions;
 
 use crate::audit::{self, Finding};
-use crate::candidate::{Auditor, Candidate};
+use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::diff::unified;
 use crate::install::{Take, local_edits, refuse_findings};
 use crate::journal::exists;
@@ -38,6 +38,7 @@ pub struct UpdatePlan {
     /// The files that change.
     pub files: Vec<FileChange>,
     /// What the audit finds in the new files and not in the installed ones.
+    #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Finding>,
     /// What somebody has edited in what is installed. It would go to the trash.
     pub edits: Vec<Drift>,
@@ -184,7 +185,7 @@ impl Registry {
         }
         let dir = self.place.target(installed.kind, name);
         let (old, edits) = if exists(&dir) {
-            let edits = match locked.locked.get(name) {
+            let edits = match locked.pins.get(name) {
                 Some(pinned) => verify::drift(&dir, pinned)?,
                 None => verify::drift_of_all(&dir, installed.digest),
             };

@@ -143,7 +143,7 @@ impl Registry {
                 continue;
             }
             let dir = self.place.target(installed.kind, name);
-            let (standing, drift) = match locked.locked.get(name) {
+            let (standing, drift) = match locked.pins.get(name) {
                 _ if !exists(&dir) => (Standing::Absent, Vec::new()),
                 // A lock that speaks of something else does not lock this.
                 Some(pinned) if pinned.digest == installed.digest => (Standing::Locked, drift(&dir, pinned)?),

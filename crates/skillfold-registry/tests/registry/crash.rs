@@ -11,7 +11,7 @@ use std::time::Duration;
 use skillfold_registry::{Disk, Seam, Step};
 
 use crate::operations::{ALL, perform, prepare};
-use crate::support::{all_below, alone, copy, litter, open, seen, tempdir};
+use crate::support::{all_below, alone, copy, is_clean, litter, open, seen, tempdir};
 
 const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
 const DIR: &str = "SKILLFOLD_TEST_DIR";
@@ -84,7 +84,7 @@ fn kill_everywhere(operation: &str) -> usize {
             done += 1;
         }
         if operation != "mend" || now == after {
-            assert!(registry.verify::<&str>(&[]).unwrap().iter().all(|v| v.is_clean()), "{operation} after {steps}");
+            assert!(is_clean(&registry), "{operation} after {steps}");
             assert_eq!(registry.state().trouble, [], "{operation} after {steps}");
         }
         let all = all_below(&place);

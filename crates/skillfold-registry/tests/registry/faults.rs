@@ -20,15 +20,13 @@ struct Refuse {
 impl Seam for Refuse {
     fn before(&self, _: Step<'_>) -> io::Result<()> {
         let passed = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        match passed {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                if self.once {
-                    self.left.store(usize::MAX, Ordering::SeqCst);
-                }
-                Err(self.kind.into())
-            }
+        if passed.is_ok() {
+            return Ok(());
         }
+        if self.once {
+            self.left.store(usize::MAX, Ordering::SeqCst);
+        }
+        Err(self.kind.into())
     }
 }
 

@@ -6,11 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use skillfold_registry::{Chosen, Disk, InstallOptions, Kind, Place, Registry, RegistryError, Report, Staging};
+use skillfold_registry::{
+    Chosen, Disk, InstallOptions, Kind, Place, Registry, RegistryError, Report, Staging, Verified,
+};
 
 /// A time like any other.
 pub(crate) fn now() -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    UNIX_EPOCH + Duration::from_hours(500_000)
 }
 
 pub(crate) fn options() -> InstallOptions<'static> {
@@ -23,11 +25,11 @@ pub(crate) fn manifest(name: &str, more: &str) -> String {
 
 /// Writes a skill as if it was fetched.
 pub(crate) fn skill(staging: &Staging, disk: &Disk, name: &str, more: &str) -> Result<(), RegistryError> {
-    write(staging.dir(), disk, name, more).map_err(|error| panic_or(error, staging.dir()))
+    write(staging.dir(), disk, name, more).map_err(|error| failed(error, staging.dir()))
 }
 
-fn panic_or(error: std::io::Error, path: &Path) -> RegistryError {
-    RegistryError::NotADirectory { path: path.join(error.to_string()) }
+fn failed(error: std::io::Error, path: &Path) -> RegistryError {
+    RegistryError::File { doing: "write below", path: path.to_owned(), error }
 }
 
 fn write(dir: &Path, disk: &Disk, name: &str, more: &str) -> std::io::Result<()> {
@@ -46,7 +48,7 @@ pub(crate) fn plugin(staging: &Staging, disk: &Disk, name: &str) -> Result<(), R
         write(&dir.join("skills"), disk, "letters", "")?;
         write(&dir.join("skills"), disk, "slides", "")
     });
-    written.map_err(|error| panic_or(error, staging.dir()))
+    written.map_err(|error| failed(error, staging.dir()))
 }
 
 pub(crate) fn chosen(name: &str, origin: &str) -> Chosen {
@@ -60,7 +62,9 @@ pub(crate) fn open(dir: &Path) -> Registry {
 /// Installs skills of these names, each with something in its front matter.
 pub(crate) fn install(registry: &Registry, names: &[&str], more: &str) -> Report {
     let staging = registry.begin().unwrap();
-    names.iter().for_each(|name| skill(&staging, &Disk::default(), name, more).unwrap());
+    for name in names {
+        skill(&staging, &Disk::default(), name, more).unwrap();
+    }
     let chosen: Vec<_> = names.iter().map(|name| chosen(name, "/from/here")).collect();
     registry.install(&staging, &chosen, &options()).unwrap()
 }
@@ -147,4 +151,9 @@ pub(crate) fn tempdir() -> tempfile::TempDir {
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether everything is exactly what was installed, and nothing else is there.
+pub(crate) fn is_clean(registry: &Registry) -> bool {
+    registry.verify::<&str>(&[]).unwrap().iter().all(Verified::is_clean)
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use skillfold_registry::audit::{Audit, Finding, Rule, Severity};
-use skillfold_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
+use skillfold_registry::{
+    Audit, Change, Disk, Finding, Registry, RegistryError, Rule, Severity, UpdateOptions, UpdatePlan,
+};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
 
@@ -12,7 +13,9 @@ fn plan(registry: &Registry, text: &str, more: &[(&str, &str)]) -> UpdatePlan {
     let dir = staging.dir().join("pdf");
     std::fs::create_dir(&dir).unwrap();
     Disk::default().write(&dir.join("SKILL.md"), text.as_bytes(), 0o644).unwrap();
-    more.iter().for_each(|(path, text)| std::fs::write(dir.join(path), text).unwrap());
+    for (path, text) in more {
+        std::fs::write(dir.join(path), text).unwrap();
+    }
     registry.plan_update("pdf", &staging, &chosen("pdf", "/from/here")).unwrap()
 }
 
