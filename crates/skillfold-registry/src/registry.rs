@@ -42,7 +42,7 @@ const TRIES: usize = 8;
 /// assert_eq!(registry.state().installed["pdf"].origin, "/home/ann/pdf");
 /// assert!(registry.state().enabled.is_empty(), "what was fetched is off until somebody enables it");
 /// registry.enable(&["pdf"], true)?;
-/// assert!(registry.verify(&[])?.iter().all(|verified| verified.is_clean()));
+/// assert!(registry.verify_all()?.iter().all(|verified| verified.is_clean()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]

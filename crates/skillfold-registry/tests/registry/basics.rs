@@ -98,7 +98,7 @@ fn a_project_keeps_its_inner_things_out_of_its_history() {
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
     registry.install(&staging, &[wanted], &options()).unwrap();
     assert_eq!(registry.restore_plan().unwrap(), []);
-    assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean());
+    assert!(registry.verify_all().unwrap()[0].is_clean());
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn verify_says_what_has_drifted() {
     symlink("/etc/passwd", at("pdf/out")).unwrap();
     std::fs::remove_dir_all(at("gone")).unwrap();
     std::fs::create_dir(at("stray")).unwrap();
-    let verified = registry.verify::<&str>(&[]).unwrap();
+    let verified = registry.verify_all().unwrap();
     let standings: Vec<_> = verified.iter().map(|v| (v.name.as_str(), v.standing)).collect();
     assert_eq!(standings, [("gone", Standing::Absent), ("pdf", Standing::Locked), ("stray", Standing::Stray)]);
     let drift: Vec<_> = verified[1].drift.iter().map(|drift| (drift.path.as_str(), drift.what)).collect();

@@ -74,12 +74,11 @@ fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
     let lock = read(dir.path(), "skillfold.lock");
     write(dir.path(), "skillfold.lock", &lock[..lock.len() - 20]);
     write(&dir.path().join("skills/csv"), "SKILL.md", "---\nname: csv\ndescription: Edited.\n---\n");
-    let standings: Vec<_> =
-        registry.verify::<&str>(&[]).unwrap().into_iter().map(|v| (v.standing, v.drift.len())).collect();
+    let standings: Vec<_> = registry.verify_all().unwrap().into_iter().map(|v| (v.standing, v.drift.len())).collect();
     assert_eq!(standings, [(Standing::Unlocked, 1), (Standing::Unlocked, 0)]);
     let report = install(&registry, &["xml"], "");
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    let verified = registry.verify::<&str>(&[]).unwrap();
+    let verified = registry.verify_all().unwrap();
     let clean: Vec<_> = verified.iter().filter(|v| v.is_clean()).map(|v| v.name.as_str()).collect();
     assert_eq!(clean, ["pdf", "xml"]);
     assert!(dir.path().join("skillfold.lock.broken-1").is_file());
@@ -98,7 +97,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
     assert!(state.trouble[1].path.ends_with("skills/pdf"));
     registry.enable(&["csv"], true).unwrap();
     assert!(dir.path().join("skills/pdf/SKILL.md").is_file());
-    assert_eq!(registry.verify::<&str>(&[]).unwrap()[0].standing, Standing::Stray);
+    assert_eq!(registry.verify_all().unwrap()[0].standing, Standing::Stray);
     registry.remove(&["pdf"], now()).unwrap();
     assert!(!dir.path().join("skills/pdf").exists());
     registry.undo(now()).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use skillfold_registry::{Disk, Seam, Step};
 
-use crate::operations::{ALL, perform, prepare};
+use crate::operations::{ALL, RENAMES, perform, prepare};
 use crate::support::{all_below, alone, copy, is_clean, litter, open, seen, tempdir};
 
 const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
@@ -20,17 +20,18 @@ const STEPS: &str = "SKILLFOLD_TEST_STEPS";
 /// Kills this very process before a step.
 struct Kill {
     left: AtomicUsize,
+    renames: bool,
 }
 
 impl Seam for Kill {
-    fn before(&self, _: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: Step<'_>) -> io::Result<()> {
         if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
             Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
             loop {
                 std::thread::sleep(Duration::from_secs(1));
             }
         }
-        Ok(())
+        if self.renames && step.call == "exchange" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
     }
 }
 
@@ -40,7 +41,8 @@ fn the_one_that_is_killed() {
     let Ok(operation) = std::env::var(OPERATION) else { return };
     let dir = std::env::var(DIR).unwrap();
     let left = AtomicUsize::new(std::env::var(STEPS).unwrap().parse().unwrap());
-    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left }))).unwrap();
+    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left, renames: operation == RENAMES })))
+        .unwrap();
 }
 
 /// Runs an operation in a process of its own that dies after so many steps; whether it did.

@@ -97,7 +97,7 @@ fn a_journal_of_a_checkout_leads_nowhere() {
         let short: String = text.chars().take(200).collect();
         assert_eq!(registry.state().trouble.len(), 1, "{short}");
         registry.enable(&["pdf"], true).unwrap();
-        assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean(), "{short}");
+        assert!(registry.verify_all().unwrap()[0].is_clean(), "{short}");
         assert!(dir.join(".registry/journal.json.broken-1").is_file());
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(contents(outside.path()), before, "{short}");
@@ -163,7 +163,7 @@ fn files_of_ours_that_are_links_are_not_followed() {
         if let Ok(staging) = registry.begin() {
             skill(&staging, &Disk::default(), "pdf", "").unwrap();
             registry.install(&staging, &[chosen("pdf", "/x")], &options()).unwrap();
-            assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean(), "{link}");
+            assert!(registry.verify_all().unwrap()[0].is_clean(), "{link}");
         } else {
             assert_eq!(link, ".registry/lock");
         }

@@ -155,5 +155,5 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// Whether everything is exactly what was installed, and nothing else is there.
 pub(crate) fn is_clean(registry: &Registry) -> bool {
-    registry.verify::<&str>(&[]).unwrap().iter().all(Verified::is_clean)
+    registry.verify_all().unwrap().iter().all(Verified::is_clean)
 }

@@ -56,7 +56,7 @@ fn a_plan_shows_what_would_change() {
     registry.apply_updates(vec![plan], &UpdateOptions::at(now())).unwrap();
     assert_eq!(std::fs::read_to_string(dir.path().join("skills/pdf/SKILL.md")).unwrap(), new);
     assert_eq!(registry.enabled().get("pdf"), Some(&true), "an update keeps what was said");
-    assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean());
+    assert!(registry.verify_all().unwrap()[0].is_clean());
     registry.undo(now()).unwrap();
     let undone = seen(&registry);
     assert_eq!((undone.files, undone.installed, undone.lock), (before.files, before.installed, before.lock));
