@@ -16,7 +16,7 @@ use crate::time::rfc3339;
 use crate::trash::{TrashFile, TrashItem, Why};
 use crate::tree::Leaf;
 use crate::writing::Writing;
-use crate::{Chosen, Digest, Disk, Drift, Kind, Registry, RegistryError, Staging, verify};
+use crate::{Chosen, Digest, Disk, Drift, Kind, Registry, RegistryError, Staging, candidate, verify};
 
 /// How to install.
 #[derive(Clone, Copy)]
@@ -113,13 +113,14 @@ impl Registry {
             if let Some(doing) = options.doing {
                 doing(Doing::Checking, &chosen.at.to_string_lossy());
             }
-            candidates.push(Candidate::new(staging, chosen, &self.disk, options.auditor, now.clone())?);
+            candidates.push(Candidate::new(staging, chosen, options.auditor, now.clone())?);
         }
         refuse_findings(&candidates, options.allow_findings)?;
         let mut names = BTreeSet::new();
         if let Some(twice) = candidates.iter().find(|candidate| !names.insert(candidate.name.clone())) {
             return Err(RegistryError::Twice { name: twice.name.clone() });
         }
+        candidate::sync(candidates.iter(), &self.disk)?;
         let mut writing = self.write()?;
         let mut take = Take::new(TrashFile::new(now, Why::Replaced));
         for candidate in candidates {

@@ -17,7 +17,7 @@ use crate::journal::exists;
 use crate::time::rfc3339;
 use crate::trash::{TrashFile, Why};
 use crate::tree::{self, Leaf, Tree};
-use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, verify};
+use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
 
 /// What an update would change. Nothing has been changed yet.
 #[derive(Debug, Serialize)]
@@ -179,7 +179,7 @@ impl Registry {
         let (listed, locked) = self.both()?;
         let unknown = || RegistryError::NotInstalled { name: name.to_owned() };
         let installed = listed.installed.get(name).ok_or_else(unknown)?.clone();
-        let candidate = Candidate::new(staging, chosen, &self.disk, auditor, String::new())?;
+        let candidate = Candidate::new(staging, chosen, auditor, String::new())?;
         if candidate.name != name || candidate.entry.kind != installed.kind {
             return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
         }
@@ -218,6 +218,7 @@ impl Registry {
     /// Applies updates, all of them or none. What they replace goes to the trash: [`Registry::undo`] brings it back.
     pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
         let now = rfc3339(options.now);
+        candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
         let mut writing = self.write()?;
         let mut take = Take::new(TrashFile::new(now.clone(), Why::Updated));
         let mut candidates = Vec::new();
