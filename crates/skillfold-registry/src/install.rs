@@ -1,8 +1,9 @@
 //! Installing: what is staged takes its place, all of it or nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
@@ -269,19 +270,17 @@ impl Take {
         if !self.comes.is_empty() {
             let put = staging.room().join("put");
             disk.create_dir(&put).map_err(|error| RegistryError::file("make", &put, error))?;
-            let dirs: Vec<_> = self.comes.iter().map(|candidate| candidate.dir.clone()).collect();
-            for Candidate { dir, name, tree, .. } in &self.comes {
+            let dirs: BTreeSet<_> = self.comes.iter().map(|candidate| candidate.dir.clone()).collect();
+            // Each that comes has its move, in the same order.
+            for (Candidate { dir, name, tree, .. }, step) in self.comes.iter().zip(&mut self.moves) {
                 let to = put.join(name);
                 // A skill may stand in another one, or in a plugin, that is installed with it.
-                let overlaps =
-                    dirs.iter().any(|other| other != dir && (other.starts_with(dir) || dir.starts_with(other)));
-                if overlaps {
+                if overlaps(dir, &dirs) {
                     copy(dir, &to, tree.leaves.iter(), &disk)?;
                 } else {
                     disk.rename(dir, &to).map_err(|error| RegistryError::file("move", &to, error))?;
                 }
-                let at = self.moves.iter_mut().find(|step| step.name == *name);
-                if let Some(comes) = at.and_then(|step| step.comes.as_mut()) {
+                if let Some(comes) = step.comes.as_mut() {
                     comes.inode = inode(&to);
                 }
             }
@@ -289,6 +288,13 @@ impl Take {
         let notes = writing.commit(&staging, self.moves, &self.trash)?;
         Ok(Report { done: self.done, notes })
     }
+}
+
+/// Whether a directory stands in one of these, or one of these in it.
+fn overlaps(dir: &Path, dirs: &BTreeSet<PathBuf>) -> bool {
+    // Paths sort by their parts: what stands in a directory comes right behind it.
+    let behind = dirs.range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded)).next();
+    behind.is_some_and(|other| other.starts_with(dir)) || dir.ancestors().skip(1).any(|above| dirs.contains(above))
 }
 
 pub(crate) fn inode(path: &Path) -> u64 {
