@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::Serializer;
 use skillfold_catalog::{Catalog, Discovery, Root, Source, plugin_roots};
 use skillfold_format::{Code, Diagnostic};
 
@@ -48,6 +49,21 @@ impl Chosen {
     }
 }
 
+/// Findings as programs read them.
+pub(crate) fn serialize_findings<S: Serializer>(findings: &[Finding], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(findings.iter().map(|finding| {
+        serde_json::json!({
+            "rule": finding.rule.id,
+            "severity": finding.rule.severity.as_str(),
+            "path": finding.path.to_string_lossy(),
+            "line": finding.line,
+            "column": finding.column,
+            "message": finding.message,
+            "excerpt": finding.excerpt,
+        })
+    }))
+}
+
 /// How to look at something for the audit.
 pub type Auditor<'a> = dyn Fn(&Path) -> Audit + 'a;
 
@@ -64,11 +80,10 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Looks at what was chosen: its name, its files, what the audit says. Makes sure that it is on the disk.
+    /// Looks at what was chosen: its name, its files, what the audit says.
     pub(crate) fn new(
         staging: &Staging,
         chosen: &Chosen,
-        disk: &Disk,
         auditor: &Auditor<'_>,
         now: String,
     ) -> Result<Candidate, RegistryError> {
@@ -88,7 +103,6 @@ impl Candidate {
             return Err(RegistryError::Differs { name, expected, found: digest });
         }
         let findings = auditor(&dir).findings;
-        sync(&dir, &tree, disk)?;
         let entry = Installed {
             kind: chosen.kind,
             origin: chosen.origin.clone(),
@@ -152,18 +166,36 @@ fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
     Ok((name, version, skills.into_iter().collect()))
 }
 
-/// Makes sure that a tree is on the disk: whoever fetched it may not have.
-fn sync(dir: &Path, tree: &Tree, disk: &Disk) -> Result<(), RegistryError> {
-    let mut dirs = BTreeSet::from([PathBuf::new()]);
-    for (path, leaf) in &tree.leaves {
-        let above = Path::new(path).ancestors().skip(1).map(Path::to_owned);
-        dirs.extend(above);
-        if matches!(leaf, tree::Leaf::File { .. }) {
-            let path = dir.join(path);
-            disk.sync_file(&path).map_err(|error| RegistryError::file("write", &path, error))?;
+/// With more files than this, the whole file system is told to write what it has: one file at a time takes a millisecond
+/// each.
+const MANY: usize = 256;
+
+/// Makes sure that what comes is on the disk: whoever fetched it may not have.
+pub(crate) fn sync<'c>(
+    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+    disk: &Disk,
+) -> Result<(), RegistryError> {
+    let files: usize = candidates.clone().map(|candidate| candidate.tree.leaves.len()).sum();
+    if files > MANY
+        && let Some(Candidate { dir, .. }) = candidates.clone().next()
+    {
+        match disk.sync_file_system(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+            synced => return synced.map_err(|error| RegistryError::file("write", dir, error)),
         }
     }
-    dirs.iter()
-        .map(|below| dir.join(below))
-        .try_for_each(|dir| disk.sync_dir(&dir).map_err(|error| RegistryError::file("write", &dir, error)))
+    for Candidate { dir, tree, .. } in candidates {
+        let mut dirs = BTreeSet::from([PathBuf::new()]);
+        for (path, leaf) in &tree.leaves {
+            dirs.extend(Path::new(path).ancestors().skip(1).map(Path::to_owned));
+            if matches!(leaf, tree::Leaf::File { .. }) {
+                let path = dir.join(path);
+                disk.sync_file(&path).map_err(|error| RegistryError::file("write", &path, error))?;
+            }
+        }
+        for dir in dirs.iter().map(|below| dir.join(below)) {
+            disk.sync_dir(&dir).map_err(|error| RegistryError::file("write", &dir, error))?;
+        }
+    }
+    Ok(())
 }

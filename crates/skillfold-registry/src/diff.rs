@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn large_texts_are_one_block() {
-        let old: String = (0..3_000).map(|line| format!("old {line}\n")).collect();
-        let new: String = (0..3_000).map(|line| format!("new {line}\n")).collect();
+        let lines = |word: &str| (0..3_000).map(|line| format!("{word} {line}\n")).collect::<Vec<_>>().concat();
+        let (old, new) = (lines("old"), lines("new"));
         assert_eq!(unified(&old, &new).lines().count(), 6_001);
     }
 }

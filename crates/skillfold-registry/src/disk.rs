@@ -188,6 +188,12 @@ impl Disk {
         File::options().read(true).custom_flags(flags).open(path)?.sync_data()
     }
 
+    /// Makes sure that all that the file system of a directory has is on the disk; `Unsupported` where that cannot be said.
+    pub fn sync_file_system(&self, dir: &Path) -> io::Result<()> {
+        self.step("syncfs", dir)?;
+        sync_file_system(dir)
+    }
+
     /// Opens a file to lock it, and makes it where it is missing. Neither a link nor a pipe in its place is followed.
     pub fn open_lock(&self, path: &Path) -> io::Result<File> {
         self.step("open", path)?;
@@ -227,6 +233,16 @@ impl Disk {
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(target_os = "linux")]
+fn sync_file_system(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(dir)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]

@@ -85,8 +85,8 @@ pub(crate) struct Pinned {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Locked {
     pub(crate) version: u64,
-    #[serde(default)]
-    pub(crate) locked: BTreeMap<String, Pinned>,
+    #[serde(default, rename = "locked")]
+    pub(crate) pins: BTreeMap<String, Pinned>,
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
 }
@@ -99,7 +99,7 @@ impl Default for Listed {
 
 impl Default for Locked {
     fn default() -> Locked {
-        Locked { version: VERSION, locked: BTreeMap::new(), other: BTreeMap::new() }
+        Locked { version: VERSION, pins: BTreeMap::new(), other: BTreeMap::new() }
     }
 }
 
@@ -160,7 +160,7 @@ impl Entries for Locked {
     }
 
     fn wrong(&self) -> Option<String> {
-        self.locked.iter().find_map(|(name, pinned)| {
+        self.pins.iter().find_map(|(name, pinned)| {
             wrong_entry(pinned.kind, name, &pinned.skills)
                 .or_else(|| {
                     let bad = pinned.files.keys().find(|path| !tree::is_inside(path));

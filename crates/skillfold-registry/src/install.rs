@@ -1,14 +1,15 @@
 //! Installing: what is staged takes its place, all of it or nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
 use crate::audit::{self, Finding, Severity};
-use crate::candidate::{Auditor, Candidate};
+use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
 use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
@@ -16,7 +17,7 @@ use crate::time::rfc3339;
 use crate::trash::{TrashFile, TrashItem, Why};
 use crate::tree::Leaf;
 use crate::writing::Writing;
-use crate::{Chosen, Digest, Disk, Drift, Kind, Registry, RegistryError, Staging, verify};
+use crate::{Chosen, Digest, Disk, Drift, Kind, Registry, RegistryError, Staging, candidate, verify};
 
 /// How to install.
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ pub struct InstallOptions<'o> {
     /// Who looks for such findings.
     pub auditor: &'o Auditor<'o>,
     /// Is told what is being done to what.
-    pub doing: Option<&'o dyn Fn(Doing, &str)>,
+    pub doing: Option<&'o Teller<'o>>,
 }
 
 impl std::fmt::Debug for InstallOptions<'_> {
@@ -51,6 +52,9 @@ impl InstallOptions<'_> {
         InstallOptions { now, enable, replace, allow_findings, auditor: &audit::audit, doing: None }
     }
 }
+
+/// Is told what is being done, and to what: where it stands in its origin while it is checked, its name from then on.
+pub type Teller<'t> = dyn Fn(Doing, &str) + 't;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +93,7 @@ pub struct Done {
     /// What is said of it: on, off, or nothing.
     pub enabled: Option<bool>,
     /// What the audit has found.
+    #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Finding>,
 }
 
@@ -109,13 +114,14 @@ impl Registry {
             if let Some(doing) = options.doing {
                 doing(Doing::Checking, &chosen.at.to_string_lossy());
             }
-            candidates.push(Candidate::new(staging, chosen, &self.disk, options.auditor, now.clone())?);
+            candidates.push(Candidate::new(staging, chosen, options.auditor, now.clone())?);
         }
         refuse_findings(&candidates, options.allow_findings)?;
         let mut names = BTreeSet::new();
         if let Some(twice) = candidates.iter().find(|candidate| !names.insert(candidate.name.clone())) {
             return Err(RegistryError::Twice { name: twice.name.clone() });
         }
+        candidate::sync(candidates.iter(), &self.disk)?;
         let mut writing = self.write()?;
         let mut take = Take::new(TrashFile::new(now, Why::Replaced));
         for candidate in candidates {
@@ -176,7 +182,7 @@ pub(crate) fn local_edits(
     if !exists(&dir) {
         return Ok(Vec::new());
     }
-    match writing.locked()?.locked.get(name) {
+    match writing.locked()?.pins.get(name) {
         Some(pinned) => verify::drift(&dir, pinned),
         // Nobody can say which file: the lock is lost, and the registry has the digest of all of them alone.
         None => Ok(verify::drift_of_all(&dir, installed.digest)),
@@ -207,7 +213,7 @@ impl Take {
         let (name, entry) = (candidate.name.clone(), candidate.entry.clone());
         let pinned = Pinned::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
-        let was_pinned = writing.locked()?.locked.insert(name.clone(), pinned.clone());
+        let was_pinned = writing.locked()?.pins.insert(name.clone(), pinned.clone());
         let was = writing.listed.installed.insert(name.clone(), entry.clone());
         let place = &writing.registry.place;
         let old_kind = was.as_ref().map_or(entry.kind, |was| was.kind);
@@ -264,26 +270,31 @@ impl Take {
         if !self.comes.is_empty() {
             let put = staging.room().join("put");
             disk.create_dir(&put).map_err(|error| RegistryError::file("make", &put, error))?;
-            let dirs: Vec<_> = self.comes.iter().map(|candidate| candidate.dir.clone()).collect();
-            for Candidate { dir, name, tree, .. } in &self.comes {
+            let dirs: BTreeSet<_> = self.comes.iter().map(|candidate| candidate.dir.clone()).collect();
+            // Each that comes has its move, in the same order.
+            for (Candidate { dir, name, tree, .. }, step) in self.comes.iter().zip(&mut self.moves) {
                 let to = put.join(name);
                 // A skill may stand in another one, or in a plugin, that is installed with it.
-                let overlaps =
-                    dirs.iter().any(|other| other != dir && (other.starts_with(dir) || dir.starts_with(other)));
-                if overlaps {
+                if overlaps(dir, &dirs) {
                     copy(dir, &to, tree.leaves.iter(), &disk)?;
                 } else {
                     disk.rename(dir, &to).map_err(|error| RegistryError::file("move", &to, error))?;
                 }
-                let at = self.moves.iter_mut().find(|step| step.name == *name);
-                if let Some(comes) = at.and_then(|step| step.comes.as_mut()) {
+                if let Some(comes) = step.comes.as_mut() {
                     comes.inode = inode(&to);
                 }
             }
         }
-        let notes = writing.commit(staging, self.moves, self.trash)?;
+        let notes = writing.commit(&staging, self.moves, &self.trash)?;
         Ok(Report { done: self.done, notes })
     }
+}
+
+/// Whether a directory stands in one of these, or one of these in it.
+fn overlaps(dir: &Path, dirs: &BTreeSet<PathBuf>) -> bool {
+    // Paths sort by their parts: what stands in a directory comes right behind it.
+    let behind = dirs.range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded)).next();
+    behind.is_some_and(|other| other.starts_with(dir)) || dir.ancestors().skip(1).any(|above| dirs.contains(above))
 }
 
 pub(crate) fn inode(path: &Path) -> u64 {
@@ -356,7 +367,7 @@ impl Registry {
     pub fn restore_plan(&self) -> Result<Vec<Missing>, RegistryError> {
         let (listed, locked) = self.both()?;
         let mut known: BTreeMap<String, Installed> =
-            locked.locked.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
+            locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
         for (name, installed) in listed.installed {
             known.entry(name).or_insert(installed);
         }

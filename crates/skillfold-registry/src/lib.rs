@@ -37,7 +37,7 @@ pub use disk::{Disk, Seam, Step};
 pub use entries::{Installed, Trouble};
 pub use error::RegistryError;
 pub use fetch::{Exceeded, FetchError, Fetched, Git, Refusal, fetch};
-pub use install::{Doing, Done, InstallOptions, Missing, Report};
+pub use install::{Doing, Done, InstallOptions, Missing, Report, Teller};
 pub use limits::{Limits, News, Progress};
 pub use origin::{Origin, OriginError};
 pub use place::{Kind, Place};

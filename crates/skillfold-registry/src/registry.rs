@@ -16,6 +16,8 @@ use crate::{Disk, Kind, Place, RegistryError};
 
 /// How long another process may keep the registry locked. Most changes take milliseconds.
 const WAIT: Duration = Duration::from_secs(10);
+/// How long opening waits to finish what somebody has left: whoever is at it needs milliseconds.
+const BRIEFLY: Duration = Duration::from_secs(1);
 /// How often a reader starts again because a writer was faster.
 const TRIES: usize = 8;
 
@@ -40,7 +42,7 @@ const TRIES: usize = 8;
 /// assert_eq!(registry.state().installed["pdf"].origin, "/home/ann/pdf");
 /// assert!(registry.state().enabled.is_empty(), "what was fetched is off until somebody enables it");
 /// registry.enable(&["pdf"], true)?;
-/// assert!(registry.verify(&[])?.iter().all(|verified| verified.is_clean()));
+/// assert!(registry.verify_all()?.iter().all(|verified| verified.is_clean()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -103,7 +105,7 @@ impl Registry {
         let registry = Registry { place, disk, wait: WAIT };
         if matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
             // Whoever works on it at this moment finishes it; and readers read through what is left.
-            let finished = Guard::wait(&registry.place, &registry.disk, Duration::ZERO).and_then(|guard| {
+            let finished = Guard::wait(&registry.place, &registry.disk, BRIEFLY).and_then(|guard| {
                 registry.finish()?;
                 registry.sweep(&guard)
             });
@@ -336,6 +338,6 @@ impl Registry {
 
 /// What the registry must have said, by the lock: everything is off.
 pub(crate) fn rebuilt(locked: &Locked) -> Listed {
-    let installed = locked.locked.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
+    let installed = locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
     Listed { installed, ..Listed::default() }
 }

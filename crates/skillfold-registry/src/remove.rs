@@ -63,7 +63,7 @@ impl Registry {
         let gone = |name: &String| moves.iter().any(|step| step.goes && step.name == *name);
         trash.items.retain(|name, _| gone(name));
         let staging = writing.stage()?;
-        writing.commit(staging, moves, trash)?;
+        writing.commit(&staging, moves, &trash)?;
         Ok(moved)
     }
 
@@ -132,7 +132,7 @@ impl Registry {
                 writing.listed.installed.insert(name.clone(), installed);
             }
             if let Some(pinned) = item.pinned {
-                writing.locked()?.locked.insert(name.clone(), pinned);
+                writing.locked()?.pins.insert(name.clone(), pinned);
             }
             writing.listed.enabled.extend(item.enabled.clone());
             let digest = tree::scan(&source).ok().map(|tree| tree::digest_of(&tree.leaves));
@@ -141,7 +141,7 @@ impl Registry {
             moves.push(Move { kind: item.kind, name, comes, goes: there, was: there.then_some(was) });
         }
         let staging = writing.stage()?;
-        writing.commit(staging, moves, trash)?;
+        writing.commit(&staging, moves, &trash)?;
         Ok(back)
     }
 
@@ -196,7 +196,7 @@ fn take_out(writing: &mut Writing<'_>, name: &str, kind: Kind) -> Result<TrashIt
     let enabled = addresses_of(writing, name, kind);
     writing.listed.enabled.retain(|address, _| !enabled.contains_key(address));
     // The lock first: a broken one is rebuilt by what the registry says now.
-    let pinned = writing.locked()?.locked.remove(name);
+    let pinned = writing.locked()?.pins.remove(name);
     let installed = writing.listed.installed.remove(name);
     Ok(TrashItem { kind, installed, pinned, enabled })
 }

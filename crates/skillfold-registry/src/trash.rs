@@ -62,7 +62,7 @@ impl TrashFile {
                 let (mut listed, mut locked) = (Listed::default(), Locked::default());
                 listed.installed.extend(item.installed.clone().map(|installed| (name.clone(), installed)));
                 listed.enabled.clone_from(&item.enabled);
-                locked.locked.extend(item.pinned.clone().map(|pinned| (name.clone(), pinned)));
+                locked.pins.extend(item.pinned.clone().map(|pinned| (name.clone(), pinned)));
                 item.kind.may_be_called(name) && listed.wrong().is_none() && locked.wrong().is_none()
             })
     }

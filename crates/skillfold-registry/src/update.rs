@@ -10,14 +10,14 @@ use skillfold_catalog::{Discovery, Root, Source, plugin_roots};
 use skillfold_format::Permissions;
 
 use crate::audit::{self, Finding};
-use crate::candidate::{Auditor, Candidate};
+use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::diff::unified;
 use crate::install::{Take, local_edits, refuse_findings};
 use crate::journal::exists;
 use crate::time::rfc3339;
 use crate::trash::{TrashFile, Why};
 use crate::tree::{self, Leaf, Tree};
-use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, verify};
+use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
 
 /// What an update would change. Nothing has been changed yet.
 #[derive(Debug, Serialize)]
@@ -38,6 +38,7 @@ pub struct UpdatePlan {
     /// The files that change.
     pub files: Vec<FileChange>,
     /// What the audit finds in the new files and not in the installed ones.
+    #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Finding>,
     /// What somebody has edited in what is installed. It would go to the trash.
     pub edits: Vec<Drift>,
@@ -178,13 +179,13 @@ impl Registry {
         let (listed, locked) = self.both()?;
         let unknown = || RegistryError::NotInstalled { name: name.to_owned() };
         let installed = listed.installed.get(name).ok_or_else(unknown)?.clone();
-        let candidate = Candidate::new(staging, chosen, &self.disk, auditor, String::new())?;
+        let candidate = Candidate::new(staging, chosen, auditor, String::new())?;
         if candidate.name != name || candidate.entry.kind != installed.kind {
             return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
         }
         let dir = self.place.target(installed.kind, name);
         let (old, edits) = if exists(&dir) {
-            let edits = match locked.locked.get(name) {
+            let edits = match locked.pins.get(name) {
                 Some(pinned) => verify::drift(&dir, pinned)?,
                 None => verify::drift_of_all(&dir, installed.digest),
             };
@@ -217,6 +218,7 @@ impl Registry {
     /// Applies updates, all of them or none. What they replace goes to the trash: [`Registry::undo`] brings it back.
     pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
         let now = rfc3339(options.now);
+        candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
         let mut writing = self.write()?;
         let mut take = Take::new(TrashFile::new(now.clone(), Why::Updated));
         let mut candidates = Vec::new();

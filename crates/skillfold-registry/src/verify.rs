@@ -1,5 +1,6 @@
 //! Whether what is installed is what was installed.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -78,14 +79,21 @@ impl Verified {
 }
 
 impl Registry {
-    /// Compares what is installed with `skillfold.lock`, every byte of it; everything if no names are given, and then
-    /// what stands there unknown as well.
+    /// Compares what is installed with `skillfold.lock`, every byte of it; and finds what stands there unknown.
+    pub fn verify_all(&self) -> Result<Vec<Verified>, RegistryError> {
+        self.verify_some(None)
+    }
+
+    /// Compares what is installed under these names with `skillfold.lock`.
     pub fn verify<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<Verified>, RegistryError> {
-        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.verify_some(Some(&names.iter().map(AsRef::as_ref).collect::<BTreeSet<_>>()))
+    }
+
+    fn verify_some(&self, names: Option<&BTreeSet<&str>>) -> Result<Vec<Verified>, RegistryError> {
         let mut tries = 0;
         loop {
             let before = self.stamps();
-            let verified = self.verify_once(&names);
+            let verified = self.verify_once(names);
             tries += 1;
             // Somebody may have installed or removed something while it was looked at.
             let clean = verified.as_ref().is_ok_and(|verified| verified.iter().all(Verified::is_clean));
@@ -132,18 +140,18 @@ impl Registry {
         }
     }
 
-    fn verify_once(&self, names: &[&str]) -> Result<Vec<Verified>, RegistryError> {
+    fn verify_once(&self, names: Option<&BTreeSet<&str>>) -> Result<Vec<Verified>, RegistryError> {
         let (listed, locked) = self.both()?;
-        if let Some(unknown) = names.iter().find(|name| !listed.installed.contains_key(**name)) {
+        if let Some(unknown) = names.into_iter().flatten().find(|name| !listed.installed.contains_key(**name)) {
             return Err(RegistryError::NotInstalled { name: (*unknown).to_owned() });
         }
         let mut verified = Vec::new();
         for (name, installed) in &listed.installed {
-            if !names.is_empty() && !names.contains(&name.as_str()) {
+            if names.is_some_and(|names| !names.contains(name.as_str())) {
                 continue;
             }
             let dir = self.place.target(installed.kind, name);
-            let (standing, drift) = match locked.locked.get(name) {
+            let (standing, drift) = match locked.pins.get(name) {
                 _ if !exists(&dir) => (Standing::Absent, Vec::new()),
                 // A lock that speaks of something else does not lock this.
                 Some(pinned) if pinned.digest == installed.digest => (Standing::Locked, drift(&dir, pinned)?),
@@ -151,7 +159,7 @@ impl Registry {
             };
             verified.push(Verified { name: name.clone(), kind: installed.kind, standing, drift });
         }
-        if names.is_empty() {
+        if names.is_none() {
             let strays = self.strays(&listed).into_iter();
             verified.extend(strays.map(|(kind, name, _)| Verified {
                 name,

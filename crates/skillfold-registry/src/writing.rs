@@ -60,7 +60,7 @@ impl<'r> Writing<'r> {
 
     fn set_aside(&mut self, file: &str, why: &str) {
         let place = &self.registry.place;
-        let number = (1..).find(|number| !journal::exists(&journal::aside(place, file, *number))).unwrap_or(1);
+        let number = (1..=u32::MAX).find(|number| !journal::exists(&journal::aside(place, file, *number))).unwrap_or(1);
         let kept = match file {
             REGISTRY => "what skillfold.lock names is installed, and off until it is enabled again",
             _ => "what is as it was installed is locked again",
@@ -92,7 +92,7 @@ impl<'r> Writing<'r> {
             let dir = self.registry.place.target(installed.kind, name);
             match tree::scan(&dir) {
                 Ok(tree) if tree::digest_of(&tree.leaves) == installed.digest => {
-                    locked.locked.insert(name.clone(), Pinned::new(installed, tree.leaves));
+                    locked.pins.insert(name.clone(), Pinned::new(installed, tree.leaves));
                 }
                 _ => {
                     let help = "install it again to lock it again";
@@ -119,7 +119,7 @@ impl<'r> Writing<'r> {
     pub(crate) fn commit_registry(self) -> Result<Vec<Trouble>, RegistryError> {
         if !self.aside.is_empty() || self.locked.is_some() {
             let staging = self.stage()?;
-            return self.commit(staging, Vec::new(), TrashFile::default());
+            return self.commit(&staging, Vec::new(), &TrashFile::default());
         }
         let place = &self.registry.place;
         let path = place.registry_file();
@@ -132,9 +132,9 @@ impl<'r> Writing<'r> {
     /// Decides the change and carries it out. What comes stands in the staging directory's `put`.
     pub(crate) fn commit(
         self,
-        staging: Staging,
+        staging: &Staging,
         moves: Vec<Move>,
-        trash: TrashFile,
+        trash: &TrashFile,
     ) -> Result<Vec<Trouble>, RegistryError> {
         let (place, disk) = (&self.registry.place, &self.registry.disk);
         let mut number = None;
@@ -142,7 +142,7 @@ impl<'r> Writing<'r> {
             let room = staging.room().join("trash");
             disk.create_dir(&room).map_err(|error| RegistryError::file("make", &room, error))?;
             let path = room.join(ENTRY);
-            let text = serde_json::to_vec_pretty(&trash).map_err(io::Error::from);
+            let text = serde_json::to_vec_pretty(trash).map_err(io::Error::from);
             text.and_then(|text| disk.write(&path, &text, 0o600))
                 .and_then(|()| disk.sync_dir(&room))
                 .map_err(|error| RegistryError::file("write", &path, error))?;

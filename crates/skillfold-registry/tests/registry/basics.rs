@@ -4,14 +4,15 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillfold_registry::audit::{Audit, Finding, Rule, Severity};
-use skillfold_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
+use skillfold_registry::{
+    Audit, Chosen, Disk, Finding, Kind, Place, Registry, RegistryError, Rule, Severity, Standing, What, Why,
+};
 
-use crate::support::{chosen, install, litter, manifest, now, open, options, plugin, seen, skill};
+use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
 
 #[test]
 fn what_was_fetched_is_off_until_it_is_enabled() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(&dir.path().join("data/skillfold"));
     assert_eq!(registry.state(), skillfold_registry::State::default());
     assert!(!dir.path().join("data").exists(), "looking makes nothing");
@@ -38,7 +39,7 @@ fn what_was_fetched_is_off_until_it_is_enabled() {
 
 #[test]
 fn the_files_read_well() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
@@ -77,7 +78,7 @@ fn the_files_read_well() {
 
 #[test]
 fn a_project_keeps_its_inner_things_out_of_its_history() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = Registry::open(Place::project(dir.path()), Disk::default());
     install(&registry, &["pdf"], "");
     assert!(dir.path().join(".skillfold/skills/pdf/SKILL.md").is_file());
@@ -97,12 +98,12 @@ fn a_project_keeps_its_inner_things_out_of_its_history() {
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
     registry.install(&staging, &[wanted], &options()).unwrap();
     assert_eq!(registry.restore_plan().unwrap(), []);
-    assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean());
+    assert!(registry.verify_all().unwrap()[0].is_clean());
 }
 
 #[test]
 fn a_plugin_is_one_thing_with_many_skills() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     plugin(&staging, &Disk::default(), "Office").unwrap();
@@ -123,7 +124,7 @@ fn a_plugin_is_one_thing_with_many_skills() {
 
 #[test]
 fn what_is_in_the_way_is_not_overwritten() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     registry.enable(&["pdf"], true).unwrap();
@@ -162,7 +163,7 @@ fn what_is_in_the_way_is_not_overwritten() {
 
 #[test]
 fn many_at_once_or_none() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
@@ -183,10 +184,12 @@ fn many_at_once_or_none() {
 
 #[test]
 fn a_skill_inside_another_is_installed_with_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
-    skill(&staging, &Disk::default(), "skills/inner", "").unwrap_err_or_rename(&staging);
+    skill(&staging, &Disk::default(), "inner", "").unwrap();
+    std::fs::create_dir(staging.dir().join("skills")).unwrap();
+    std::fs::rename(staging.dir().join("inner"), staging.dir().join("skills/inner")).unwrap();
     std::fs::write(staging.dir().join("SKILL.md"), manifest("outer", "")).unwrap();
     symlink("SKILL.md", staging.dir().join("README.md")).unwrap();
     registry.install(&staging, &[chosen("", "/x"), chosen("skills/inner", "/x")], &options()).unwrap();
@@ -194,25 +197,12 @@ fn a_skill_inside_another_is_installed_with_it() {
     assert_eq!(dir.path().join("skills/outer/README.md").read_link().unwrap(), Path::new("SKILL.md"));
     let mode = dir.path().join("skills/inner/scripts/run.sh").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
-    assert!(registry.verify::<&str>(&[]).unwrap().iter().all(|verified| verified.is_clean()));
-}
-
-/// A skill's directory is called like the skill.
-trait Rename {
-    fn unwrap_err_or_rename(self, staging: &skillfold_registry::Staging);
-}
-
-impl Rename for Result<(), RegistryError> {
-    fn unwrap_err_or_rename(self, staging: &skillfold_registry::Staging) {
-        self.unwrap();
-        let text = manifest("inner", "");
-        std::fs::write(staging.dir().join("skills/inner/SKILL.md"), text).unwrap();
-    }
+    assert!(is_clean(&registry));
 }
 
 #[test]
 fn verify_says_what_has_drifted() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["gone", "pdf"], "");
     let at = |path: &str| dir.path().join("skills").join(path);
@@ -222,7 +212,7 @@ fn verify_says_what_has_drifted() {
     symlink("/etc/passwd", at("pdf/out")).unwrap();
     std::fs::remove_dir_all(at("gone")).unwrap();
     std::fs::create_dir(at("stray")).unwrap();
-    let verified = registry.verify::<&str>(&[]).unwrap();
+    let verified = registry.verify_all().unwrap();
     let standings: Vec<_> = verified.iter().map(|v| (v.name.as_str(), v.standing)).collect();
     assert_eq!(standings, [("gone", Standing::Absent), ("pdf", Standing::Locked), ("stray", Standing::Stray)]);
     let drift: Vec<_> = verified[1].drift.iter().map(|drift| (drift.path.as_str(), drift.what)).collect();
@@ -239,7 +229,7 @@ fn verify_says_what_has_drifted() {
 
 #[test]
 fn what_was_removed_comes_back_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["csv", "pdf"], "");
     registry.enable(&["pdf"], true).unwrap();
@@ -260,13 +250,13 @@ fn what_was_removed_comes_back_as_it_was() {
 
 #[test]
 fn gc_takes_what_is_old_enough() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     assert_eq!(registry.gc(None).unwrap().trash, 0);
     install(&registry, &["csv", "pdf"], "");
     registry.remove(&["csv"], now()).unwrap();
-    registry.remove(&["pdf"], now() + Duration::from_secs(60)).unwrap();
-    let freed = registry.gc(Some(now() + Duration::from_secs(60))).unwrap();
+    registry.remove(&["pdf"], now() + Duration::from_mins(1)).unwrap();
+    let freed = registry.gc(Some(now() + Duration::from_mins(1))).unwrap();
     assert_eq!(freed.trash, 1);
     assert!(freed.bytes > 0);
     assert_eq!(registry.trash()[0].name, "pdf");
@@ -278,7 +268,7 @@ static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title:
 
 #[test]
 fn a_high_finding_stops_the_install_and_is_carried_along() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillfold_registry::{RegistryError, Standing};
 
-use crate::support::{install, now, open};
+use crate::support::{install, is_clean, now, open, tempdir};
 
 fn write(dir: &Path, file: &str, text: &str) {
     std::fs::write(dir.join(file), text).unwrap();
@@ -16,7 +16,7 @@ fn read(dir: &Path, file: &str) -> String {
 
 #[test]
 fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf", "csv"], "version: 1\n");
     registry.enable(&["pdf"], true).unwrap();
@@ -44,7 +44,7 @@ fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
     assert_eq!(read(dir.path(), "registry.json.broken-1"), broken);
     let state = registry.state();
     assert_eq!((state.installed.len(), state.enabled.len(), state.trouble.len()), (2, 1, 0));
-    assert!(registry.verify::<&str>(&[]).unwrap().iter().all(|verified| verified.is_clean()));
+    assert!(is_clean(&registry));
     write(dir.path(), "registry.json", "again");
     let report = install(&registry, &["xml"], "");
     assert!(report.notes[0].help.contains("registry.json.broken-2"), "{:?}", report.notes);
@@ -55,7 +55,7 @@ fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
 
 #[test]
 fn a_missing_registry_is_not_an_empty_one() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     assert_eq!(registry.state().trouble, [], "where nothing is, nothing is missing");
     install(&registry, &["pdf"], "");
@@ -68,18 +68,17 @@ fn a_missing_registry_is_not_an_empty_one() {
 
 #[test]
 fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf", "csv"], "");
     let lock = read(dir.path(), "skillfold.lock");
     write(dir.path(), "skillfold.lock", &lock[..lock.len() - 20]);
     write(&dir.path().join("skills/csv"), "SKILL.md", "---\nname: csv\ndescription: Edited.\n---\n");
-    let standings: Vec<_> =
-        registry.verify::<&str>(&[]).unwrap().into_iter().map(|v| (v.standing, v.drift.len())).collect();
+    let standings: Vec<_> = registry.verify_all().unwrap().into_iter().map(|v| (v.standing, v.drift.len())).collect();
     assert_eq!(standings, [(Standing::Unlocked, 1), (Standing::Unlocked, 0)]);
     let report = install(&registry, &["xml"], "");
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    let verified = registry.verify::<&str>(&[]).unwrap();
+    let verified = registry.verify_all().unwrap();
     let clean: Vec<_> = verified.iter().filter(|v| v.is_clean()).map(|v| v.name.as_str()).collect();
     assert_eq!(clean, ["pdf", "xml"]);
     assert!(dir.path().join("skillfold.lock.broken-1").is_file());
@@ -87,7 +86,7 @@ fn a_broken_lock_is_rebuilt_of_what_is_still_as_it_was() {
 
 #[test]
 fn with_both_broken_what_stands_there_is_reported_and_left() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     write(dir.path(), "registry.json", "?");
@@ -98,7 +97,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
     assert!(state.trouble[1].path.ends_with("skills/pdf"));
     registry.enable(&["csv"], true).unwrap();
     assert!(dir.path().join("skills/pdf/SKILL.md").is_file());
-    assert_eq!(registry.verify::<&str>(&[]).unwrap()[0].standing, Standing::Stray);
+    assert_eq!(registry.verify_all().unwrap()[0].standing, Standing::Stray);
     registry.remove(&["pdf"], now()).unwrap();
     assert!(!dir.path().join("skills/pdf").exists());
     registry.undo(now()).unwrap();
@@ -108,7 +107,7 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
 #[test]
 fn what_a_later_version_wrote_is_left_alone() {
     for file in ["registry.json", "skillfold.lock", ".registry/journal.json"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempdir();
         let registry = open(dir.path());
         install(&registry, &["pdf"], "");
         let newer = "{\"version\": 2, \"installed\": \"otherwise\"}";
@@ -123,7 +122,7 @@ fn what_a_later_version_wrote_is_left_alone() {
 
 #[test]
 fn what_later_minor_versions_add_is_kept() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let more = |text: String| text.replacen("{\n", "{\n  \"colour\": \"blue\",\n", 1);
@@ -138,7 +137,7 @@ fn what_later_minor_versions_add_is_kept() {
 
 #[test]
 fn a_broken_journal_is_set_aside() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     write(dir.path(), ".registry/journal.json", "{ \"version\": 1, \"stag");

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use skillfold_registry::{Disk, Seam, Step};
 
-use crate::operations::{ALL, perform, prepare};
-use crate::support::{all_below, copy, litter, open, seen};
+use crate::operations::{ALL, RENAMES, perform, prepare};
+use crate::support::{all_below, alone, copy, is_clean, litter, open, seen, tempdir};
 
 const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
 const DIR: &str = "SKILLFOLD_TEST_DIR";
@@ -20,17 +20,18 @@ const STEPS: &str = "SKILLFOLD_TEST_STEPS";
 /// Kills this very process before a step.
 struct Kill {
     left: AtomicUsize,
+    renames: bool,
 }
 
 impl Seam for Kill {
-    fn before(&self, _: Step<'_>) -> io::Result<()> {
+    fn before(&self, step: Step<'_>) -> io::Result<()> {
         if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
             Command::new("kill").args(["-9", &std::process::id().to_string()]).status()?;
             loop {
                 std::thread::sleep(Duration::from_secs(1));
             }
         }
-        Ok(())
+        if self.renames && step.call == "exchange" { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
     }
 }
 
@@ -40,7 +41,8 @@ fn the_one_that_is_killed() {
     let Ok(operation) = std::env::var(OPERATION) else { return };
     let dir = std::env::var(DIR).unwrap();
     let left = AtomicUsize::new(std::env::var(STEPS).unwrap().parse().unwrap());
-    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left }))).unwrap();
+    perform(&operation, Path::new(&dir), &Disk::with_seam(Arc::new(Kill { left, renames: operation == RENAMES })))
+        .unwrap();
 }
 
 /// Runs an operation in a process of its own that dies after so many steps; whether it did.
@@ -59,7 +61,7 @@ fn dies(operation: &str, dir: &Path, steps: usize) -> bool {
 
 /// Kills an operation at every step; how many there were.
 fn kill_everywhere(operation: &str) -> usize {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let at = |name: &str| dir.path().join(name);
     prepare(operation, &at("before"));
     let before = seen(&open(&at("before")));
@@ -84,7 +86,7 @@ fn kill_everywhere(operation: &str) -> usize {
             done += 1;
         }
         if operation != "mend" || now == after {
-            assert!(registry.verify::<&str>(&[]).unwrap().iter().all(|v| v.is_clean()), "{operation} after {steps}");
+            assert!(is_clean(&registry), "{operation} after {steps}");
             assert_eq!(registry.state().trouble, [], "{operation} after {steps}");
         }
         let all = all_below(&place);
@@ -105,6 +107,7 @@ fn kill_everywhere(operation: &str) -> usize {
 
 #[test]
 fn killed_at_any_step_nothing_is_between() {
+    let _alone = alone();
     let points: Vec<_> = ALL.iter().map(|operation| (operation, kill_everywhere(operation))).collect();
     let all: usize = points.iter().map(|(_, steps)| steps).sum();
     println!("{all} points: {points:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use skillfold_registry::{Disk, Place, Registry, RegistryError, UpdateOptions};
 
-use crate::support::{all_below, chosen, install, now, open, options, skill};
+use crate::support::{all_below, chosen, install, now, open, options, skill, tempdir};
 
 /// Everything below a directory, with its bytes.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -14,7 +14,7 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn precious() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     std::fs::write(dir.path().join("precious.txt"), "precious").unwrap();
     dir
 }
@@ -24,7 +24,7 @@ fn names_in_the_files_lead_nowhere() {
     let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     for name in ["../../precious", "/etc", "..", ".", "a/b", "", "A B", "x\u{0}", ".registry"] {
         for kind in ["skill", "plugin"] {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = tempdir();
             let name = serde_json::to_string(name).unwrap();
             let entry = format!(
                 "{{\"kind\": \"{kind}\", \"origin\": \"x\", \"source\": \"x\", \"files\": {{}}, \"digest\": \"{digest}\"}}"
@@ -97,7 +97,7 @@ fn a_journal_of_a_checkout_leads_nowhere() {
         let short: String = text.chars().take(200).collect();
         assert_eq!(registry.state().trouble.len(), 1, "{short}");
         registry.enable(&["pdf"], true).unwrap();
-        assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean(), "{short}");
+        assert!(registry.verify_all().unwrap()[0].is_clean(), "{short}");
         assert!(dir.join(".registry/journal.json.broken-1").is_file());
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(contents(outside.path()), before, "{short}");
@@ -107,7 +107,7 @@ fn a_journal_of_a_checkout_leads_nowhere() {
 #[test]
 fn a_sound_journal_through_links_is_not_carried_out() {
     for link in ["skills", "staging/1-1-1", "staging/1-1-1/put", "trash/1", "staging/1-1-1/put/evil"] {
-        let (outside, dir) = (precious(), tempfile::tempdir().unwrap());
+        let (outside, dir) = (precious(), tempdir());
         std::fs::create_dir(outside.path().join("evil")).unwrap();
         std::fs::write(outside.path().join("evil/SKILL.md"), "mine").unwrap();
         let before = contents(outside.path());
@@ -136,7 +136,7 @@ fn directories_of_ours_that_are_links_are_refused() {
         ".skillfold/registry/staging",
         ".skillfold/registry/trash",
     ] {
-        let (outside, dir) = (precious(), tempfile::tempdir().unwrap());
+        let (outside, dir) = (precious(), tempdir());
         let before = contents(outside.path());
         let at = dir.path().join(link);
         std::fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -155,7 +155,7 @@ fn files_of_ours_that_are_links_are_not_followed() {
     for link in
         ["registry.json", "skillfold.lock", ".registry/lock", ".registry/journal.json", ".registry/next-registry.json"]
     {
-        let (outside, dir) = (precious(), tempfile::tempdir().unwrap());
+        let (outside, dir) = (precious(), tempdir());
         let before = contents(outside.path());
         std::fs::create_dir(dir.path().join(".registry")).unwrap();
         symlink(outside.path().join("precious.txt"), dir.path().join(link)).unwrap();
@@ -163,7 +163,7 @@ fn files_of_ours_that_are_links_are_not_followed() {
         if let Ok(staging) = registry.begin() {
             skill(&staging, &Disk::default(), "pdf", "").unwrap();
             registry.install(&staging, &[chosen("pdf", "/x")], &options()).unwrap();
-            assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean(), "{link}");
+            assert!(registry.verify_all().unwrap()[0].is_clean(), "{link}");
         } else {
             assert_eq!(link, ".registry/lock");
         }
@@ -173,7 +173,7 @@ fn files_of_ours_that_are_links_are_not_followed() {
 
 #[test]
 fn a_skill_that_is_a_link_is_moved_and_not_followed() {
-    let (outside, dir) = (precious(), tempfile::tempdir().unwrap());
+    let (outside, dir) = (precious(), tempdir());
     let before = contents(outside.path());
     let registry = open(dir.path());
     install(&registry, &["pdf", "csv"], "");
@@ -201,7 +201,7 @@ fn a_skill_that_is_a_link_is_moved_and_not_followed() {
 
 #[test]
 fn what_leads_out_is_not_installed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     for target in ["/etc/passwd", "../../x", "a/../../x"] {
         let staging = registry.begin().unwrap();

@@ -6,9 +6,12 @@ use skillfold_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Upd
 
 use crate::support::{chosen, install, now, open, options, plugin, skill};
 
+/// An update on a file system that cannot let two directories change places.
+pub(crate) const RENAMES: &str = "update by renames";
+
 /// All of them.
-pub(crate) const ALL: [&str; 10] =
-    ["install", "plugin", "replace", "update", "remove", "undo", "restore", "enable", "gc", "mend"];
+pub(crate) const ALL: [&str; 11] =
+    ["install", "plugin", "replace", "update", RENAMES, "remove", "undo", "restore", "enable", "gc", "mend"];
 
 /// Makes what must be there.
 pub(crate) fn prepare(operation: &str, dir: &Path) {
@@ -57,7 +60,7 @@ pub(crate) fn perform(operation: &str, dir: &Path, disk: &Disk) -> Result<(), Re
             options.replace = true;
             registry.install(&staging, &[chosen("pdf", "/elsewhere")], &options).map(drop)
         }
-        "update" => {
+        "update" | RENAMES => {
             let staging = registry.begin()?;
             let mut plans = Vec::new();
             for name in ["pdf", "csv"] {

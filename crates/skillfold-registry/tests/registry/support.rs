@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use skillfold_registry::{Chosen, Disk, InstallOptions, Kind, Place, Registry, RegistryError, Report, Staging};
+use skillfold_registry::{
+    Chosen, Disk, InstallOptions, Kind, Place, Registry, RegistryError, Report, Staging, Verified,
+};
 
 /// A time like any other.
 pub(crate) fn now() -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    UNIX_EPOCH + Duration::from_hours(500_000)
 }
 
 pub(crate) fn options() -> InstallOptions<'static> {
@@ -22,11 +25,11 @@ pub(crate) fn manifest(name: &str, more: &str) -> String {
 
 /// Writes a skill as if it was fetched.
 pub(crate) fn skill(staging: &Staging, disk: &Disk, name: &str, more: &str) -> Result<(), RegistryError> {
-    write(staging.dir(), disk, name, more).map_err(|error| panic_or(error, staging.dir()))
+    write(staging.dir(), disk, name, more).map_err(|error| failed(error, staging.dir()))
 }
 
-fn panic_or(error: std::io::Error, path: &Path) -> RegistryError {
-    RegistryError::NotADirectory { path: path.join(error.to_string()) }
+fn failed(error: std::io::Error, path: &Path) -> RegistryError {
+    RegistryError::File { doing: "write below", path: path.to_owned(), error }
 }
 
 fn write(dir: &Path, disk: &Disk, name: &str, more: &str) -> std::io::Result<()> {
@@ -45,7 +48,7 @@ pub(crate) fn plugin(staging: &Staging, disk: &Disk, name: &str) -> Result<(), R
         write(&dir.join("skills"), disk, "letters", "")?;
         write(&dir.join("skills"), disk, "slides", "")
     });
-    written.map_err(|error| panic_or(error, staging.dir()))
+    written.map_err(|error| failed(error, staging.dir()))
 }
 
 pub(crate) fn chosen(name: &str, origin: &str) -> Chosen {
@@ -59,7 +62,9 @@ pub(crate) fn open(dir: &Path) -> Registry {
 /// Installs skills of these names, each with something in its front matter.
 pub(crate) fn install(registry: &Registry, names: &[&str], more: &str) -> Report {
     let staging = registry.begin().unwrap();
-    names.iter().for_each(|name| skill(&staging, &Disk::default(), name, more).unwrap());
+    for name in names {
+        skill(&staging, &Disk::default(), name, more).unwrap();
+    }
     let chosen: Vec<_> = names.iter().map(|name| chosen(name, "/from/here")).collect();
     registry.install(&staging, &chosen, &options()).unwrap()
 }
@@ -70,7 +75,7 @@ pub(crate) struct Seen {
     pub(crate) installed: Value,
     pub(crate) enabled: BTreeMap<String, bool>,
     pub(crate) lock: Option<Value>,
-    pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
+    pub(crate) files: BTreeMap<PathBuf, String>,
     pub(crate) trash: Vec<String>,
 }
 
@@ -79,8 +84,8 @@ pub(crate) fn seen(registry: &Registry) -> Seen {
     let mut files = BTreeMap::new();
     for dir in [registry.place().skills_dir(), registry.place().plugins_dir()] {
         for path in all_below(&dir) {
-            let bytes = if path.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
-            files.insert(path.strip_prefix(registry.place().dir()).unwrap().to_owned(), bytes);
+            let text = if path.is_file() { std::fs::read_to_string(&path).unwrap() } else { String::new() };
+            files.insert(path.strip_prefix(registry.place().dir()).unwrap().to_owned(), text);
         }
     }
     let lock = std::fs::read(registry.place().lock_file()).ok();
@@ -133,4 +138,22 @@ pub(crate) fn litter(dir: &Path) -> Vec<PathBuf> {
     let inner = dir.join(".registry");
     let belongs = ["lock", "staging", "trash"].map(|name| inner.join(name));
     all_below(&inner).into_iter().filter(|path| !belongs.contains(path)).collect()
+}
+
+/// A directory in memory where there is one: the tests that stop at every step make sure of thousands of files, and
+/// what they show does not depend on the disk.
+pub(crate) fn tempdir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Lets one of the tests that need it run at a time. A process that is just being started shares the locks of all
+/// threads for a moment: what another test has let go would still seem locked.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether everything is exactly what was installed, and nothing else is there.
+pub(crate) fn is_clean(registry: &Registry) -> bool {
+    registry.verify_all().unwrap().iter().all(Verified::is_clean)
 }

@@ -2,23 +2,26 @@
 
 use std::path::Path;
 
-use skillfold_registry::audit::{Audit, Finding, Rule, Severity};
-use skillfold_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
+use skillfold_registry::{
+    Audit, Change, Disk, Finding, Registry, RegistryError, Rule, Severity, UpdateOptions, UpdatePlan,
+};
 
-use crate::support::{chosen, install, manifest, now, open, seen};
+use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
 
 fn plan(registry: &Registry, text: &str, more: &[(&str, &str)]) -> UpdatePlan {
     let staging = registry.begin().unwrap();
     let dir = staging.dir().join("pdf");
     std::fs::create_dir(&dir).unwrap();
     Disk::default().write(&dir.join("SKILL.md"), text.as_bytes(), 0o644).unwrap();
-    more.iter().for_each(|(path, text)| std::fs::write(dir.join(path), text).unwrap());
+    for (path, text) in more {
+        std::fs::write(dir.join(path), text).unwrap();
+    }
     registry.plan_update("pdf", &staging, &chosen("pdf", "/from/here")).unwrap()
 }
 
 #[test]
 fn a_plan_shows_what_would_change() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "version: 1\npermissions:\n  env: [TOKEN]\n");
     registry.enable(&["pdf"], true).unwrap();
@@ -53,7 +56,7 @@ fn a_plan_shows_what_would_change() {
     registry.apply_updates(vec![plan], &UpdateOptions::at(now())).unwrap();
     assert_eq!(std::fs::read_to_string(dir.path().join("skills/pdf/SKILL.md")).unwrap(), new);
     assert_eq!(registry.enabled().get("pdf"), Some(&true), "an update keeps what was said");
-    assert!(registry.verify::<&str>(&[]).unwrap()[0].is_clean());
+    assert!(registry.verify_all().unwrap()[0].is_clean());
     registry.undo(now()).unwrap();
     let undone = seen(&registry);
     assert_eq!((undone.files, undone.installed, undone.lock), (before.files, before.installed, before.lock));
@@ -61,7 +64,7 @@ fn a_plan_shows_what_would_change() {
 
 #[test]
 fn an_update_to_the_same_is_empty() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let plan = plan(&registry, &manifest("pdf", ""), &[]);
@@ -79,7 +82,7 @@ fn an_update_to_the_same_is_empty() {
 
 #[test]
 fn edits_are_not_lost() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     std::fs::write(dir.path().join("skills/pdf/mine.txt"), "mine").unwrap();
@@ -99,7 +102,7 @@ fn edits_are_not_lost() {
 
 #[test]
 fn a_plan_for_something_else_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let old = plan(&registry, &manifest("pdf", "license: MIT\n"), &[]);
@@ -119,7 +122,7 @@ static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title:
 
 #[test]
 fn only_new_findings_stop_an_update() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
     let finding = |message: &str| Finding {
