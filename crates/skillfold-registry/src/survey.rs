@@ -365,7 +365,11 @@ impl Search {
 
     /// Takes a plugin, once.
     fn add(&mut self, name: String, description: String, at: PluginAt, mut skills: Vec<usize>) {
-        if self.plugins.iter().any(|known| known.name == name && known.at == at) {
+        if let Some(known) = self.plugins.iter_mut().find(|known| known.name == name && known.at == at) {
+            // A marketplace often says more than the plugin itself.
+            if known.description.is_empty() {
+                known.description = description;
+            }
             return;
         }
         skills.sort_unstable();

@@ -79,5 +79,7 @@ fn line(change: &Changed) -> String {
         None => "as its source says".to_owned(),
     };
     let already = if change.was == change.now { " already" } else { "" };
-    format!("{}  {}{already}", paint(style::NAME, text::one_line(&change.address)), word(change.now))
+    let address = text::one_line(&change.address);
+    let all = if address.ends_with(":*") { " with all its skills" } else { "" };
+    format!("{}{all}  {}{already}", paint(style::NAME, address.trim_end_matches(":*")), word(change.now))
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mut verified = Vec::new();
     for registry in registries {
         let progress = crate::progress::Progress::unknown("comparing files");
-        let found = registry.verify(&args.names);
+        let found = if args.names.is_empty() { registry.verify_all() } else { registry.verify(&args.names) };
         drop(progress);
         verified.extend(found?);
         for trouble in registry.state().trouble {

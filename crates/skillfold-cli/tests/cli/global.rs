@@ -33,6 +33,14 @@ fn help() {
       approve      Approve a skill of a remote server, exactly as it is
       revoke       Take approvals back
       trust        Let a project's skillfold.toml add servers and directories
+      install      Install skills from a directory, an archive or git
+      enable       Switch skills on
+      disable      Switch skills off
+      update       Show what has changed where skills were installed from, and take it
+      remove       Remove what was installed; can be undone
+      verify       Compare what is installed with skillfold.lock
+      audit        Look through all files of skills for what may be an attack
+      gc           Empty the trash, and clear up
       validate     Check skills against the open standard
       lint         Review the style of skills, and repair broken YAML
       new          Start a new skill
