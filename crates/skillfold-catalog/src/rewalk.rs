@@ -5,11 +5,11 @@
 
 use rustix::fs::{AtFlags, FileType};
 
-use crate::Stamp;
 use crate::candidate::{Scratch, look, unchanged};
 use crate::many::map_chunks;
 use crate::section::{Child, Section};
 use crate::walk::{CHUNK, Findings, Link, ListedDir, MAX_DEPTH, Walker, is_skipped};
+use crate::{Skill, Stamp};
 
 impl Walker<'_> {
     /// Whether somebody has watched, and nothing happened at a directory nor above it.
@@ -26,7 +26,7 @@ impl Walker<'_> {
         }
         match section.file(rel) {
             Some(Child::Skill(number)) => {
-                let stamp = section.skill(number).map(|skill| skill.stamp());
+                let stamp = section.skill(number).map(Skill::stamp);
                 let holds = self.holds(section, rel, stamp, scratch);
                 if holds {
                     findings.reused.push(number);

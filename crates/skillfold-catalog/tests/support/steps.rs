@@ -9,10 +9,10 @@ use proptest::prelude::*;
 
 /// Where something happens: in one of two roots or beside them, at a path of few names, so that things meet.
 #[derive(Debug, Clone)]
-pub struct At(String);
+pub(crate) struct At(String);
 
 #[derive(Debug, Clone)]
-pub enum Step {
+pub(crate) enum Step {
     /// Writes a skill file in place.
     Write(At, &'static str, String),
     /// Writes beside it and renames, as VS Code does.
@@ -54,7 +54,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-pub fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let file = || prop::sample::select(FILES.to_vec());
     prop_oneof![
         6 => (at(), file(), text()).prop_map(|(at, file, text)| Step::Write(at, file, text)),
@@ -73,7 +73,7 @@ pub fn step() -> impl Strategy<Value = Step> {
 
 impl Step {
     /// Does it below a directory, as far as it can be done. Returns the real paths that a watcher would name.
-    pub fn take(&self, base: &Path) -> Vec<PathBuf> {
+    pub(crate) fn take(&self, base: &Path) -> Vec<PathBuf> {
         let mut told = Vec::new();
         // What cannot be done has done nothing, or a part of it that was noted.
         let _ = self.try_to(base, &mut told);

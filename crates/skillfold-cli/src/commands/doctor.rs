@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use skillfold::{Catalog, Discovery, Root, Severity, Source};
+use serde_json::Value;
+use skillfold::{Catalog, Discovery, Root, Severity, Skill, Source};
 use skillfold_exec::Support;
 use skillfold_mcp::host::{Host, ServerSpec, ServerStatus};
 
@@ -186,7 +186,7 @@ fn looked(root: &Root, catalog: &Catalog) -> Looked {
     let start = Instant::now();
     let alone = Discovery::new([root.clone()]).run();
     let took: Duration = start.elapsed();
-    let is_here = |skill: &&Box<skillfold::Skill>| {
+    let is_here = |skill: &Skill| {
         let theirs = skill.root();
         theirs.path == root.path && theirs.source == root.source && !skill.enabled()
     };
@@ -198,7 +198,7 @@ fn looked(root: &Root, catalog: &Catalog) -> Looked {
         required: root.required,
         skills: alone.all().iter().map(|skill| skill.places().len()).sum(),
         invalid: alone.invalid().len(),
-        disabled: catalog.all().iter().filter(is_here).count(),
+        disabled: catalog.all().iter().filter(|skill| is_here(skill)).count(),
         microseconds: took.as_micros(),
     }
 }
@@ -226,7 +226,7 @@ fn counts(catalog: &Catalog) -> Counts {
 }
 
 /// Whether models are not told of it. A skill with nothing unusual in its front matter says so without being parsed.
-fn is_hidden(skill: &skillfold::Skill) -> bool {
+fn is_hidden(skill: &Skill) -> bool {
     skill.glimpse().is_none() && skill.make_manifest().disable_model_invocation()
 }
 
@@ -251,7 +251,7 @@ fn shadowed(catalog: &Catalog) -> Vec<Hidden> {
         .map(|skill| Hidden {
             address: skill.address(),
             path: skill.dir(),
-            by: catalog.get(skill.name()).map(skillfold::Skill::dir).unwrap_or_default(),
+            by: catalog.get(skill.name()).map(Skill::dir).unwrap_or_default(),
         })
         .collect()
 }

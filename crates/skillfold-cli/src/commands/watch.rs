@@ -98,6 +98,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             break;
         }
     }
+    // The process ends now; nobody has to wait until all directories were gone through.
+    std::mem::forget(watching);
     Ok(Outcome::Done)
 }
 
@@ -148,13 +150,13 @@ impl Out<'_> {
 
 /// Ctrl-C and the like are how watching ends; that is no failure.
 fn end_on_signal(send: Sender<Told>) -> Result<(), CliError> {
-    use tokio::signal::unix::{SignalKind, signal};
+    use tokio::signal::unix::{Signal, SignalKind, signal};
     let failed = |error: io::Error| {
         CliError::failure("signals", format!("cannot wait for signals: {}", skillfold::os_message(&error)))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
     let guard = runtime.enter();
-    let [mut interrupt, mut terminate, mut hangup] =
+    let [mut interrupt, mut terminate, mut hangup]: [Signal; 3] =
         [signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup())]
             .into_iter()
             .collect::<io::Result<Vec<_>>>()

@@ -70,11 +70,27 @@ fn for_programs() {
     let sandbox = Sandbox::with_pdf();
     let json = sandbox.run(&["doctor", "--json"]).json();
     assert_eq!(json["valid"], true);
-    assert_eq!(json["skills"]["total"], json["roots"].as_array().unwrap().iter().map(|root| root["skills"].as_u64().unwrap()).sum::<u64>());
+    assert_eq!(
+        json["skills"]["total"],
+        json["roots"].as_array().unwrap().iter().map(|root| root["skills"].as_u64().unwrap()).sum::<u64>()
+    );
     let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
     let wanted = [
-        "clients", "config", "copies", "diagnostics", "kept", "programs", "records", "registry", "roots", "sandbox",
-        "servers", "shadowed", "skills", "valid", "versions",
+        "clients",
+        "config",
+        "copies",
+        "diagnostics",
+        "kept",
+        "programs",
+        "records",
+        "registry",
+        "roots",
+        "sandbox",
+        "servers",
+        "shadowed",
+        "skills",
+        "valid",
+        "versions",
     ];
     let mut keys = keys.clone();
     keys.sort();
@@ -96,7 +112,8 @@ fn strict_counts_warnings() {
     sandbox.skill("work/.claude/skills/one", "Hides. Use when told.");
     let code = |args: &[&str]| sandbox.run(args).code;
     let json = sandbox.run(&["doctor", "--json"]).json();
-    let warnings = json["diagnostics"].as_array().unwrap().iter().filter(|found| found["severity"] == "warning").count();
+    let warnings =
+        json["diagnostics"].as_array().unwrap().iter().filter(|found| found["severity"] == "warning").count();
     assert_eq!(code(&["doctor"]), Some(0));
     assert_eq!(code(&["doctor", "--strict"]), Some(i32::from(warnings > 0)), "{json}");
 }

@@ -65,7 +65,11 @@ fn lines_for_people() {
     let mut watch = Watch::start(&sandbox, &[]);
     place(&sandbox, "csv", "---\nname: csv\ndescription: Reads tables.\n---\n");
     assert_eq!(watch.line(), "added csv\n");
-    place(&sandbox, "csv", "---\nname: csv\ndescription: Reads and writes tables.\nlicense: MIT\n---\nNow with a body.\n");
+    place(
+        &sandbox,
+        "csv",
+        "---\nname: csv\ndescription: Reads and writes tables.\nlicense: MIT\n---\nNow with a body.\n",
+    );
     assert_eq!(watch.line(), "updated csv (description, license, body)\n");
     fs::write(sandbox.path("work/skills/csv/reference.md"), "# Reference\n").unwrap();
     assert_eq!(watch.line(), "files csv\n");

@@ -72,7 +72,7 @@ impl Default for WatchOptions {
             poll: false,
             max_directories: 1 << 18,
             check_interval: Duration::from_secs(5),
-            retry_interval: Duration::from_secs(60),
+            retry_interval: Duration::from_mins(1),
         }
     }
 }

@@ -15,7 +15,7 @@ const CURRENT: Duration = Duration::from_millis(300);
 /// How many skills are watched.
 pub(super) const SKILLS: usize = 100_000;
 /// How long anything may take before the measurement is given up.
-const GIVE_UP: Duration = Duration::from_secs(120);
+const GIVE_UP: Duration = Duration::from_mins(2);
 
 pub(super) fn measure(
     count: usize,

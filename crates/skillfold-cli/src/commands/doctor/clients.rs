@@ -3,6 +3,8 @@
 //! Every number has its source beside it. Clients change; these are of mid-2026, and a window of 200,000 tokens where the
 //! size of the window decides.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 /// One skill, as a client lists it.
@@ -157,12 +159,12 @@ impl Client {
     fn simulate(&self, skills: &[Listed]) -> Simulated {
         // Bytes and characters are counted; a token is four bytes.
         let scale = if self.unit == Unit::Tokens { 4 } else { 1 };
-        let (mut shortened, mut name_only, mut omitted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut shortened, mut name_only, mut omitted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut entries = Vec::with_capacity(skills.len());
         for skill in skills {
             let all = skill.description.chars().count();
             if all > self.description {
-                shortened.push(skill.name.clone());
+                shortened.insert(skill.name.as_str());
             }
             let shown: String = skill.description.chars().take(self.description).collect();
             entries.push((skill, self.bare(skill), self.size(&shown)));
@@ -177,17 +179,15 @@ impl Client {
                         break;
                     }
                     over = over.saturating_sub(*description);
-                    name_only.push(skill.name.clone());
+                    name_only.insert(skill.name.as_str());
                 }
-                name_only.reverse();
-                shortened.retain(|name| name_only.binary_search(name).is_err());
             }
             Overflow::LeaveOut => {
                 let mut used = 0;
                 for (at, (skill, bare, description)) in entries.iter().enumerate() {
                     used += bare + description;
                     if used > room || at >= self.skills {
-                        omitted.push(skill.name.clone());
+                        omitted.insert(skill.name.as_str());
                     }
                 }
             }
@@ -197,7 +197,7 @@ impl Client {
                 for (skill, bare, description) in &entries {
                     used += bare;
                     if used > room {
-                        omitted.push(skill.name.clone());
+                        omitted.insert(skill.name.as_str());
                     } else {
                         kept.push((*skill, *description));
                     }
@@ -205,24 +205,21 @@ impl Client {
                 let names: usize = entries.iter().take(kept.len()).map(|(_, bare, _)| bare).sum();
                 let level = level(&kept, room.saturating_sub(names));
                 for (skill, _) in kept.iter().filter(|(_, description)| *description > level) {
-                    if level == 0 {
-                        name_only.push(skill.name.clone());
-                    } else if !shortened.contains(&skill.name) {
-                        shortened.push(skill.name.clone());
-                    }
+                    if level == 0 { &mut name_only } else { &mut shortened }.insert(skill.name.as_str());
                 }
-                shortened.retain(|name| !omitted.contains(name) && !name_only.contains(name));
             }
         }
+        shortened.retain(|name| !omitted.contains(name) && !name_only.contains(name));
+        let names = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         Simulated {
             client: self.name,
             rule: self.rule,
             budget: self.budget,
             unit: self.unit,
             needed: needed.div_ceil(scale),
-            shortened,
-            name_only,
-            omitted,
+            shortened: names(shortened),
+            name_only: names(name_only),
+            omitted: names(omitted),
         }
     }
 }

@@ -223,7 +223,7 @@ impl Page<'_> {
             }
             None => out.push_str("  cannot be found out\n"),
         }
-        out.push_str(&format!("\n{}", heading("Programs")));
+        let _ = write!(out, "\n{}", heading("Programs"));
         let (there, missing): (Vec<_>, Vec<_>) = checkup.programs.iter().partition(|program| program.path.is_some());
         let list = |programs: &[&super::Program]| programs.iter().map(|program| program.name).collect::<Vec<_>>();
         let mut line = list(&there).join(", ");
@@ -232,7 +232,7 @@ impl Page<'_> {
                 write!(line, "{}not found: {}", if there.is_empty() { "" } else { "; " }, list(&missing).join(", "));
         }
         out.push_str(&wrapped(2, &line));
-        out.push_str(&format!("\n{}", heading("Kept")));
+        let _ = write!(out, "\n{}", heading("Kept"));
         for kept in &checkup.kept {
             let size = format!("{} {}", text::bytes(kept.bytes), paint(style::DIM, text::count(kept.files, "file")));
             let _ = writeln!(out, "  {}  {size}, {}", kept.what, self.context.short_path(&kept.path));
