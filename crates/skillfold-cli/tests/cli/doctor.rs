@@ -22,7 +22,31 @@ fn an_empty_machine() {
     let run = sandbox.run(&["doctor", "--isolated"]);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(run.stdout.starts_with("skillfold "), "{run}");
-    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @"");
+    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @r"
+    Configuration
+      no skillfold.toml
+
+    Roots
+      none
+
+    Skills
+      0, 0 enabled
+
+    What clients would show a model of them
+      Claude Code  all, 0 of 8,000 characters
+        1 % of 200,000 tokens, 4 characters each
+      Claude Code, before 2026  all, 0 of 15,000 characters
+        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      Codex  all, 0 of 4,000 tokens
+        2 % of 200,000 tokens, 4 bytes each
+      OpenClaw  all, 0 of 18,000 characters
+        18,000 characters, 150 skills
+      a list of 50 KB  all, 0 of 51,200 bytes
+        51,200 bytes
+
+    MCP servers
+      none
+    ");
     assert!(run.stdout.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{run}");
 }
 
@@ -44,8 +68,71 @@ fn the_whole_page() {
     sandbox.write("work/skillfold.toml", "[skills]\ndisable = [\"csv\"]\ndirs = [\"/elsewhere\"]\n");
     let run = sandbox.run(&["doctor"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "everything is on the page: {run}");
-    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @"");
-    assert_snapshot!(part(&run.stdout, "Findings", "\u{0}"), @"");
+    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @r"
+    Configuration
+      skillfold.toml
+      not trusted: 1 setting of the project
+
+    Roots
+      project  .claude/skills
+        1 skill, N ms
+      project  skills
+        4 skills, 1 not usable, 1 disabled, N ms
+      user  ~/.agents/skills
+        1 skill, N ms
+      user  ~/.claude/skills
+        2 skills, N ms
+      bundled  ~/.local/share/skillfold/bundled/[VERSION]
+        2 skills, N ms
+      3 usual places are not there
+
+    Skills
+      7, 6 enabled, 1 only for people, 1 disabled, 1 not usable
+
+    Hidden by another of their name
+      origami@user
+        ~/.claude/skills/origami
+        behind skills/origami
+
+    In several places
+      pdf  bodies differ
+        skills/pdf
+        ~/.claude/skills/pdf
+      csv-copy  the same
+        .claude/skills/csv-copy
+        ~/.agents/skills/csv-copy
+
+    What clients would show a model of them
+      Claude Code  all, 729 of 8,000 characters
+        1 % of 200,000 tokens, 4 characters each
+      Claude Code, before 2026  all, 729 of 15,000 characters
+        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      Codex  all, 268 of 4,000 tokens
+        2 % of 200,000 tokens, 4 bytes each
+      OpenClaw  all, 1,486 of 18,000 characters
+        18,000 characters, 150 skills
+      a list of 50 KB  all, 729 of 51,200 bytes
+        51,200 bytes
+
+    MCP servers
+      none
+    ");
+    // Messages have whole paths in them, which are longer on some machines, and are wrapped.
+    let findings = part(&run.stdout, "Findings", "\u{0}");
+    let wanted = [
+        "  error[no_front_matter]  1",
+        "    skills/bad/SKILL.md:1:1",
+        "      the file does not start with a `---` line",
+        "  error[untrusted_path]  1",
+        "  warning[copies_differ]  1",
+        "    skills/pdf",
+        "  warning[shadowed]  1",
+        "    ~/.claude/skills/origami/SKILL.md",
+        "✗ 2 errors, 2 warnings",
+    ];
+    for line in wanted {
+        assert!(findings.lines().any(|found| found == line), "{line:?} in {findings}");
+    }
 }
 
 #[test]
@@ -59,7 +146,16 @@ fn what_clients_would_leave_out() {
     assert_eq!(run.code, Some(0), "{run}");
     let codex = part(&run.stdout, "  Codex", "  OpenClaw");
     assert!(codex.contains("not all"), "{codex}");
-    assert_snapshot!(part(&run.stdout, "  Claude Code  ", "  Codex"), @"");
+    assert_snapshot!(part(&run.stdout, "  Claude Code  ", "  Codex"), @r"
+    Claude Code  not all, 20,800 of 8,000 characters
+      1 % of 200,000 tokens, 4 characters each
+      143 only the name: skill-057, skill-058, skill-059, skill-060, skill-061 and
+      138 more
+    Claude Code, before 2026  not all, 20,800 of 15,000 characters
+      SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      56 left out: skill-144, skill-145, skill-146, skill-147, skill-148 and 51
+      more
+    ");
     let json = sandbox.run(&["doctor", "--isolated", "--skills-dir", "skills", "--json"]).json();
     let claw = json["clients"].as_array().unwrap().iter().find(|client| client["client"] == "OpenClaw").unwrap();
     assert!(claw["omitted"].as_array().unwrap().contains(&json!("skill-199")), "{claw}");
@@ -110,12 +206,12 @@ fn strict_counts_warnings() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/skills/one", "Is hidden. Use when told.");
     sandbox.skill("work/.claude/skills/one", "Hides. Use when told.");
-    let code = |args: &[&str]| sandbox.run(args).code;
-    let json = sandbox.run(&["doctor", "--json"]).json();
-    let warnings =
-        json["diagnostics"].as_array().unwrap().iter().filter(|found| found["severity"] == "warning").count();
-    assert_eq!(code(&["doctor"]), Some(0));
-    assert_eq!(code(&["doctor", "--strict"]), Some(i32::from(warnings > 0)), "{json}");
+    let run = sandbox.run(&["doctor"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.ends_with("✓ 0 errors, 1 warning\n"), "{run}");
+    let run = sandbox.run(&["doctor", "--strict"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stdout.ends_with("✗ 0 errors, 1 warning\n"), "{run}");
 }
 
 #[test]

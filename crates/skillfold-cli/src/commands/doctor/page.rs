@@ -102,6 +102,9 @@ impl Page<'_> {
             };
             let _ = writeln!(out, "    {state}");
         }
+        if self.checkup.roots.is_empty() {
+            out.push_str("  none\n");
+        }
         let missing = self.checkup.roots.len() - shown.len();
         if missing > 0 {
             let line = match missing {
