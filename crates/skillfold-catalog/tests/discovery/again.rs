@@ -14,20 +14,15 @@ fn discovery(base: &Path) -> Discovery {
 }
 
 /// Everything that a catalog says, apart from how much work it was.
-fn said(catalog: &Catalog) -> String {
-    let mut said = format!("{}\n", catalog.generation());
+fn said(catalog: &Catalog) -> Vec<String> {
+    let mut said = vec![catalog.generation().to_string()];
     for skill in catalog.all() {
         let places: Vec<_> = skill.places().into_iter().map(|place| place.path).collect();
-        let state = (skill.enabled(), skill.available(), skill.shadowed());
-        said += &format!("{} {places:?} {:?} {state:?} {}\n", skill.address(), skill.stamp(), skill.front_matter());
-        said += &format!("{:?} {:x}\n", skill.body_tokens(), skill.digest());
+        let state = (skill.enabled(), skill.available(), skill.shadowed(), skill.body_tokens(), skill.digest());
+        said.push(format!("{} {places:?} {:?} {state:?} {}", skill.address(), skill.stamp(), skill.front_matter()));
     }
-    for invalid in catalog.invalid() {
-        said += &format!("{:?} {:?}\n", invalid.path, invalid.name);
-    }
-    for found in catalog.diagnostics() {
-        said += &format!("{found:?}\n");
-    }
+    said.extend(catalog.invalid().iter().map(|invalid| format!("{} {:?}", invalid.path.display(), invalid.name)));
+    said.extend(catalog.diagnostics().iter().map(|found| format!("{found:?}")));
     said
 }
 

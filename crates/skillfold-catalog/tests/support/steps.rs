@@ -155,7 +155,9 @@ fn tell(path: &Path, told: &mut Vec<PathBuf>) {
 fn make(dir: &Path, told: &mut Vec<PathBuf>) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
     let made = fs::create_dir_all(dir);
-    missing.iter().for_each(|dir| tell(dir, told));
+    for dir in missing {
+        tell(dir, told);
+    }
     made
 }
 

@@ -52,7 +52,7 @@ fn polling_reads_only_what_changed() {
     let options = WatchOptions { poll: true, poll_interval: Duration::from_millis(20), ..WatchOptions::default() };
     let watched = Watched::start(options, &["csv", "pdf", "xml"]);
     // Files younger than a second are read again each time: their stamps say nothing yet.
-    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    let old = std::time::SystemTime::now() - Duration::from_mins(1);
     for dir in [watched.root(), watched.root().join("csv"), watched.root().join("pdf"), watched.root().join("xml")] {
         if dir.join("SKILL.md").exists() {
             let file = fs::File::options().append(true).open(dir.join("SKILL.md")).unwrap();
