@@ -46,7 +46,7 @@ fn check(batches: &[Vec<Step>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn a_narrow_look_sees_what_a_wide_one_sees(
