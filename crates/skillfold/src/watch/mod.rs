@@ -44,7 +44,7 @@ use worker::{Signal, Worker};
 /// How to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchOptions {
-    /// How long nothing must have happened before a refresh. 100 ms.
+    /// How long nothing must have happened before a refresh. 50 ms.
     pub quiet: Duration,
     /// How long a refresh is put off at most while things go on happening. 1 s.
     pub longest: Duration,
@@ -66,7 +66,7 @@ pub struct WatchOptions {
 impl Default for WatchOptions {
     fn default() -> WatchOptions {
         WatchOptions {
-            quiet: Duration::from_millis(100),
+            quiet: Duration::from_millis(50),
             longest: Duration::from_secs(1),
             poll_interval: Duration::from_secs(2),
             poll: false,

@@ -128,12 +128,12 @@ impl<F: Fn(&Event)> Worker<F> {
         match self.start(signals) {
             Ok(()) => {
                 self.retry = None;
+                self.show_state();
                 (self.report)(&Event::Recovered);
                 self.refresh(None);
             }
             Err(_) => self.retry_later(),
         }
-        self.show_state();
     }
 
     fn retry_later(&mut self) {

@@ -72,7 +72,7 @@ pub(super) fn measure(
     report.rows.extend(rows);
     report.notes.push(match watching.state() {
         State::Told { directories } => format!(
-            "watching: {directories} directories, begun in {:.1} s; the system tells, and waits 100 ms for more; \
+            "watching: {directories} directories, begun in {:.1} s; the system tells, and waits 50 ms for more; \
              {most} file read for each touch",
             begun.as_secs_f64()
         ),
