@@ -1,6 +1,6 @@
 //! Roots in, a catalog out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::Invalid;
-use crate::index_cache::{Encoded, IndexCache, encode};
+use crate::index_cache::{IndexCache, encode};
 use crate::many::{all_pairs, sort_by};
+use crate::memory::{Memory, Touched};
 use crate::section::{Child, Section, is_young};
 use crate::shown::os_message;
 use crate::walk::{Findings, walk};
@@ -105,19 +106,63 @@ impl Discovery {
 
     /// Goes and looks. Never fails: what is wrong is among the catalog's diagnostics.
     pub fn run(&self) -> Catalog {
+        self.go(None, None)
+    }
+
+    /// Goes and looks again, and reads only what changed since the memory was made; fills it for the next time. A memory
+    /// that knows nothing makes it a [`run`](Discovery::run), index cache and all; later ones do without that.
+    ///
+    /// `touched`: somebody has watched all roots since, and nothing happened but at these real paths. Then nothing else is
+    /// even asked about. Without it the system is asked about every file.
+    ///
+    /// ```
+    /// use skillfold_catalog::{Discovery, Memory, Root, Source};
+    ///
+    /// let dir = tempfile::tempdir()?.keep().canonicalize()?;
+    /// for name in ["csv", "pdf"] {
+    ///     std::fs::create_dir(dir.join(name))?;
+    ///     std::fs::write(dir.join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: As it was.\n---\n"))?;
+    /// }
+    /// let (discovery, mut memory) = (Discovery::new([Root::new(&dir, Source::Inline)]), Memory::default());
+    /// assert_eq!(discovery.run_again(&mut memory, None).effort().read, 2);
+    ///
+    /// let file = dir.join("pdf/SKILL.md");
+    /// std::fs::write(&file, "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let catalog = discovery.run_again(&mut memory, Some(&[file].into()));
+    /// assert_eq!((catalog.effort().read, catalog.effort().reused), (1, 1));
+    /// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Reads PDF files.");
+    /// # std::fs::remove_dir_all(&dir)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn run_again(&self, memory: &mut Memory, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
+        self.go(Some(memory), touched)
+    }
+
+    fn go(&self, mut memory: Option<&mut Memory>, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
         let mut roots = self.roots.clone();
         roots.sort_by_key(|root| root.source);
         let roots: Vec<Arc<Root>> = (0..).zip(roots).map(|(rank, root)| Arc::new(Root { rank, ..root })).collect();
-        let cache = self.cache.as_deref().filter(|_| !self.nested).map(IndexCache::open);
+        let remembers = memory.as_ref().is_some_and(|memory| memory.knows(roots.len()));
+        let cache = self.cache.as_deref().filter(|_| !self.nested && !remembers).map(IndexCache::open);
         let scanned_ns = now_ns();
         let mut found = Vec::with_capacity(roots.len());
         let mut fresh_sections = Vec::new();
         for root in &roots {
-            let section = cache.as_ref().and_then(|cache| cache.section(root));
-            let findings = walk(root, section.as_ref(), self.nested);
+            let section = match &mut memory {
+                Some(memory) if remembers => memory.take(root.rank),
+                _ => cache.as_ref().and_then(|cache| cache.section(root)),
+            };
+            let touched = touched.filter(|_| remembers).zip(section.as_ref());
+            let touched = touched.map(|(paths, section)| Touched::of(&root.path, section, paths));
+            // Stamps that nobody has asked about are as old as they were.
+            let scanned_ns = touched.as_ref().zip(section.as_ref()).map_or(scanned_ns, |(_, old)| old.scanned_ns);
+            let findings = walk(root, section.as_ref(), touched.as_ref(), self.nested);
             let settled = Settled::of(findings, section, scanned_ns);
             if cache.is_some() && settled.changed {
-                fresh_sections.push(settled.section(root, scanned_ns));
+                fresh_sections.push(encode(root, &settled.section(scanned_ns)));
+            }
+            if let Some(memory) = memory.as_mut().filter(|_| !self.nested) {
+                memory.put(root.rank, settled.section(scanned_ns));
             }
             found.push(settled);
         }
@@ -248,8 +293,8 @@ impl Settled {
             (0..).zip(section.invalid).filter(|(n, _)| kept.contains(n)).map(|(_, invalid)| invalid).collect();
     }
 
-    /// What the cache should remember, written down.
-    fn section(&self, root: &Root, scanned_ns: i128) -> Encoded {
+    /// What should be remembered.
+    fn section(&self, scanned_ns: i128) -> Section {
         let mut section = Section { scanned_ns, ..Section::default() };
         let mut memorable: Vec<&Skill> =
             self.skills.iter().map(AsRef::as_ref).filter(|skill| is_memorable(skill)).collect();
@@ -281,7 +326,7 @@ impl Settled {
         section.dirs.clone_from(&self.findings_dirs);
         section.dirs.sort_by(|a, b| a.rel.cmp(&b.rel));
         section.adopt();
-        encode(root, &section)
+        section
     }
 }
 

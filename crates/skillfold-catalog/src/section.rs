@@ -132,6 +132,6 @@ pub(crate) fn is_young(stamp: Stamp, scanned_ns: i128) -> bool {
 }
 
 /// The directory above.
-fn parent(rel: &[u8]) -> &[u8] {
+pub(crate) fn parent(rel: &[u8]) -> &[u8] {
     rel.iter().rposition(|byte| *byte == b'/').map_or(&[], |slash| &rel[..slash])
 }

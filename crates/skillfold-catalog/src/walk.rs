@@ -17,9 +17,10 @@ use rayon::prelude::*;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use skillfold_format::{Code, Diagnostic};
 
-use crate::candidate::{Invalid, Look, Scratch, look, look_for, unchanged};
+use crate::candidate::{Invalid, Look, Scratch, look, look_for};
 use crate::many::{map_chunks, sort_distinct_by};
-use crate::section::{Child, Section};
+use crate::memory::Touched;
+use crate::section::Section;
 use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
 
@@ -32,7 +33,7 @@ const MAX_ENTRIES: usize = 1_000_000;
 /// How many bytes are set aside for a directory's names before they are known.
 const MAX_NAMES: usize = 16 << 20;
 /// How many directories one task looks at. Their texts share one piece of memory: small ones leave less unused.
-const CHUNK: usize = 32;
+pub(crate) const CHUNK: usize = 32;
 
 /// Directories in which nobody keeps skills.
 pub const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
@@ -52,7 +53,7 @@ pub(crate) struct Findings {
     pub(crate) dirs: Vec<ListedDir>,
     /// Directories that must be looked at anew each time: nothing about them can be remembered.
     pub(crate) again: Vec<Box<[u8]>>,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     /// Whether any directory link was followed.
     pub(crate) followed: bool,
     /// How many skill files were opened.
@@ -69,21 +70,21 @@ pub(crate) struct ListedDir {
 }
 
 #[derive(Debug)]
-struct Link {
-    rel: Vec<u8>,
-    depth: usize,
+pub(crate) struct Link {
+    pub(crate) rel: Vec<u8>,
+    pub(crate) depth: usize,
 }
 
 impl Findings {
     /// One of many: every skill is moved once.
-    fn concat(parts: Vec<Findings>) -> Findings {
+    pub(crate) fn concat(parts: Vec<Findings>) -> Findings {
         let mut all = Findings::default();
         all.skills.reserve_exact(parts.iter().map(|part| part.skills.len()).sum());
         all.reused.reserve_exact(parts.iter().map(|part| part.reused.len()).sum());
         parts.into_iter().fold(all, Findings::merge)
     }
 
-    fn merge(mut self, mut other: Findings) -> Findings {
+    pub(crate) fn merge(mut self, mut other: Findings) -> Findings {
         if self.skills.is_empty() && self.skills.capacity() < other.skills.len() {
             std::mem::swap(&mut self.skills, &mut other.skills);
         }
@@ -101,7 +102,7 @@ impl Findings {
     }
 
     /// Takes a single find, which needs no company to share memory with.
-    fn take_one(&mut self, found: Look, scratch: &mut Scratch) -> bool {
+    pub(crate) fn take_one(&mut self, found: Look, scratch: &mut Scratch) -> bool {
         let taken = self.take(found);
         scratch.seal(&mut self.skills);
         taken
@@ -125,7 +126,10 @@ impl Findings {
 }
 
 /// Finds everything below `root`. `nested` looks inside skills for further ones.
-pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) -> Findings {
+///
+/// `touched`: where something happened since the section was made; the rest of it is believed without asking. Otherwise
+/// the system is asked about every file.
+pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, touched: Option<&Touched>, nested: bool) -> Findings {
     let handle = match open_dir(rustix::fs::CWD, root.path.as_os_str().as_bytes()) {
         Ok(handle) => handle,
         Err(error) => {
@@ -141,14 +145,16 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) ->
         }
     };
     let section = section.filter(|_| !nested);
-    let walker = Walker { root, base: handle.as_fd(), section, nested, listed: AtomicUsize::new(0) };
+    let touched = touched.filter(|_| section.is_some());
+    let walker = Walker { root, base: handle.as_fd(), section, touched, nested, listed: AtomicUsize::new(0) };
     let mut findings = Findings::default();
     let mut scratch = Scratch::new(root);
-    // The root itself may be a skill. A section can only hold one that was listed.
-    let is_skill = section.is_none_or(|section| section.dir(b"").is_none()) && {
-        let found = look(walker.base, root, b"", &mut scratch);
-        findings.take_one(found, &mut scratch)
-    };
+    // The root itself may be a skill, unless the section knows that it was listed.
+    let is_skill = section.is_none_or(|section| section.dir(b"").is_none())
+        && (walker.known(b"", &mut scratch, &mut findings) || {
+            let found = look(walker.base, root, b"", &mut scratch);
+            findings.take_one(found, &mut scratch)
+        });
     if !is_skill || nested {
         let known = section.and_then(|section| section.dir(b""));
         findings = findings.merge(walker.list(b"", 0, known));
@@ -156,17 +162,18 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, nested: bool) ->
     walker.links(findings)
 }
 
-struct Walker<'w> {
-    root: &'w Arc<Root>,
-    base: BorrowedFd<'w>,
-    section: Option<&'w Section>,
+pub(crate) struct Walker<'w> {
+    pub(crate) root: &'w Arc<Root>,
+    pub(crate) base: BorrowedFd<'w>,
+    pub(crate) section: Option<&'w Section>,
+    pub(crate) touched: Option<&'w Touched>,
     nested: bool,
     listed: AtomicUsize,
 }
 
 impl Walker<'_> {
     /// Lists the directory `rel` and looks at what is in it.
-    fn list(&self, rel: &[u8], depth: usize, known: Option<u32>) -> Findings {
+    pub(crate) fn list(&self, rel: &[u8], depth: usize, known: Option<u32>) -> Findings {
         if let (Some(section), Some(number)) = (self.section, known)
             && let Some(findings) = self.relist(section, number, rel, depth)
         {
@@ -241,88 +248,6 @@ impl Walker<'_> {
             },
         );
         findings.merge(Findings::concat(below))
-    }
-
-    /// Takes over what the section knows of a skill directory, if it still holds.
-    fn known(&self, rel: &[u8], scratch: &mut Scratch, findings: &mut Findings) -> bool {
-        let Some(section) = self.section else { return false };
-        match section.file(rel) {
-            Some(Child::Skill(number)) => {
-                let holds = section.skill(number).is_some_and(|skill| {
-                    section.trusts(skill.stamp()) && unchanged(self.base, rel, skill.stamp(), scratch)
-                });
-                if holds {
-                    findings.reused.push(number);
-                }
-                holds
-            }
-            Some(Child::Invalid(number)) => {
-                let stamp = section.invalid(number).and_then(|invalid| invalid.stamp);
-                let holds =
-                    stamp.is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, scratch));
-                if holds {
-                    findings.reused_invalid.push(number);
-                }
-                holds
-            }
-            _ => false,
-        }
-    }
-
-    /// Does what [`Walker::list`] does from the section's memory, if the directory's own stamp still holds.
-    fn relist(&self, section: &Section, number: u32, rel: &[u8], depth: usize) -> Option<Findings> {
-        let dir = section.listed(number)?;
-        let path: &[u8] = if rel.is_empty() { b"." } else { rel };
-        let stat = rustix::fs::statat(self.base, path, AtFlags::empty()).ok()?;
-        if !dir.tame || Stamp::of_stat(&stat) != dir.stamp || !section.trusts(dir.stamp) {
-            return None;
-        }
-        let children = section.children(number);
-        let below = map_chunks(
-            children,
-            CHUNK * 8,
-            || Scratch::new(self.root),
-            |scratch: &mut Scratch, chunk| {
-                let mut findings = Findings::default();
-                for child in chunk {
-                    let (rel, stamp) = match *child {
-                        Child::Skill(number) => match section.skill(number) {
-                            Some(skill) => (skill.bytes(skill.rel), Some(skill.stamp())),
-                            None => continue,
-                        },
-                        Child::Invalid(number) => match section.invalid(number) {
-                            Some(invalid) => (&*invalid.rel, invalid.stamp),
-                            None => continue,
-                        },
-                        Child::Dir(number) => {
-                            let Some(dir) = section.listed(number) else { continue };
-                            findings = findings.merge(self.list(&dir.rel, depth + 1, Some(number)));
-                            continue;
-                        }
-                        Child::Again(number) => match section.again(number) {
-                            Some(rel) => (rel, None),
-                            None => continue,
-                        },
-                    };
-                    let holds =
-                        stamp.is_some_and(|stamp| section.trusts(stamp) && unchanged(self.base, rel, stamp, scratch));
-                    match *child {
-                        Child::Skill(number) if holds => findings.reused.push(number),
-                        Child::Invalid(number) if holds => findings.reused_invalid.push(number),
-                        _ => {
-                            let found = look(self.base, self.root, rel, scratch);
-                            if !findings.take_one(found, scratch) {
-                                findings = findings.merge(self.list(rel, depth + 1, None));
-                            }
-                        }
-                    }
-                }
-                findings
-            },
-        );
-        let mut findings = Findings::concat(below);
-        findings.dirs.push(ListedDir { rel: rel.into(), stamp: dir.stamp, tame: true });
-        Some(findings)
     }
 
     /// Follows the directory links that were found, and those found behind them, in a fixed order.
@@ -508,7 +433,7 @@ fn rank(file: SkillFile) -> (u8, SkillFile) {
     (rank, file)
 }
 
-fn is_skipped(name: &[u8]) -> bool {
+pub(crate) fn is_skipped(name: &[u8]) -> bool {
     name == b"." || name == b".." || SKIPPED.iter().any(|skipped| skipped.as_bytes() == name)
 }
 

@@ -2,6 +2,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
+#[path = "discovery/again.rs"]
+mod again;
 #[path = "discovery/cache.rs"]
 mod cache;
 #[path = "discovery/generation.rs"]
@@ -12,6 +14,8 @@ mod hostile;
 mod layout;
 #[path = "discovery/sources.rs"]
 mod sources;
+#[path = "support/steps.rs"]
+mod steps;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -123,6 +123,10 @@ pub(crate) enum Command {
     Mcp(commands::mcp::Args),
     /// Show skills by source, MCP servers, and what was approved
     Status(commands::status::Args),
+    /// Check the whole set-up, and say what is wrong with it
+    Doctor(commands::doctor::Args),
+    /// Print what changes on disk, as it happens
+    Watch(commands::watch::Args),
     /// Approve a skill of a remote server, exactly as it is
     Approve(commands::approve::Args),
     /// Take approvals back

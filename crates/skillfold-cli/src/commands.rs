@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod context;
+pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod eval;
 pub(crate) mod files;
@@ -30,6 +31,7 @@ pub(crate) mod trust;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use crate::Outcome;
@@ -57,6 +59,8 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Permissions(args) => permissions::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Status(args) => status::run(args, context),
+        Command::Doctor(args) => doctor::run(args, context),
+        Command::Watch(args) => watch::run(args, context),
         Command::Approve(args) => approve::run(args, context),
         Command::Revoke(args) => approve::revoke(args, context),
         Command::Trust(args) => trust::run(args, context),

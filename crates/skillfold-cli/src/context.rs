@@ -103,13 +103,20 @@ impl Context {
 
     /// What counts. Gathered, and told where it needs telling, the first time.
     pub(crate) fn settings(&self) -> Result<&Settings, CliError> {
+        let is_new = self.settings.get().is_none();
+        let settings = self.quiet_settings()?;
+        for notice in settings.notices.iter().filter(|_| is_new) {
+            self.terminal.warn(notice.code, &notice.message, &notice.help);
+        }
+        Ok(settings)
+    }
+
+    /// The same for who tells it in their own way.
+    pub(crate) fn quiet_settings(&self) -> Result<&Settings, CliError> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
         let settings = Settings::gather(&self.global, self.environment()?)?;
-        for notice in &settings.notices {
-            self.terminal.warn(notice.code, &notice.message, &notice.help);
-        }
         Ok(self.settings.get_or_init(|| settings))
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) servers: Vec<McpServer>,
     /// The index cache, if it is to be used.
     pub(crate) cache: Option<PathBuf>,
+    /// The configuration files that were read.
+    pub(crate) files: Vec<PathBuf>,
     /// What was found on the way, to be told.
     pub(crate) notices: Vec<Notice>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -105,6 +107,7 @@ impl Settings {
                 return Err(CliError::usage("usage", format!("{by} {}: no such file", file.display()))
                     .help("name a skillfold.toml that is there"));
             };
+            self.files.push(file);
             if !isolated {
                 self.configured_places(&config, Source::User);
             }
@@ -117,12 +120,14 @@ impl Settings {
         if let Some(dir) = &environment.config_home
             && let Some((_, config)) = read_config(&dir.join("skillfold").join(FILE))?
         {
+            self.files.push(dir.join("skillfold").join(FILE));
             self.configured_places(&config, Source::User);
             all.merge(config);
         }
         if let Some(project) = environment.project()
             && let Some((text, mut config)) = read_config(&project.join(FILE))?
         {
+            self.files.push(project.join(FILE));
             // A file that cannot be read trusts nobody, and the work goes on.
             let trust = Trust::open(environment).unwrap_or_else(|error| {
                 let help = error.hint().unwrap_or_default().to_owned();

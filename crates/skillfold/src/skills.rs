@@ -1,13 +1,14 @@
 //! [`Skillfold`]: a catalog, and what can be had of its skills.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use skillfold_catalog::{
-    Catalog, Discovery, Enablement, FileError, ListLimits, Listing, Root, Skill, SkillDir, Source, project_roots,
-    user_roots,
+    Catalog, Discovery, Enablement, FileError, ListLimits, Listing, Memory, Root, Skill, SkillDir, Source,
+    project_roots, user_roots,
 };
 #[cfg(feature = "tokio")]
 use skillfold_disclose::Disclosure;
@@ -37,7 +38,8 @@ pub struct Skillfold {
     disclosure: DiscloseConfig,
     mode: Option<Mode>,
     kept: Option<Kept>,
-    refreshing: Mutex<()>,
+    /// What the last refresh has seen. Whoever refreshes holds it.
+    memory: Mutex<Memory>,
     #[cfg(feature = "watch")]
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
@@ -188,7 +190,7 @@ impl Builder {
             disclosure,
             mode,
             kept,
-            refreshing: Mutex::default(),
+            memory: Mutex::default(),
             #[cfg(feature = "watch")]
             roots: self.roots.into_iter().map(|root| root.path).collect(),
             providers,
@@ -223,24 +225,31 @@ impl Skillfold {
 
     /// Looks again, and lets later calls see what changed. Calls under way go on with what they have, and none waits:
     /// what had been made of the old catalog is made of the new one before that is swapped in. If nothing changed the old
-    /// one stays. [`Changes::between`] says what did.
+    /// one stays. [`Changes::between`] says what did. From the second time on only files that changed are read.
     pub fn refresh(&self) -> Arc<Catalog> {
+        self.look_again(None).new
+    }
+
+    /// The same. `touched`: only there something has happened since the last time, as somebody knows who watches.
+    pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> Refreshed {
         // Of two that refresh at once, the one that looked first must not have the last word.
-        let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = Arc::new(self.discovery.clone().remote(listed(&self.remotes)).run());
-        let old = self.snapshot.load();
-        if Changes::between(&old.catalog, &catalog).is_empty() {
-            return Arc::clone(&old.catalog);
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = Arc::new(self.discovery.clone().remote(listed(&self.remotes)).run_again(&mut memory, touched));
+        let snapshot = self.snapshot.load();
+        let old = Arc::clone(&snapshot.catalog);
+        let changes = Changes::between(&old, &catalog);
+        if changes.is_empty() {
+            return Refreshed { new: Arc::clone(&old), old, changes };
         }
-        let snapshot = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
-        if old.is_indexed() {
-            snapshot.prepare(self.usual_mode());
+        let fresh = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
+        if snapshot.is_indexed() {
+            fresh.prepare(self.usual_mode());
         }
-        if old.has_bodies() {
-            snapshot.index_bodies();
+        if snapshot.has_bodies() {
+            fresh.index_bodies();
         }
-        self.snapshot.store(Arc::new(snapshot));
-        catalog
+        self.snapshot.store(Arc::new(fresh));
+        Refreshed { old, new: catalog, changes }
     }
 
     /// Makes what the first message would have to wait for.
@@ -465,6 +474,14 @@ async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
         // Blocking work is never cancelled once it runs, so the only failure is a panic: it goes on in the caller.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
+}
+
+/// What came of a refresh.
+pub(crate) struct Refreshed {
+    pub(crate) old: Arc<Catalog>,
+    /// The same, if nothing changed.
+    pub(crate) new: Arc<Catalog>,
+    pub(crate) changes: Changes,
 }
 
 /// The skill of that name, whether it may be used or not.

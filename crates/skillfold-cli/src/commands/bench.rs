@@ -3,6 +3,7 @@
 mod matching;
 mod measure;
 mod running;
+mod watching;
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +12,14 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use skillfold::os_message;
+use skillfold_bench::Report;
 
 const AFTER: &str = "\
 Examples:
   skillfold bench --skills 1000                 only on a tree of 1,000 skills
   skillfold bench --dir /var/tmp/skillfold      keep the trees there, for the next time
   skillfold bench --running                     only the sandbox and toolsets
+  skillfold bench --watch                       only how soon a touched skill is noticed among 100,000
 
 Each thing is measured in turns with its floor: a bare program that opens every file and reads 4 KiB,
 a bare `stat`, a bare read. Matching has limits of its own, and a loop over regular expressions beside it.
@@ -34,6 +37,9 @@ pub(crate) struct Args {
     /// Only what runs: the sandbox and toolsets
     #[arg(long, conflicts_with = "skills")]
     running: bool,
+    /// Only how soon a touched skill is noticed, among 100,000 or as many as --skills says
+    #[arg(long, conflicts_with = "running")]
+    watch: bool,
     /// How often to measure each
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
@@ -73,13 +79,26 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     let dir = args.dir.clone().unwrap_or_else(|| std::env::temp_dir().join("skillfold-bench"));
     let say = |text: &str| context.terminal.say(&paint(style::DIM, text));
+    if args.watch {
+        let mut report = Report::default();
+        let sizes = if args.skills.is_empty() { vec![watching::SKILLS] } else { sizes };
+        for count in sizes {
+            watching::measure(count, &dir, usize::from(args.rounds) * 2, &say, &mut report)
+                .map_err(|error| failed(&error, &dir))?;
+        }
+        return print(context, &report);
+    }
     let mut report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| failed(&error, &dir))?;
     // Asked for, or everything.
     if args.skills.is_empty() {
         running::measure(context, &dir, &say, &mut report)?;
     }
+    print(context, &report)
+}
+
+fn print(context: &Context, report: &Report) -> Result<Outcome, CliError> {
     let printed = if context.json() {
-        context.print_json(&report)
+        context.print_json(report)
     } else {
         context.terminal.print(&report.to_string()).map_err(CliError::from)
     };

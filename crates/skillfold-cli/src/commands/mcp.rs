@@ -176,6 +176,7 @@ fn watch(skills: &Arc<Skillfold>, server: &SkillServer) -> skillfold::watch::Wat
         }
         Event::Files { skills } => server.announce(&Changed { listing: false, skills: skills.clone() }),
         Event::Trouble(message) => tracing::warn!("watching: {message}"),
+        Event::Recovered => tracing::info!("watching: the system tells again"),
         _ => {}
     })
 }

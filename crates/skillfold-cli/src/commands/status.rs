@@ -176,7 +176,7 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
 }
 
 /// What the sandbox is made of on this machine, and what of it is missing.
-fn described(support: &Support) -> String {
+pub(crate) fn described(support: &Support) -> String {
     let layers: Vec<String> = support.layers.iter().map(ToString::to_string).collect();
     let mut said = if support.sandboxed { layers.join(", ") } else { paint(style::BAD, "there is none") };
     for missing in &support.missing {

@@ -30,6 +30,8 @@ fn help() {
       permissions  Show what the programs of skills may do beyond the sandbox, grant it, take it back
       mcp          Serve the skills to MCP clients, or look at an MCP server
       status       Show skills by source, MCP servers, and what was approved
+      doctor       Check the whole set-up, and say what is wrong with it
+      watch        Print what changes on disk, as it happens
       approve      Approve a skill of a remote server, exactly as it is
       revoke       Take approvals back
       trust        Let a project's skillfold.toml add servers and directories

@@ -6,6 +6,7 @@ mod call;
 mod completions;
 mod config;
 mod context;
+mod doctor;
 mod eval;
 mod files;
 mod global;
@@ -25,6 +26,7 @@ mod show;
 mod terminal;
 mod tools;
 mod validate;
+mod watch;
 mod why;
 
 use sandbox::{Run, Sandbox};

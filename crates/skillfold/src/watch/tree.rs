@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub(super) struct Tree {
     sills: BTreeSet<PathBuf>,
     /// Real directories and the paths that the catalog knows them by: roots, and links.
     names: BTreeSet<(PathBuf, PathBuf)>,
+    /// Which directory each root was, by device and inode.
+    places: Vec<Option<(u64, u64)>>,
     round: u64,
 }
 
@@ -76,7 +79,9 @@ impl Tree {
         let teller = Box::new(move || Box::new(teller()) as Told);
         let watcher = watcher(teller())?;
         let (dirs, doors, sills, names) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut tree = Tree { roots, max, teller, watcher, dirs, doors, sills, names, round: 0 };
+        let max = granted().map_or(max, |granted| max.min(granted / 4 * 3));
+        let places = Vec::new();
+        let mut tree = Tree { roots, max, teller, watcher, dirs, doors, sills, names, places, round: 0 };
         tree.go_through()?;
         Ok(tree)
     }
@@ -103,6 +108,8 @@ impl Tree {
 
     fn go_through(&mut self) -> Result<(), String> {
         self.round += 1;
+        // Before they are gone through: one that is replaced meanwhile is noticed at the next check.
+        self.places = self.roots.iter().map(|root| place(root)).collect();
         for root in self.roots.clone() {
             // Fails only for an empty path, or without a current directory: then nothing can be found there either.
             let Ok(full) = std::path::absolute(&root) else { continue };
@@ -113,6 +120,16 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// How many directories are watched.
+    pub(super) fn directories(&self) -> usize {
+        self.dirs.len() + self.sills.iter().filter(|sill| !self.dirs.contains_key(*sill)).count()
+    }
+
+    /// Whether some root is another directory than it was: the watches are on the old one.
+    pub(super) fn is_displaced(&self) -> bool {
+        self.roots.iter().map(|root| place(root)).ne(self.places.iter().copied())
     }
 
     /// Watches where a path, or a link on the way to it, comes and goes.
@@ -157,11 +174,11 @@ impl Tree {
         !is_skipped(name) && (anywhere || !data || is_skill_file(name))
     }
 
-    /// Watches what is new at paths where something came, went or was renamed.
-    pub(super) fn look_at(&mut self, paths: &BTreeSet<PathBuf>) -> Result<(), String> {
+    /// Watches what is new at paths where something came, went or was renamed. Whether it had to start over for that.
+    pub(super) fn look_at(&mut self, paths: &BTreeSet<PathBuf>) -> Result<bool, String> {
         let known = paths.iter().filter(|path| self.dirs.contains_key(*path)).count();
         if known.saturating_mul(self.dirs.len()) > COSTLY {
-            return self.survey();
+            return self.survey().map(|()| true);
         }
         self.round += 1;
         // First all that may be gone: a watch on a directory's old name must not end with that on its new one.
@@ -188,7 +205,7 @@ impl Tree {
                 self.visit(path, dir)?;
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     fn forget(&mut self, path: &Path) {
@@ -315,6 +332,17 @@ pub(super) fn why(error: &notify::Error) -> String {
         ErrorKind::Io(error) => format!("directories cannot be watched: {}", skillfold_catalog::os_message(error)),
         _ => format!("directories cannot be watched: {error}"),
     }
+}
+
+/// How many directories the system will watch for all programs of a user, where it says so.
+fn granted() -> Option<usize> {
+    std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?.trim().parse().ok()
+}
+
+/// Which directory a path leads to.
+fn place(path: &Path) -> Option<(u64, u64)> {
+    let metadata = path.metadata().ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 fn list(path: &Path) -> Vec<(std::ffi::OsString, std::fs::FileType)> {

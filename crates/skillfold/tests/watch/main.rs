@@ -2,6 +2,10 @@
 #![cfg(feature = "watch")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod again;
+#[path = "../../../skillfold-catalog/tests/support/steps.rs"]
+mod steps;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
