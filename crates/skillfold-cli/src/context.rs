@@ -191,7 +191,7 @@ impl Context {
             .tools(Arc::new(acting.toolset_tools()))
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
-            .enablement(settings.enablement.clone())
+            .enablement_by(settings.switches(environment, self.isolated()?))
             .loader(settings.loader.clone());
         for server in self.host()?.map(Host::remotes).unwrap_or_default() {
             builder = builder.remote(server);
@@ -234,7 +234,7 @@ impl Context {
 
     /// Whether a skill stays on though one registry, the project's or the user's, says that it is off.
     pub(crate) fn is_enabled_elsewhere(&self, name: &str, project: bool) -> bool {
-        let by_files = self.settings().is_ok_and(|settings| settings.enabled_by_files.contains(name));
+        let by_files = self.settings().is_ok_and(|settings| settings.by_files.enable.contains(name));
         let other = self.registries().ok().and_then(|it| if project { it.user.as_ref() } else { it.project.as_ref() });
         by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
     }

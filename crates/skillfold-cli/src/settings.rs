@@ -24,9 +24,8 @@ const MAX_CONFIG: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) roots: Vec<Root>,
-    pub(crate) enablement: Enablement,
-    /// What the files enable, without the registries.
-    pub(crate) enabled_by_files: HashSet<String>,
+    /// What the files enable and disable; the registries have a say, too.
+    pub(crate) by_files: Enablement,
     pub(crate) loader: LoaderConfig,
     pub(crate) disclose: DiscloseSection,
     /// How far what skills bring along may go when it runs.
@@ -60,9 +59,10 @@ impl Settings {
         if !isolated {
             settings.usual_places(environment);
         }
-        settings.enabled_by_files = config.skills.enable.iter().cloned().collect();
-        settings.enablement.enable.extend(config.skills.enable);
-        settings.enablement.disable.extend(config.skills.disable);
+        settings.by_files = Enablement {
+            enable: HashSet::from_iter(config.skills.enable),
+            disable: HashSet::from_iter(config.skills.disable),
+        };
         settings.disclose = config.disclose;
         settings.run = config.run;
         settings.servers = config.mcp;
@@ -209,14 +209,25 @@ impl Settings {
         }
     }
 
+    /// Who knows what is enabled, by now and later: what the files say stays, what the registries say may change.
+    pub(crate) fn switches(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Enablement + use<> {
+        let (by_files, environment) = (self.by_files.clone(), environment.clone());
+        move || {
+            let mut all = by_files.clone();
+            if !isolated {
+                for (registry, _) in Registries::open(&environment).present() {
+                    switch(&mut all, registry.enabled());
+                }
+            }
+            all
+        }
+    }
+
     /// What was installed, and what was enabled and disabled.
     fn registries(&mut self, environment: &Environment) {
         for (registry, source) in Registries::open(environment).present() {
             let state = registry.state();
             self.roots.extend(registries::roots(registry, &state, source));
-            for (address, on) in state.enabled_by_skill() {
-                if on { &mut self.enablement.enable } else { &mut self.enablement.disable }.insert(address);
-            }
             self.notices.extend(state.trouble.into_iter().map(|trouble| Notice {
                 code: "registry",
                 message: format!("{}: {}", trouble.path.display(), trouble.message),
@@ -229,6 +240,12 @@ impl Settings {
         let (roots, diagnostics) = plugin_roots(dir);
         self.roots.extend(roots);
         self.diagnostics.extend(diagnostics);
+    }
+}
+
+fn switch(all: &mut Enablement, said: impl IntoIterator<Item = (String, bool)>) {
+    for (address, on) in said {
+        if on { &mut all.enable } else { &mut all.disable }.insert(address);
     }
 }
 

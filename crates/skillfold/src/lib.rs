@@ -42,6 +42,7 @@ mod kept;
 mod remote;
 mod skills;
 mod snapshot;
+mod switches;
 pub mod tools;
 #[cfg(feature = "watch")]
 pub mod watch;

@@ -21,6 +21,7 @@ use skillfold_select::Turn;
 use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::snapshot::Snapshot;
+use crate::switches::Switches;
 use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use crate::{Changes, Error};
 
@@ -33,6 +34,7 @@ const MAX_READ: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Skillfold {
     discovery: Discovery,
+    pub(crate) switches: Switches,
     snapshot: ArcSwap<Snapshot>,
     loader: Loader,
     disclosure: DiscloseConfig,
@@ -63,6 +65,7 @@ pub struct Builder {
     cache: Option<PathBuf>,
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
+    switches: Switches,
     nested: bool,
     loader: LoaderConfig,
     disclosure: DiscloseConfig,
@@ -113,6 +116,34 @@ impl Builder {
     /// Switches skills on and off.
     pub fn enablement(mut self, enablement: Enablement) -> Builder {
         self.enablement = enablement;
+        self
+    }
+
+    /// Asks what is switched on and off each time it looks for skills, instead of once. Whoever
+    /// [watches](Skillfold::watch) asks every few seconds, so that a long-running host hears of it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use skillfold::{Enablement, Skillfold};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// std::fs::create_dir(dir.path().join("pdf"))?;
+    /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let off = Arc::new(AtomicBool::new(false));
+    /// let asked = Arc::clone(&off);
+    /// let skills = Skillfold::builder().skills_dir(dir.path()).enablement_by(move || {
+    ///     let disable = asked.load(Ordering::Relaxed).then(|| "pdf".to_owned()).into_iter().collect();
+    ///     Enablement { disable, ..Enablement::default() }
+    /// });
+    /// let skills = skills.build();
+    /// assert!(skills.catalog().get("pdf").unwrap().enabled());
+    /// off.store(true, Ordering::Relaxed);
+    /// assert!(!skills.refresh().get("pdf").unwrap().enabled());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enablement_by(mut self, ask: impl Fn() -> Enablement + Send + Sync + 'static) -> Builder {
+        self.switches = Switches::new(ask);
         self
     }
 
@@ -179,12 +210,13 @@ impl Builder {
     pub fn build(self) -> Skillfold {
         let discovery = self.discovery();
         let kept = self.cache.as_deref().map(|cache| Kept::beside(cache, &self.roots));
-        let catalog = Arc::new(discovery.clone().remote(listed(&self.remotes)).run());
+        let catalog = Arc::new(switched(&discovery, &self.switches).remote(listed(&self.remotes)).run());
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
         let (providers, remotes) = (self.providers, self.remotes);
         Skillfold {
             discovery,
+            switches: self.switches,
             snapshot,
             loader: Loader::new(self.loader),
             disclosure,
@@ -234,7 +266,8 @@ impl Skillfold {
     pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> Refreshed {
         // Of two that refresh at once, the one that looked first must not have the last word.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = Arc::new(self.discovery.clone().remote(listed(&self.remotes)).run_again(&mut memory, touched));
+        let discovery = switched(&self.discovery, &self.switches).remote(listed(&self.remotes));
+        let catalog = Arc::new(discovery.run_again(&mut memory, touched));
         let snapshot = self.snapshot.load();
         let old = Arc::clone(&snapshot.catalog);
         let changes = Changes::between(&old, &catalog);
@@ -498,6 +531,15 @@ pub(crate) fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill
     }
     let close = catalog.close_names(address).into_iter().map(str::to_owned).collect();
     Err(Error::NotFound { name: address.to_owned(), close })
+}
+
+/// The same, with what is enabled by now.
+fn switched(discovery: &Discovery, switches: &Switches) -> Discovery {
+    let discovery = discovery.clone();
+    match switches.now() {
+        Some(enablement) => discovery.enablement(enablement),
+        None => discovery,
+    }
 }
 
 /// The skill of that name, if it may be used.

@@ -4,12 +4,12 @@ mod clients;
 mod findings;
 mod machine;
 mod page;
+mod registry;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 use skillfold::{Catalog, Discovery, Root, Severity, Skill, Source};
 use skillfold_exec::Support;
 use skillfold_mcp::host::{Host, ServerSpec, ServerStatus};
@@ -63,7 +63,7 @@ struct Checkup {
     programs: Vec<Program>,
     kept: Vec<Kept>,
     records: Records,
-    registry: Value,
+    registry: Vec<registry::Installed>,
 }
 
 #[derive(Debug, Serialize)]
@@ -149,7 +149,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let servers = servers(context, &mut found)?;
     let sandbox = sandbox(context, &mut found)?;
     let records = records(context, &mut found)?;
-    let registry = registry_section(context, &mut found);
+    let registry = registry::section(context, &mut found)?;
     let progress = Progress::unknown("looking at each root");
     let roots = settings.roots.iter().map(|root| looked(root, &catalog)).collect();
     drop(progress);
@@ -173,12 +173,6 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
         records,
         registry,
     })
-}
-
-/// What is installed, and whether it is what was installed. The registry's `verify` joins here: a value for programs,
-/// lines for people in `page`, and findings for both.
-fn registry_section(_context: &Context, _found: &mut Vec<Finding>) -> Value {
-    Value::Null
 }
 
 /// Looks at one root by itself, and how long that takes.

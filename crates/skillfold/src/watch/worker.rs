@@ -86,6 +86,8 @@ impl<F: Fn(&Event)> Worker<F> {
                 self.check = now.checked_add(self.options.check_interval.max(SHORTEST));
                 if self.tree.as_ref().is_some_and(Tree::is_displaced) {
                     pending.start_over();
+                } else if self.skills.switches.have_moved() {
+                    self.refresh(Some(&BTreeSet::new()));
                 }
                 continue;
             }
@@ -268,6 +270,33 @@ mod tests {
 
     fn overflow() -> Signal {
         Signal::Event(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan))
+    }
+
+    #[test]
+    fn what_is_switched_is_told() {
+        use skillfold_catalog::Enablement;
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("pdf")).unwrap();
+        std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads it.\n---\n").unwrap();
+        let off = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&off);
+        let builder = Skillfold::builder().skills_dir(dir.path()).enablement_by(move || {
+            let disable = asked.load(Ordering::SeqCst).then(|| "pdf".to_owned()).into_iter().collect();
+            Enablement { disable, ..Enablement::default() }
+        });
+        let skills = Arc::new(builder.build());
+        let (send, events) = mpsc::channel();
+        let options = WatchOptions { check_interval: SHORTEST, ..WatchOptions::default() };
+        let watching = skills.watch(options, move |event| drop(send.send(event.clone())));
+        while watching.state() == State::Starting {
+            std::thread::sleep(SHORTEST);
+        }
+        off.store(true, Ordering::SeqCst);
+        let Event::Changed(changes) = events.recv_timeout(GIVE_UP).unwrap() else { panic!("something else happened") };
+        assert_eq!((changes.updated, changes.listing), (vec!["pdf".to_owned()], true));
+        assert_eq!(skills.catalog().effort().read, 0, "no file was read for it");
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String
         page.skills(),
         page.shadowed(),
         page.copies(),
+        page.installed(),
         page.clients(),
         page.servers(),
         page.machine(),
@@ -129,6 +130,27 @@ impl Page<'_> {
             let _ = write!(line, ", {} {what}", text::thousands(number));
         }
         format!("{}{}", heading("Skills"), wrapped(2, &line))
+    }
+
+    fn installed(&self) -> String {
+        if self.checkup.registry.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("Installed");
+        for registry in &self.checkup.registry {
+            let source = paint(style::SOURCE, registry.source);
+            let _ = writeln!(out, "  {source}  {}", self.context.short_path(&registry.path));
+            let state = match registry.drift.len() {
+                0 => paint(style::GOOD, "all as it was installed"),
+                number => paint(style::WARNING, format!("{number} not as it was installed")),
+            };
+            let trash = match registry.trash {
+                0 => String::new(),
+                number => format!(", {number} in the trash"),
+            };
+            let _ = writeln!(out, "    {} installed, {state}{trash}", text::thousands(registry.things));
+        }
+        out
     }
 
     fn shadowed(&self) -> String {
