@@ -153,3 +153,29 @@ fn what_is_hidden_behind_the_end() {
     let hidden = [&whole[..], &whole].concat();
     assert_eq!(damaged(&unpack("a.tgz", &gzip(&hidden))), "bytes stand behind the archive's end");
 }
+
+#[test]
+fn a_million_empty_entries() {
+    use std::io::Write as _;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut header = tar::Header::new_ustar();
+    header.set_mode(0o644);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_size(0);
+    header.set_path("f0000000").unwrap();
+    header.set_cksum();
+    let sum: u32 = header.cksum().unwrap();
+    for number in 0..1_000_000_u32 {
+        // The sum of a header changes with its digits; adding all of it up a million times would take long.
+        let digits = format!("{number:07}");
+        let bytes = header.as_mut_bytes();
+        bytes[1..8].copy_from_slice(digits.as_bytes());
+        let more: u32 = digits.bytes().map(|digit| u32::from(digit - b'0')).sum();
+        bytes[148..156].copy_from_slice(format!("{:06o}\0 ", sum + more).as_bytes());
+        gzip.write_all(bytes).unwrap();
+    }
+    gzip.write_all(&[0; 1024]).unwrap();
+    let done = unpack("a.tar.gz", &gzip.finish().unwrap());
+    let exceeded = matches!(&done.result, Err(FetchError::TooMuch { exceeded: Exceeded::Entries(100_000), .. }));
+    assert!(exceeded, "{:?}", done.result);
+}

@@ -167,3 +167,25 @@ fn a_directory_that_is_not_what_its_end_says() {
     central[42..46].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());
     assert_eq!(damaged(&Zip { bytes, central, count }.done()), "the archive is cut off");
 }
+
+#[test]
+fn ten_gigabytes_in_ten_kilobytes() {
+    // One kernel of zeros that a thousand entries claim as theirs.
+    let zeros = vec![0; 10 << 20];
+    let item = Item { name: b"f0000", data: &zeros, ..Item::default() };
+    let mut zip = Zip::default();
+    zip.add(&item);
+    assert!(zip.bytes.len() < 12_000, "{} bytes", zip.bytes.len());
+    let (_, record) = Zip::records(&item, 0);
+    for number in 1..1024 {
+        let mut record = record.clone();
+        record[46..51].copy_from_slice(format!("f{number:04}").as_bytes());
+        zip.central.extend(record);
+        zip.count += 1;
+    }
+    let done = unpack("a.zip", &zip.done());
+    // Only one of them can have the name that stands before the bytes.
+    assert!(matches!(done.result, Err(FetchError::Damaged { .. })), "{:?}", done.result);
+    let written: u64 = done.target().read_dir().unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert!(written <= 10 << 20, "{written} bytes");
+}
