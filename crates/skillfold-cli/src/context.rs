@@ -20,6 +20,7 @@ use crate::progress::Progress;
 use crate::registries::Registries;
 use crate::report;
 use crate::settings::Settings;
+use crate::signals::on_signal;
 use crate::terminal::Terminal;
 use crate::text;
 
@@ -239,6 +240,11 @@ impl Context {
         by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
     }
 
+    /// Whether there is a person to ask, who sees what is asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        !self.json() && self.terminal.can_ask()
+    }
+
     /// A path from where one stands, if it is below.
     pub(crate) fn relative(&self, path: &Path) -> PathBuf {
         let cwd = self.environment().ok().and_then(|environment| environment.cwd.as_deref());
@@ -367,25 +373,9 @@ impl Context {
 /// Ends the programs that serve skills before a signal ends us: they are in process groups of their own, which no Ctrl-C
 /// reaches.
 fn close_on_signal(host: Host) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
-        let code = runtime.block_on(async {
-            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds else {
-                return std::future::pending().await;
-            };
-            // As a shell counts them.
-            tokio::select! {
-                _ = interrupt.recv() => 130,
-                _ = terminate.recv() => 143,
-                _ = hangup.recv() => 129,
-            }
-        });
+    on_signal(move |code| {
         SIGNALLED.store(true, Ordering::SeqCst);
         host.close();
         std::process::exit(code);
-    };
-    // Without a thread, signals do what they always do.
-    let _ = std::thread::Builder::new().name("skillfold-signals".to_owned()).spawn(wait);
+    });
 }

@@ -16,6 +16,7 @@ mod progress;
 mod registries;
 mod report;
 mod settings;
+mod signals;
 mod skill_file;
 mod skill_json;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillfold::{Root, Source, plugin_roots};
+use skillfold::{Enablement, Root, Source, plugin_roots};
 use skillfold_registry::{Disk, FetchError, Finding, Git, Kind, OriginError, Place, Registry, RegistryError, State};
 
 use crate::environment::Environment;
@@ -58,6 +58,29 @@ impl Registries {
     pub(crate) fn having(&self, name: &str) -> Option<(&Registry, Source)> {
         self.present().find(|(registry, _)| registry.state().installed.contains_key(name))
     }
+}
+
+/// What a project's registry says of what is installed in the project. It comes with a checkout: of other skills it has no
+/// say, and of its own only where the user has not spoken.
+pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
+    for (address, on) in project.enabled_by_skill() {
+        let Some(own) = own_address(project, &address) else { continue };
+        let name = own.split_once(['@', ':']).map_or(own.as_str(), |(name, _)| name);
+        if [name, &own].iter().any(|said| all.disable.contains(*said)) {
+            continue;
+        }
+        if on { &mut all.enable } else { &mut all.disable }.insert(own);
+    }
+}
+
+/// How something that is installed in a project is addressed so that nothing else is meant.
+pub(crate) fn own_address(project: &State, address: &str) -> Option<String> {
+    let kind = |name: &str| project.installed.get(name).map(|installed| installed.kind);
+    if let Some((plugin, _)) = address.split_once(':') {
+        return (kind(plugin) == Some(Kind::Plugin)).then(|| address.to_owned());
+    }
+    let name = address.strip_suffix("@project").unwrap_or(address);
+    (kind(name) == Some(Kind::Skill)).then(|| format!("{name}@project"))
 }
 
 /// Where discovery finds what is installed.

@@ -214,10 +214,17 @@ impl Settings {
         let (by_files, environment) = (self.by_files.clone(), environment.clone());
         move || {
             let mut all = by_files.clone();
-            if !isolated {
-                for (registry, _) in Registries::open(&environment).present() {
-                    switch(&mut all, registry.enabled());
+            if isolated {
+                return all;
+            }
+            let registries = Registries::open(&environment);
+            if let Some(user) = &registries.user {
+                for (address, on) in user.enabled() {
+                    if on { &mut all.enable } else { &mut all.disable }.insert(address);
                 }
+            }
+            if let Some(project) = &registries.project {
+                registries::switch_own(&mut all, &project.state());
             }
             all
         }
@@ -240,12 +247,6 @@ impl Settings {
         let (roots, diagnostics) = plugin_roots(dir);
         self.roots.extend(roots);
         self.diagnostics.extend(diagnostics);
-    }
-}
-
-fn switch(all: &mut Enablement, said: impl IntoIterator<Item = (String, bool)>) {
-    for (address, on) in said {
-        if on { &mut all.enable } else { &mut all.disable }.insert(address);
     }
 }
 

@@ -7,7 +7,7 @@ use skillfold_registry::Changed;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::Whose;
+use crate::registries::{Whose, own_address};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -39,8 +39,13 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
     let registries = context.registries()?;
     let registry = registries.of(args.whose)?;
     let catalog = context.local_skills()?.catalog();
+    let state = registry.state();
     for name in &args.names {
-        let plugin = registry.state().installed.contains_key(name);
+        let plugin = state.installed.contains_key(name);
+        if args.whose.project && !plugin && own_address(&state, name).is_none() {
+            return Err(CliError::failure("not_installed", format!("{name:?} is not installed in the project"))
+                .help("a project's registry has a say in what is installed there; leave out --project"));
+        }
         match skillfold::usable(&catalog, name) {
             Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
             // What nobody can find any more can still be forgotten.

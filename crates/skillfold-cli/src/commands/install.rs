@@ -150,6 +150,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     for group in by_origin(missing) {
         let staging = registry.begin()?;
         let origin = pinned(&group[0], registry)?;
+        super::update::may_follow(registry, &origin)?;
         fetching.fetch(&origin, staging.dir())?;
         let chosen: Vec<Chosen> = group
             .iter()
@@ -299,6 +300,6 @@ fn row(done: &Done) -> Value {
 }
 
 /// A commit as people write it.
-pub(crate) fn short(commit: &str) -> &str {
-    commit.get(..7).unwrap_or(commit)
+pub(crate) fn short(commit: &str) -> String {
+    text::one_line(commit.get(..7).unwrap_or(commit))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
@@ -141,15 +142,13 @@ struct Row {
 
 fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
+    let catalog = context.local_skills()?.catalog();
+    // What holds, not what one registry says.
+    let on_at: Vec<PathBuf> = catalog.all().iter().filter(|skill| skill.enabled()).map(|skill| skill.dir()).collect();
     for (registry, source) in context.registries()?.present() {
-        let state = registry.state();
-        let enabled = state.enabled_by_skill();
-        for (name, entry) in &state.installed {
-            let of_plugin = |skill: &String| enabled.get(&format!("{name}:{skill}")) == Some(&true);
-            let on = match entry.kind {
-                Kind::Plugin => entry.skills.iter().filter(|skill| of_plugin(skill)).count(),
-                Kind::Skill => usize::from(enabled.get(name) == Some(&true)),
-            };
+        for (name, entry) in &registry.state().installed {
+            let dir = registry.dir_of(entry.kind, name);
+            let on = on_at.iter().filter(|at| at.starts_with(&dir)).count();
             let said = match (entry.kind, on) {
                 (_, 0) => "off".to_owned(),
                 (Kind::Plugin, on) => {

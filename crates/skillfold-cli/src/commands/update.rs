@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillfold_registry::{Change, Chosen, Installed, Origin, Registry, RegistryError, UpdateOptions, UpdatePlan};
+use skillfold_registry::{
+    Change, Chosen, Installed, Origin, Registry, RegistryError, Severity, UpdateOptions, UpdatePlan,
+};
 
 use super::install::{Fetching, short};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, finding_lines, tell_findings};
+use crate::registries::{Whose, finding_lines};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -55,8 +58,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registry = context.registries()?.of(args.whose)?;
-    let (plans, failed) = plan(args, registry, context)?;
-    let news: Vec<UpdatePlan> = plans.into_iter().filter(|plan| !plan.is_empty()).collect();
+    let (plans, mut failed) = plan(args, registry, context)?;
+    let mut news: Vec<UpdatePlan> = plans.into_iter().filter(|plan| !plan.is_empty()).collect();
     let json_plans = context.json().then(|| json!(news));
     if !context.json() {
         let mut out = String::new();
@@ -66,6 +69,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.print(&out)?;
         context.terminal.flush()?;
     }
+    // One that must not be updated holds back none of the others.
+    news.retain(|plan| match held_back(plan, args) {
+        Some(why) => {
+            failed.push((plan.name.clone(), why));
+            false
+        }
+        None => true,
+    });
     for (name, reason) in &failed {
         context.terminal.warn(
             "not_updated",
@@ -74,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         );
     }
     let count = news.len();
-    let apply = count > 0 && !args.check && (args.yes || context.terminal.can_ask());
+    let apply = count > 0 && !args.check && (args.yes || context.can_ask());
     if apply {
         if !args.yes {
             context.terminal.ask("Update as shown?")?;
@@ -82,28 +93,53 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let mut options = UpdateOptions::at(SystemTime::now());
         options.allow_findings = args.allow_findings;
         options.overwrite_edits = args.overwrite_edits;
-        let applied = registry.apply_updates(news, &options);
-        if let Err(RegistryError::Findings { found }) = &applied {
-            for (name, findings) in found {
-                tell_findings(&context.terminal, name, findings);
-            }
-        }
-        applied?;
+        registry.apply_updates(news, &options)?;
     }
     if let Some(plans) = json_plans {
         let failed: Vec<_> = failed.iter().map(|(name, why)| json!({"name": name, "reason": why.message()})).collect();
         context.print_json(&json!({"applied": apply, "updates": plans, "failed": failed}))?;
     } else if apply {
-        context
-            .terminal
-            .say(&format!("{} updated; `skillfold remove --undo` brings the old back", text::count(count, "skill")));
+        context.terminal.say(&format!(
+            "{} updated; `skillfold remove{} --undo` brings the old back",
+            text::count(count, "skill"),
+            if args.whose.project { " --project" } else { "" }
+        ));
     } else if count > 0 {
-        context.terminal.say("nothing was changed; `skillfold update --yes` does it");
+        let project = if args.whose.project { " --project" } else { "" };
+        context.terminal.say(&format!("nothing was changed; `skillfold update{project} --yes` does it"));
     } else if failed.is_empty() {
         context.terminal.say("everything is up to date");
     }
     let left = count > 0 && !apply;
     Ok(if left || !failed.is_empty() { Outcome::Wanting } else { Outcome::Done })
+}
+
+/// Why an update that is there is not made, unless somebody says so.
+fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
+    let high = plan.findings.iter().any(|finding| finding.rule.severity == Severity::High);
+    if high && !args.allow_findings {
+        return Some(
+            CliError::failure("findings", "the audit has found what may be an attack")
+                .help("read the findings; --allow-findings updates it all the same"),
+        );
+    }
+    (!plan.edits.is_empty() && !args.overwrite_edits).then(|| {
+        CliError::failure("edited", "it has been edited since it was installed")
+            .help("keep your edits elsewhere; --overwrite-edits puts them into the trash")
+    })
+}
+
+/// Whether a registry may be followed there: a project's comes with a checkout, and has no business with what stands
+/// elsewhere on this machine.
+pub(crate) fn may_follow(registry: &Registry, origin: &Origin) -> Result<(), CliError> {
+    let (Origin::Directory { path } | Origin::Archive { path }) = origin else { return Ok(()) };
+    let place = registry.place();
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    if !place.is_project() || real(path).starts_with(real(place.dir())) {
+        return Ok(());
+    }
+    Err(CliError::failure("untrusted_path", format!("{} is outside of the project", path.display()))
+        .help("if you trust it, install it from there yourself, with --replace"))
 }
 
 type Failed = Vec<(String, CliError)>;
@@ -127,6 +163,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
         let staging = registry.begin()?;
         let fetched = Origin::parse(&origin, registry.place().dir())
             .map_err(CliError::from)
+            .and_then(|origin| may_follow(registry, &origin).map(|()| origin))
             .and_then(|origin| fetching.fetch(&origin, staging.dir()));
         let fetched = match fetched {
             Ok(fetched) => fetched,
@@ -153,7 +190,7 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
 /// One plan for people.
 fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
     let edition = |version: &Option<String>, commit: &Option<String>| {
-        let commit = commit.as_deref().map(|commit| short(commit).to_owned());
+        let commit = commit.as_deref().map(short);
         [version.as_deref().map(text::one_line), commit].into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
     let (from, to) = (edition(&plan.from.version, &plan.from.commit), edition(&plan.to.version, &plan.to.commit));
@@ -182,12 +219,18 @@ fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
             Change::Removed => ("-", style::BAD),
             _ => ("~", style::WARNING),
         };
+        let what = match file.change {
+            Change::Mode => "  whether it may be executed",
+            Change::Link => "  a link, or no longer one",
+            _ => "",
+        };
         let size = match (file.old_size, file.new_size) {
             (Some(old), Some(new)) if old != new => format!("{} → {}", text::bytes(old), text::bytes(new)),
             (_, Some(size)) | (Some(size), None) => text::bytes(size),
             (None, None) => String::new(),
         };
-        let _ = writeln!(out, "  {} {}  {}", paint(style, sign), text::one_line(&file.path), paint(style::DIM, size));
+        let detail = paint(style::DIM, format!("{size}{what}"));
+        let _ = writeln!(out, "  {} {}  {detail}", paint(style, sign), text::one_line(&file.path));
         if let Some(lines) = diff.then(|| plan.diff(&file.path, MOST_DIFF)).flatten() {
             for line in lines.lines() {
                 let _ = writeln!(out, "    {}", text::visible(line));

@@ -191,8 +191,8 @@ fn edits_are_seen_and_not_overwritten() {
       edited here: SKILL.md
       edited here: notes.md
     --- stderr
-    error[edited]: pdf has been edited since it was installed: SKILL.md, notes.md
-      help: keep your edits elsewhere; --overwrite-edits puts them into the trash (install: --replace)
+    warning[not_updated]: pdf cannot be updated: it has been edited since it was installed
+      help: keep your edits elsewhere; --overwrite-edits puts them into the trash
     ");
     assert_eq!(act(&sandbox, &["update", "pdf", "--yes", "--overwrite-edits"]).code, Some(0));
     assert_eq!(act(&sandbox, &["verify"]).code, Some(0));
@@ -300,6 +300,7 @@ fn a_plugin_of_a_marketplace() {
     pdf  Reads PDF files. Use when asked.
     plugins (--plugin NAME):
     office  Letters.
+      letter
     ");
     assert_snapshot!(act(&sandbox, &["install", "../repo", "--plugin", "office"]), @r"
     exit 0
@@ -365,4 +366,84 @@ fn what_cannot_be_installed_says_why() {
     assert!(told.stderr.contains("warning[registry]"), "{told}");
     assert_eq!(act(&sandbox, &["install", "../repo", "--skill", "pdf"]).code, Some(0));
     assert!(sandbox.path("home/.local/share/skillfold/registry.json.broken-1").is_file(), "set aside, not lost");
+}
+
+#[test]
+fn a_checkout_has_no_say_in_what_is_not_its_own() {
+    let sandbox = with_repository();
+    act(&sandbox, &["install", "../repo", "--skill", "pdf"]);
+    act(&sandbox, &["disable", "pdf"]);
+    let said = r#"{"version": 1, "installed": {}, "enabled": {"pdf": true, "pdf@user": true, "skill-author": false}}"#;
+    sandbox.write("work/registry.json", said);
+    let enabled = |name: &str| act(&sandbox, &["show", name, "--json"]).json()["enabled"].clone();
+    assert_eq!((enabled("pdf"), enabled("skill-author")), (false.into(), true.into()));
+    assert_snapshot!(act(&sandbox, &["enable", "--project", "skill-author"]), @r#"
+    exit 1
+    --- stderr
+    error[not_installed]: "skill-author" is not installed in the project
+      help: a project's registry has a say in what is installed there; leave out --project
+    "#);
+}
+
+#[test]
+fn a_projects_registry_is_not_followed_out_of_it() {
+    let sandbox = with_repository();
+    sandbox.skill("work/own/csv", "Reads tables. Use when asked.");
+    assert_eq!(act(&sandbox, &["install", "./own", "--project", "--enable"]).code, Some(0));
+    let registry = std::fs::read_to_string(sandbox.path("work/registry.json")).unwrap();
+    assert!(registry.contains("\"./own/\""), "{registry}");
+    assert_eq!(act(&sandbox, &["update", "--project"]).code, Some(0), "what is below the project is its own");
+    let elsewhere = sandbox.path("repo/skills").display().to_string();
+    sandbox.write("work/registry.json", registry.replace("./own/", &elsewhere));
+    assert_snapshot!(act(&sandbox, &["update", "--project", "--yes"]), @r"
+    exit 1
+    --- stderr
+    warning[not_updated]: csv cannot be updated: [TMP]/repo/skills is outside of the project
+      help: if you trust it, install it from there yourself, with --replace
+    ");
+}
+
+#[test]
+fn one_that_cannot_be_updated_holds_back_no_other() {
+    let sandbox = with_repository();
+    act(&sandbox, &["install", "../repo", "--enable"]);
+    sandbox.write("home/.local/share/skillfold/skills/pdf/notes.md", "mine\n");
+    sandbox.skill("repo/skills/csv", "Reads more tables. Use when asked.");
+    sandbox.write("repo/skills/pdf/new.md", "new\n");
+    assert_snapshot!(act(&sandbox, &["update", "--yes"]), @r"
+    exit 1
+    --- stdout
+    csv
+      description: Reads tables. Use when asked. → Reads more tables. Use when asked.
+      ~ SKILL.md  67 B → 72 B
+    pdf  1.0 → 1.0
+      + new.md  4 B
+      - notes.md  5 B
+      edited here: notes.md
+    --- stderr
+    warning[not_updated]: pdf cannot be updated: it has been edited since it was installed
+      help: keep your edits elsewhere; --overwrite-edits puts them into the trash
+    1 skill updated; `skillfold remove --undo` brings the old back
+    ");
+    let csv = act(&sandbox, &["show", "csv", "--json"]).json();
+    assert_eq!(csv["description"], "Reads more tables. Use when asked.");
+    assert!(sandbox.path("home/.local/share/skillfold/skills/pdf/notes.md").is_file());
+}
+
+#[test]
+fn a_signal_ends_git_too() {
+    let sandbox = with_repository();
+    // A server that accepts, and never says a word.
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("git://{}/x.git", server.local_addr().unwrap());
+    let mut command = sandbox.command(&["install", &address]);
+    let mut child = command.env("PATH", std::env::var_os("PATH").unwrap()).spawn().unwrap();
+    let _connection = server.accept().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&address)
+    });
+    assert_eq!(left.count(), 0, "git lives on");
 }

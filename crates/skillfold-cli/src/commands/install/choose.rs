@@ -59,6 +59,13 @@ pub(super) fn show(found: &Survey, context: &Context) -> Result<Outcome, CliErro
     }
     for plugin in &found.plugins {
         let _ = writeln!(out, "{}", line(&plugin.name, &plugin.description, context));
+        if !plugin.skills.is_empty() {
+            let names: Vec<String> = plugin.skills.iter().map(|skill| text::one_line(&skill.name)).collect();
+            let _ = writeln!(out, "  {}", paint(style::DIM, names.join(", ")));
+        }
+    }
+    if out.is_empty() {
+        context.terminal.say("there is no skill and no plugin in it");
     }
     context.terminal.print(&out)?;
     Ok(Outcome::Done)
@@ -81,7 +88,7 @@ fn line(name: &str, description: &str, context: &Context) -> String {
 /// What was asked for by name, or chosen on a terminal, or everything.
 pub(super) fn choose(found: &Survey, wish: &Wish<'_>, context: &Context) -> Result<Choice, CliError> {
     if !wish.plugins.is_empty() {
-        return plugins(found, wish.plugins);
+        return plugins(found, wish.plugins, context);
     }
     if !wish.skills.is_empty() {
         return named(found, wish.skills);
@@ -101,7 +108,7 @@ pub(super) fn choose(found: &Survey, wish: &Wish<'_>, context: &Context) -> Resu
         };
         return Err(error);
     }
-    let picked = if good.len() > 1 && !wish.all && context.terminal.can_ask() { pick(&good, context)? } else { good };
+    let picked = if good.len() > 1 && !wish.all && context.can_ask() { pick(&good, context)? } else { good };
     let picked = once(&picked)?;
     Ok(Choice { here: picked.iter().map(|skill| (Kind::Skill, at(&skill.at))).collect(), skipped, ..Choice::default() })
 }
@@ -146,7 +153,7 @@ fn named(found: &Survey, names: &[String]) -> Result<Choice, CliError> {
     Ok(choice)
 }
 
-fn plugins(found: &Survey, names: &[String]) -> Result<Choice, CliError> {
+fn plugins(found: &Survey, names: &[String], context: &Context) -> Result<Choice, CliError> {
     let mut choice = Choice::default();
     for name in names {
         let Some(plugin) = found.plugins.iter().find(|plugin| plugin.name == *name) else {
@@ -156,7 +163,15 @@ fn plugins(found: &Survey, names: &[String]) -> Result<Choice, CliError> {
             );
         };
         match &plugin.at {
-            PluginAt::Here(_) => choice.here.extend(parts(plugin)),
+            PluginAt::Here(_) => {
+                if !plugin.has_manifest {
+                    context.terminal.say(&format!(
+                        "{} has no plugin.json of its own: its skills are installed one by one",
+                        text::one_line(name)
+                    ));
+                }
+                choice.here.extend(parts(plugin));
+            }
             PluginAt::Elsewhere(origin) => choice.elsewhere.push((name.clone(), origin.clone())),
         }
     }
