@@ -69,6 +69,13 @@ impl Discovery {
         Discovery { roots: roots.into_iter().collect(), ..Discovery::default() }
     }
 
+    /// Looks below these roots, too.
+    #[must_use]
+    pub fn and_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Discovery {
+        self.roots.extend(roots);
+        self
+    }
+
     /// Remembers what was seen in this file, for a faster second start.
     #[must_use]
     pub fn cache(mut self, file: impl Into<PathBuf>) -> Discovery {

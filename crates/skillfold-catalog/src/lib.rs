@@ -54,7 +54,7 @@ pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use discovery::{Discovery, Effort, Enablement};
 pub use hex::hex;
 pub use memory::Memory;
-pub use plugin::{plugin_roots, plugins_below};
+pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use records::{Records, RecordsError};
 pub use remote::RemoteSkill;
 pub use replace::replace_file;

@@ -192,7 +192,7 @@ impl Context {
             .tools(Arc::new(acting.toolset_tools()))
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
-            .enablement_by(settings.switches(environment, self.isolated()?))
+            .setup_by(settings.setup(environment, self.isolated()?))
             .loader(settings.loader.clone());
         for server in self.host()?.map(Host::remotes).unwrap_or_default() {
             builder = builder.remote(server);
@@ -314,8 +314,8 @@ impl Context {
 
     /// The directories of some sources in which skills were looked for.
     pub(crate) fn roots(&self, wanted: &dyn Fn(Source) -> bool) -> Vec<PathBuf> {
-        let roots = self.settings.get().map(|settings| &settings.roots[..]).unwrap_or_default();
-        roots.iter().filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
+        let roots = self.settings.get().into_iter().flat_map(Settings::all_roots);
+        roots.filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
     }
 
     /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more.

@@ -43,14 +43,17 @@ impl Registries {
         registry.as_ref().ok_or_else(|| CliError::failure("registry", "there is no place for a registry").help(help))
     }
 
-    /// Those that say something, with what counts as whose.
-    pub(crate) fn present(&self) -> impl Iterator<Item = (&Registry, Source)> {
+    /// Both, with what counts as whose, whether they say something or not.
+    pub(crate) fn both(&self) -> impl Iterator<Item = (&Registry, Source)> {
         let both = [(&self.project, Source::Project), (&self.user, Source::User)];
-        both.into_iter().filter_map(|(registry, source)| {
-            let registry = registry.as_ref()?;
+        both.into_iter().filter_map(|(registry, source)| Some((registry.as_ref()?, source)))
+    }
+
+    /// Those that say something.
+    pub(crate) fn present(&self) -> impl Iterator<Item = (&Registry, Source)> {
+        self.both().filter(|(registry, _)| {
             let place = registry.place();
-            let there = [place.registry_file(), place.lock_file()].iter().any(|file| file.exists());
-            there.then_some((registry, source))
+            [place.registry_file(), place.lock_file()].iter().any(|file| file.exists())
         })
     }
 

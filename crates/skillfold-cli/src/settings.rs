@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skillfold::{
-    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, RunSection, Source,
-    plugin_roots, plugins_below,
+    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, RunSection, Setup,
+    Source, installed_plugins, plugin_roots,
 };
 
 use crate::bundled;
@@ -23,7 +23,12 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// Where to look, and how.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
+    /// Those that stay as long as this process.
     pub(crate) roots: Vec<Root>,
+    /// Those that there were when it began, beside: what is installed, and plugins.
+    further: Vec<Root>,
+    /// Plugins that the files name.
+    plugins: Vec<PathBuf>,
     /// What the files enable and disable; the registries have a say, too.
     pub(crate) by_files: Enablement,
     pub(crate) loader: LoaderConfig,
@@ -175,9 +180,7 @@ impl Settings {
 
     fn configured_places(&mut self, config: &Config, source: Source) {
         self.roots.extend(config.skills.dirs.iter().map(|dir| Root::required(absolute(dir), source)));
-        for dir in &config.skills.plugins {
-            self.plugin(&absolute(dir));
-        }
+        self.plugins.extend(config.skills.plugins.iter().map(|dir| absolute(dir)));
     }
 
     /// The places where skills usually are.
@@ -190,12 +193,10 @@ impl Settings {
             self.roots.extend(roots.into_iter().filter(own));
         }
         self.roots.extend(user);
-        self.registries(environment);
-        if let Some(home) = &environment.home {
-            for dir in plugins_below(&home.join(".claude/plugins")) {
-                self.plugin(&dir);
-            }
-        }
+        let further = further(environment, &self.plugins);
+        self.further = further.roots;
+        self.diagnostics.extend(further.diagnostics);
+        self.notices.extend(further.notices);
         match bundled::unpack(environment) {
             Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
             Err(error) => self.notices.push(Notice {
@@ -209,45 +210,65 @@ impl Settings {
         }
     }
 
-    /// Who knows what is enabled, by now and later: what the files say stays, what the registries say may change.
-    pub(crate) fn switches(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Enablement + use<> {
-        let (by_files, environment) = (self.by_files.clone(), environment.clone());
+    /// Who knows by now and later where what is installed stands, and what is enabled: what the files say stays, what the
+    /// registries and other programs say may change.
+    pub(crate) fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
+        let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
         move || {
-            let mut all = by_files.clone();
+            let mut enablement = by_files.clone();
             if isolated {
-                return all;
+                return Setup { roots: Vec::new(), enablement };
             }
             let registries = Registries::open(&environment);
             if let Some(user) = &registries.user {
                 for (address, on) in user.enabled() {
-                    if on { &mut all.enable } else { &mut all.disable }.insert(address);
+                    if on { &mut enablement.enable } else { &mut enablement.disable }.insert(address);
                 }
             }
             if let Some(project) = &registries.project {
-                registries::switch_own(&mut all, &project.state());
+                registries::switch_own(&mut enablement, &project.state());
             }
-            all
+            let Further { roots, .. } = further(&environment, &plugins);
+            Setup { roots, enablement }
         }
     }
 
-    /// What was installed, and what was enabled and disabled.
-    fn registries(&mut self, environment: &Environment) {
-        for (registry, source) in Registries::open(environment).present() {
-            let state = registry.state();
-            self.roots.extend(registries::roots(registry, &state, source));
-            self.notices.extend(state.trouble.into_iter().map(|trouble| Notice {
-                code: "registry",
-                message: format!("{}: {}", trouble.path.display(), trouble.message),
-                help: trouble.help,
-            }));
-        }
+    /// Every root there is by now.
+    pub(crate) fn all_roots(&self) -> impl Iterator<Item = &Root> {
+        self.roots.iter().chain(&self.further)
     }
+}
 
-    fn plugin(&mut self, dir: &Path) {
+/// What may be elsewhere the next time somebody looks: what is installed, and plugins.
+#[derive(Default)]
+struct Further {
+    roots: Vec<Root>,
+    diagnostics: Vec<Diagnostic>,
+    notices: Vec<Notice>,
+}
+
+fn further(environment: &Environment, plugins: &[PathBuf]) -> Further {
+    let mut further = Further::default();
+    let mut dirs = plugins.to_vec();
+    let registries = Registries::open(environment);
+    for (registry, source) in registries.both() {
+        let state = registry.state();
+        further.roots.extend(registries::roots(registry, &state, source));
+        further.notices.extend(state.trouble.into_iter().map(|trouble| Notice {
+            code: "registry",
+            message: format!("{}: {}", trouble.path.display(), trouble.message),
+            help: trouble.help,
+        }));
+    }
+    if let Some(home) = &environment.home {
+        dirs.extend(installed_plugins(&home.join(".claude/plugins"), environment.cwd.as_deref()));
+    }
+    for dir in &dirs {
         let (roots, diagnostics) = plugin_roots(dir);
-        self.roots.extend(roots);
-        self.diagnostics.extend(diagnostics);
+        further.roots.extend(roots);
+        further.diagnostics.extend(diagnostics);
     }
+    further
 }
 
 /// What the project's file wants and may not have unless the user trusts it, with the file's text.

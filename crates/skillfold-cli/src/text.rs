@@ -123,6 +123,28 @@ pub(crate) fn bytes(size: u64) -> String {
     }
 }
 
+/// A path for programs. JSON is text, and a name that is none must not cost all the rest.
+pub(crate) fn lossy<P: AsRef<Path>, S: serde::Serializer>(path: &P, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.as_ref().to_string_lossy())
+}
+
+/// The same for one that may be missing.
+#[expect(clippy::ref_option, reason = "serde passes it so")]
+pub(crate) fn maybe_lossy<P: AsRef<Path>, S: serde::Serializer>(
+    path: &Option<P>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => lossy(path, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// The same for several.
+pub(crate) fn all_lossy<P: AsRef<Path>, S: serde::Serializer>(paths: &[P], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.as_ref().to_string_lossy().into_owned()))
+}
+
 /// A path as people write it: below the current directory without that, below home with `~`.
 pub(crate) fn path(path: &Path, cwd: Option<&Path>, home: Option<&Path>) -> String {
     if let Some(below) = cwd.and_then(|cwd| path.strip_prefix(cwd).ok()) {

@@ -40,9 +40,9 @@ mod error;
 pub mod eval;
 mod kept;
 mod remote;
+mod setup;
 mod skills;
 mod snapshot;
-mod switches;
 pub mod tools;
 #[cfg(feature = "watch")]
 pub mod watch;
@@ -52,10 +52,12 @@ pub use changes::Changes;
 pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, RunSection, SkillsConfig};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
+pub use setup::Setup;
 pub use skillfold_catalog::{
     Catalog, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits,
     ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason, Source,
-    Stamp, hex, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri, user_roots,
+    Stamp, hex, installed_plugins, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri,
+    user_roots,
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,

@@ -20,8 +20,8 @@ use skillfold_select::Turn;
 
 use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
+use crate::setup::{Asking, Setup};
 use crate::snapshot::Snapshot;
-use crate::switches::Switches;
 use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use crate::{Changes, Error};
 
@@ -34,7 +34,7 @@ const MAX_READ: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Skillfold {
     discovery: Discovery,
-    pub(crate) switches: Switches,
+    pub(crate) asking: Asking,
     snapshot: ArcSwap<Snapshot>,
     loader: Loader,
     disclosure: DiscloseConfig,
@@ -65,7 +65,7 @@ pub struct Builder {
     cache: Option<PathBuf>,
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
-    switches: Switches,
+    asking: Asking,
     nested: bool,
     loader: LoaderConfig,
     disclosure: DiscloseConfig,
@@ -119,31 +119,32 @@ impl Builder {
         self
     }
 
-    /// Asks what is switched on and off each time it looks for skills, instead of once. Whoever
-    /// [watches](Skillfold::watch) asks every few seconds, so that a long-running host hears of it.
+    /// Asks each time it looks for skills where else to look, and what is switched on and off, instead of once. Whoever
+    /// [watches](Skillfold::watch) asks every few seconds, so that a long-running host hears of what was installed
+    /// and enabled.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
-    /// use skillfold::{Enablement, Skillfold};
+    /// use skillfold::{Root, Setup, Skillfold, Source};
     ///
     /// let dir = tempfile::tempdir()?;
     /// std::fs::create_dir(dir.path().join("pdf"))?;
     /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
-    /// let off = Arc::new(AtomicBool::new(false));
-    /// let asked = Arc::clone(&off);
-    /// let skills = Skillfold::builder().skills_dir(dir.path()).enablement_by(move || {
-    ///     let disable = asked.load(Ordering::Relaxed).then(|| "pdf".to_owned()).into_iter().collect();
-    ///     Enablement { disable, ..Enablement::default() }
+    /// let installed = Arc::new(AtomicBool::new(false));
+    /// let (asked, root) = (Arc::clone(&installed), Root::new(dir.path(), Source::User));
+    /// let builder = Skillfold::builder().setup_by(move || {
+    ///     let roots = asked.load(Ordering::Relaxed).then(|| root.clone()).into_iter().collect();
+    ///     Setup { roots, ..Setup::default() }
     /// });
-    /// let skills = skills.build();
-    /// assert!(skills.catalog().get("pdf").unwrap().enabled());
-    /// off.store(true, Ordering::Relaxed);
-    /// assert!(!skills.refresh().get("pdf").unwrap().enabled());
+    /// let skills = builder.build();
+    /// assert!(skills.catalog().get("pdf").is_none());
+    /// installed.store(true, Ordering::Relaxed);
+    /// assert!(skills.refresh().get("pdf").is_some());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn enablement_by(mut self, ask: impl Fn() -> Enablement + Send + Sync + 'static) -> Builder {
-        self.switches = Switches::new(ask);
+    pub fn setup_by(mut self, ask: impl Fn() -> Setup + Send + Sync + 'static) -> Builder {
+        self.asking = Asking::new(ask);
         self
     }
 
@@ -210,13 +211,14 @@ impl Builder {
     pub fn build(self) -> Skillfold {
         let discovery = self.discovery();
         let kept = self.cache.as_deref().map(|cache| Kept::beside(cache, &self.roots));
-        let catalog = Arc::new(switched(&discovery, &self.switches).remote(listed(&self.remotes)).run());
+        let (asked, _) = asked(&discovery, &self.asking);
+        let catalog = Arc::new(asked.remote(listed(&self.remotes)).run());
         let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
         let (disclosure, mode) = (self.disclosure, self.mode);
         let (providers, remotes) = (self.providers, self.remotes);
         Skillfold {
             discovery,
-            switches: self.switches,
+            asking: self.asking,
             snapshot,
             loader: Loader::new(self.loader),
             disclosure,
@@ -266,8 +268,13 @@ impl Skillfold {
     pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> Refreshed {
         // Of two that refresh at once, the one that looked first must not have the last word.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let discovery = switched(&self.discovery, &self.switches).remote(listed(&self.remotes));
-        let catalog = Arc::new(discovery.run_again(&mut memory, touched));
+        let (discovery, moved) = asked(&self.discovery, &self.asking);
+        if moved {
+            // What is remembered belongs to the roots there were.
+            *memory = Memory::default();
+        }
+        let touched = touched.filter(|_| !moved);
+        let catalog = Arc::new(discovery.remote(listed(&self.remotes)).run_again(&mut memory, touched));
         let snapshot = self.snapshot.load();
         let old = Arc::clone(&snapshot.catalog);
         let changes = Changes::between(&old, &catalog);
@@ -533,12 +540,12 @@ pub(crate) fn known<'c>(catalog: &'c Catalog, address: &str) -> Result<&'c Skill
     Err(Error::NotFound { name: address.to_owned(), close })
 }
 
-/// The same, with what is enabled by now.
-fn switched(discovery: &Discovery, switches: &Switches) -> Discovery {
+/// The same, with the set-up by now; and whether that has other roots than the last time.
+fn asked(discovery: &Discovery, asking: &Asking) -> (Discovery, bool) {
     let discovery = discovery.clone();
-    match switches.now() {
-        Some(enablement) => discovery.enablement(enablement),
-        None => discovery,
+    match asking.now() {
+        Some((Setup { roots, enablement }, moved)) => (discovery.and_roots(roots).enablement(enablement), moved),
+        None => (discovery, false),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `skillfold audit`: every byte of every file of a skill, and what is suspicious about it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -83,14 +84,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let subjects = subjects(args, context)?;
     let progress = Progress::of("reading every byte", subjects.len());
     let mut audits: Vec<(Subject, Audit)> = Vec::new();
+    let mut worst = None;
     for subject in subjects {
         let mut found = audit(&subject.dir);
         progress.step();
+        // What is not shown counts all the same.
+        worst = worst.max(found.highest());
         found.findings.retain(|finding| finding.rule.severity >= args.min.into());
         audits.push((subject, found));
     }
     drop(progress);
-    let worst = audits.iter().filter_map(|(_, audit)| audit.highest()).max();
     let limit = if args.strict { Severity::Medium } else { Severity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
     if args.format == Format::Sarif {
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let rows: Vec<Value> = audits
             .iter()
             .map(|(subject, audit)| {
-                json!({"name": subject.name, "dir": subject.dir, "files": audit.files, "bytes": audit.bytes,
+                json!({"name": subject.name, "dir": subject.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
                     "findings": audit.findings})
             })
             .collect();
@@ -115,13 +118,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 /// What is looked at, in order.
 fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
     if args.what.is_empty() {
-        let catalog = context.local_skills()?.catalog();
-        let local = catalog.all().iter().filter(|skill| skill.server().is_none());
-        return Ok(local.map(|skill| Subject { name: skill.name().to_owned(), dir: skill.dir() }).collect());
+        return everything(context);
     }
     let mut subjects = Vec::new();
     for what in &args.what {
         let path = absolute(what.as_ref());
+        // Whoever names the skill file means the skill.
+        let path = if path.is_file() { path.parent().map(Path::to_path_buf).unwrap_or(path) } else { path };
         // Something with a slash is a directory; a bare word is a skill, unless there is none and it is a directory.
         let catalog =
             (!what.contains('/')).then(|| context.local_skills().map(|skills| skills.catalog())).transpose()?;
@@ -139,6 +142,33 @@ fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
         } else {
             return Err(CliError::failure("not_found", format!("there is no skill and no directory called {what:?}"))
                 .help("`skillfold list` lists the skills"));
+        }
+    }
+    Ok(subjects)
+}
+
+/// Every skill on this machine, with those that cannot be used, and the whole of every plugin.
+fn everything(context: &Context) -> Result<Vec<Subject>, CliError> {
+    let catalog = context.local_skills()?.catalog();
+    let mut subjects = Vec::new();
+    let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
+    let plugins = context.settings()?.all_roots().filter_map(|root| Some((root.plugin.as_deref()?, &root.path)));
+    for (name, root) in plugins {
+        let plugin = root.ancestors().find(|dir| dir.join(".claude-plugin").is_dir()).unwrap_or(root);
+        if plugin.is_dir() && seen.insert(plugin.to_path_buf()) {
+            subjects.push(Subject { name: name.to_owned(), dir: plugin.to_path_buf() });
+        }
+    }
+    let local = catalog.all().iter().filter(|skill| skill.server().is_none());
+    let skills = local.map(|skill| Subject { name: skill.name().to_owned(), dir: skill.dir() });
+    let invalid = catalog.invalid().iter().filter_map(|invalid| {
+        let dir = invalid.path.parent()?.to_path_buf();
+        Some(Subject { name: dir.file_name()?.to_string_lossy().into_owned(), dir })
+    });
+    for subject in skills.chain(invalid) {
+        if !subject.dir.ancestors().any(|dir| seen.contains(dir)) {
+            seen.insert(subject.dir.clone());
+            subjects.push(subject);
         }
     }
     Ok(subjects)

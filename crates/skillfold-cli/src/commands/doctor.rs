@@ -68,6 +68,7 @@ struct Checkup {
 
 #[derive(Debug, Serialize)]
 struct ConfigFiles {
+    #[serde(serialize_with = "crate::text::all_lossy")]
     read: Vec<PathBuf>,
     /// How many things in them do not count because nobody trusts the project.
     untrusted: usize,
@@ -76,6 +77,7 @@ struct ConfigFiles {
 /// A root, and what was found in it.
 #[derive(Debug, Serialize)]
 struct Looked {
+    #[serde(serialize_with = "crate::text::lossy")]
     path: PathBuf,
     source: Source,
     plugin: Option<String>,
@@ -102,7 +104,9 @@ struct Counts {
 #[derive(Debug, Serialize)]
 struct Hidden {
     address: String,
+    #[serde(serialize_with = "crate::text::lossy")]
     path: PathBuf,
+    #[serde(serialize_with = "crate::text::lossy")]
     by: PathBuf,
 }
 
@@ -151,7 +155,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let records = records(context, &mut found)?;
     let registry = registry::section(context, &mut found)?;
     let progress = Progress::unknown("looking at each root");
-    let roots = settings.roots.iter().map(|root| looked(root, &catalog)).collect();
+    let roots = settings.all_roots().map(|root| looked(root, &catalog)).collect();
     drop(progress);
     found.sort_by(|a, b| (a.severity, a).cmp(&(b.severity, b)));
     found.dedup();

@@ -129,7 +129,7 @@ impl Out<'_> {
         if self.context.json() {
             return match state {
                 State::Told { directories } => self.line(&News::Watching { directories: Some(directories) }.json()),
-                _ => Ok(()),
+                _ => self.line(&News::Watching { directories: None }.json()),
             };
         }
         let skills = text::count(skills, "skill");

@@ -84,7 +84,7 @@ fn the_whole_page() {
         2 skills, N ms
       bundled  ~/.local/share/skillfold/bundled/[VERSION]
         2 skills, N ms
-      3 usual places are not there
+      5 usual places are not there
 
     Skills
       7, 6 enabled, 1 only for people, 1 disabled, 1 not usable

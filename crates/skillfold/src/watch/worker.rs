@@ -13,6 +13,7 @@ use skillfold_catalog::{Catalog, SkillFile};
 use super::pending::Pending;
 use super::tree::{self, Tree};
 use super::{Event, State, WatchOptions};
+use crate::setup::Moved;
 use crate::skills::Refreshed;
 use crate::{Changes, Skillfold};
 
@@ -86,8 +87,12 @@ impl<F: Fn(&Event)> Worker<F> {
                 self.check = now.checked_add(self.options.check_interval.max(SHORTEST));
                 if self.tree.as_ref().is_some_and(Tree::is_displaced) {
                     pending.start_over();
-                } else if self.skills.switches.have_moved() {
-                    self.refresh(Some(&BTreeSet::new()));
+                } else {
+                    match self.skills.asking.has_moved() {
+                        Moved::Nothing => {}
+                        Moved::Switches => drop(self.refresh(Some(&BTreeSet::new()))),
+                        Moved::Roots => self.move_roots(signals),
+                    }
                 }
                 continue;
             }
@@ -119,10 +124,23 @@ impl<F: Fn(&Event)> Worker<F> {
     /// Asks the system to tell.
     fn start(&mut self, signals: &Sender<Signal>) -> Result<(), String> {
         let signals = signals.clone();
-        let roots = self.skills.roots.clone();
+        let further = self.skills.asking.roots().into_iter().map(|root| root.path);
+        let roots = self.skills.roots.iter().cloned().chain(further).collect();
         self.tree = Some(Tree::new(roots, self.options.max_directories, move || teller(signals.clone()))?);
         self.check = Instant::now().checked_add(self.options.check_interval.max(SHORTEST));
         Ok(())
+    }
+
+    /// Watches where skills are by now, once somebody has said that it is elsewhere.
+    fn move_roots(&mut self, signals: &Sender<Signal>) {
+        // The refresh asks where that is.
+        self.refresh(None);
+        if let Err(why) = self.start(signals) {
+            self.fall_back(&why);
+        }
+        // What happened before the new roots were watched.
+        self.refresh(None);
+        self.show_state();
     }
 
     /// Asks the system again.
@@ -274,6 +292,7 @@ mod tests {
 
     #[test]
     fn what_is_switched_is_told() {
+        use crate::Setup;
         use skillfold_catalog::Enablement;
         use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -282,9 +301,9 @@ mod tests {
         std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads it.\n---\n").unwrap();
         let off = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&off);
-        let builder = Skillfold::builder().skills_dir(dir.path()).enablement_by(move || {
+        let builder = Skillfold::builder().skills_dir(dir.path()).setup_by(move || {
             let disable = asked.load(Ordering::SeqCst).then(|| "pdf".to_owned()).into_iter().collect();
-            Enablement { disable, ..Enablement::default() }
+            Setup { enablement: Enablement { disable, ..Enablement::default() }, ..Setup::default() }
         });
         let skills = Arc::new(builder.build());
         let (send, events) = mpsc::channel();

@@ -13,6 +13,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// One thing that is wrong: a diagnostic, or something about the set-up that no file is to blame for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Finding {
+    #[serde(serialize_with = "crate::text::maybe_lossy")]
     pub(super) path: Option<PathBuf>,
     pub(super) line: Option<u32>,
     pub(super) column: Option<u32>,
@@ -56,7 +57,8 @@ impl From<&Diagnostic> for Finding {
 /// What the configuration wants and does not get is as good as broken: somebody relies on it.
 impl From<&Notice> for Finding {
     fn from(notice: &Notice) -> Finding {
-        let severity = if notice.code.starts_with("untrusted") { Severity::Error } else { Severity::Warning };
+        let broken = notice.code.starts_with("untrusted") || notice.code == "registry";
+        let severity = if broken { Severity::Error } else { Severity::Warning };
         Finding::new(notice.code, severity, &notice.message).help(&notice.help)
     }
 }
@@ -65,6 +67,7 @@ impl From<&Notice> for Finding {
 #[derive(Debug, Serialize)]
 pub(super) struct Copies {
     pub(super) name: String,
+    #[serde(serialize_with = "crate::text::all_lossy")]
     pub(super) places: Vec<PathBuf>,
     /// Whether all bodies are the same.
     pub(super) same: bool,

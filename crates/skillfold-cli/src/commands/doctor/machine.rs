@@ -44,6 +44,7 @@ fn os() -> Option<String> {
 #[derive(Debug, Serialize)]
 pub(super) struct Program {
     pub(super) name: &'static str,
+    #[serde(serialize_with = "crate::text::maybe_lossy")]
     pub(super) path: Option<PathBuf>,
 }
 
@@ -61,6 +62,7 @@ pub(super) fn programs(environment: &Environment) -> Vec<Program> {
 #[derive(Debug, Serialize)]
 pub(super) struct Kept {
     pub(super) what: &'static str,
+    #[serde(serialize_with = "crate::text::lossy")]
     pub(super) path: PathBuf,
     pub(super) files: usize,
     pub(super) bytes: u64,

@@ -141,6 +141,7 @@ impl Page<'_> {
             let source = paint(style::SOURCE, registry.source);
             let _ = writeln!(out, "  {source}  {}", self.context.short_path(&registry.path));
             let state = match registry.drift.len() {
+                0 if registry.trouble > 0 => paint(style::BAD, "the registry cannot be believed, see below"),
                 0 => paint(style::GOOD, "all as it was installed"),
                 number => paint(style::WARNING, format!("{number} not as it was installed")),
             };

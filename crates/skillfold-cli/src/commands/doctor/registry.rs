@@ -15,8 +15,11 @@ use crate::progress::Progress;
 #[derive(Debug, Serialize)]
 pub(super) struct Installed {
     pub(super) source: Source,
+    #[serde(serialize_with = "crate::text::lossy")]
     pub(super) path: PathBuf,
     pub(super) things: usize,
+    /// How much is wrong with its files; the findings say what.
+    pub(super) trouble: usize,
     /// What is not as it was installed.
     pub(super) drift: Vec<Verified>,
     pub(super) trash: usize,
@@ -38,8 +41,9 @@ pub(super) fn section(context: &Context, found: &mut Vec<Finding>) -> Result<Vec
             }
         };
         found.extend(drift.iter().map(|one| finding(one).at(registry.dir_of(one.kind, &one.name))));
-        let things = registry.state().installed.len();
-        sections.push(Installed { source, path, things, drift, trash: registry.trash().len() });
+        let state = registry.state();
+        let (things, trouble) = (state.installed.len(), state.trouble.len());
+        sections.push(Installed { source, path, things, trouble, drift, trash: registry.trash().len() });
     }
     Ok(sections)
 }
