@@ -118,3 +118,30 @@ fn it_ends_with_its_reader() {
     drop(watch.lines);
     assert_eq!(watch.child.wait().unwrap().code(), Some(0), "nothing needs to happen for it");
 }
+
+#[test]
+fn what_is_installed_and_switched_meanwhile_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("repo/plugins/office/.claude-plugin/plugin.json", r#"{"name": "office"}"#);
+    sandbox.skill("repo/plugins/office/skills/letter", "Writes letters. Use when asked.");
+    sandbox.skill("repo/skills/pdf", "Reads PDF files. Use when asked.");
+    let mut command = sandbox.command(&["watch", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    let mut watch = Watch { child, lines };
+    assert_eq!(watch.json()["event"], "watching");
+    let mut until = |event: &str, name: &str| {
+        while {
+            let line = watch.json();
+            line["event"] != event || line["name"] != name
+        } {}
+    };
+    // There was no registry before.
+    assert_eq!(sandbox.run(&["install", "../repo/skills"]).code, Some(0));
+    until("added", "pdf");
+    assert_eq!(sandbox.run(&["enable", "pdf"]).code, Some(0));
+    until("updated", "pdf");
+    assert_eq!(sandbox.run(&["install", "../repo", "--plugin", "office"]).code, Some(0));
+    until("added", "letter");
+    assert_eq!(watch.end(Signal::TERM).0, Some(0));
+}
