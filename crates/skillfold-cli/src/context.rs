@@ -121,6 +121,15 @@ impl Context {
         Ok(self.settings.get_or_init(|| settings))
     }
 
+    /// The same, where a file that cannot be used is one of the notices. Before anybody has asked for the settings.
+    pub(crate) fn lenient_settings(&self) -> Result<&Settings, CliError> {
+        if self.settings.get().is_none() {
+            let settings = Settings::gather_leniently(&self.global, self.environment()?)?;
+            return Ok(self.settings.get_or_init(|| settings));
+        }
+        self.quiet_settings()
+    }
+
     /// The configured servers, if there are any.
     pub(crate) fn host(&self) -> Result<Option<&Host>, CliError> {
         if let Some(host) = self.host.get() {

@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<PathBuf>,
     /// The configuration files that were read.
     pub(crate) files: Vec<PathBuf>,
+    /// Whether a file that cannot be used is a notice, and no failure.
+    lenient: bool,
     /// What was found on the way, to be told.
     pub(crate) notices: Vec<Notice>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -57,7 +59,16 @@ pub(crate) struct Notice {
 impl Settings {
     /// Puts together what all of them say.
     pub(crate) fn gather(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
-        let mut settings = Settings::default();
+        Settings::default().gathered(global, environment)
+    }
+
+    /// The same for who wants to see what is wrong: a file that cannot be used is a notice.
+    pub(crate) fn gather_leniently(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        Settings { lenient: true, ..Settings::default() }.gathered(global, environment)
+    }
+
+    fn gathered(self, global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        let mut settings = self;
         let isolated = global.isolated || environment.isolated;
         settings.named_dirs(global, environment)?;
         let config = settings.configure(global, environment, isolated)?;
@@ -123,14 +134,14 @@ impl Settings {
         }
         let mut all = Config::default();
         if let Some(dir) = &environment.config_home
-            && let Some((_, config)) = read_config(&dir.join("skillfold").join(FILE))?
+            && let Some((_, config)) = self.read(&dir.join("skillfold").join(FILE))?
         {
             self.files.push(dir.join("skillfold").join(FILE));
             self.configured_places(&config, Source::User);
             all.merge(config);
         }
         if let Some(project) = environment.project()
-            && let Some((text, mut config)) = read_config(&project.join(FILE))?
+            && let Some((text, mut config)) = self.read(&project.join(FILE))?
         {
             self.files.push(project.join(FILE));
             // A file that cannot be read trusts nobody, and the work goes on.
@@ -176,6 +187,21 @@ impl Settings {
             all.merge(config);
         }
         Ok(all)
+    }
+
+    /// Reads a configuration file, if there is one that can be used.
+    fn read(&mut self, path: &Path) -> Result<Option<(String, Config)>, CliError> {
+        match read_config(path) {
+            Err(error) if self.lenient => {
+                let place = error.shown_excerpt().map_or(String::new(), |at| format!(":{}:{}", at.line, at.column));
+                let message = format!("{}{place}: {}", path.display(), error.message());
+                let help = error.hint().unwrap_or_default().to_owned();
+                self.files.push(path.to_path_buf());
+                self.notices.push(Notice { code: "config", message, help });
+                Ok(None)
+            }
+            read => read,
+        }
     }
 
     fn configured_places(&mut self, config: &Config, source: Source) {

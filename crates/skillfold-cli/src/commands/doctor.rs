@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let environment = context.environment()?;
-    let settings = context.quiet_settings()?;
+    let settings = context.lenient_settings()?;
     let mut found: Vec<Finding> = settings.notices.iter().map(Finding::from).collect();
     found.extend(settings.diagnostics.iter().map(Finding::from));
     let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();

@@ -224,3 +224,22 @@ fn what_is_not_trusted_is_an_error() {
     assert_eq!(json["diagnostics"][0]["code"], "untrusted_server");
     assert_eq!(json["servers"], json!([]), "nobody is asked");
 }
+
+#[test]
+fn a_broken_configuration_and_a_broken_registry_are_findings() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skillfold.toml", "[skils]\n");
+    sandbox.write("home/.local/share/skillfold/registry.json", "{bad");
+    let doctor = sandbox.run(&["doctor", "--json"]);
+    assert_eq!(doctor.code, Some(1));
+    let json = doctor.json();
+    let codes: Vec<&str> =
+        json["diagnostics"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
+    assert_eq!(
+        (json["valid"].as_bool(), codes.contains(&"config"), codes.contains(&"registry")),
+        (Some(false), true, true),
+        "{codes:?}"
+    );
+    assert!(sandbox.run(&["doctor"]).stdout.contains("the registry cannot be believed"), "not called healthy");
+    assert_eq!(sandbox.run(&["list"]).code, Some(1), "others do not go on with a file that they cannot read");
+}

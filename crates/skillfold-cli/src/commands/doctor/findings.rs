@@ -57,7 +57,7 @@ impl From<&Diagnostic> for Finding {
 /// What the configuration wants and does not get is as good as broken: somebody relies on it.
 impl From<&Notice> for Finding {
     fn from(notice: &Notice) -> Finding {
-        let broken = notice.code.starts_with("untrusted") || notice.code == "registry";
+        let broken = notice.code.starts_with("untrusted") || matches!(notice.code, "registry" | "config");
         let severity = if broken { Severity::Error } else { Severity::Warning };
         Finding::new(notice.code, severity, &notice.message).help(&notice.help)
     }
