@@ -32,6 +32,54 @@ fn on_terminal(sandbox: &Sandbox, columns: u16, variables: &[(&str, &str)], args
     sandbox.redact(&String::from_utf8(bytes).unwrap()).replace("\r\n", "\n").replace('\u{1b}', "␛")
 }
 
+/// Runs on a terminal at which somebody types; returns what was printed for programs and people.
+fn answering(sandbox: &Sandbox, typed: &str, args: &[&str]) -> String {
+    use std::io::Write as _;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
+    let mut command = sandbox.command(args);
+    let output = command.env("NO_COLOR", "1").stdin(Stdio::from(OwnedFd::from(slave))).output().unwrap();
+    drop(master);
+    sandbox.finish(output).to_string()
+}
+
+#[test]
+fn skills_are_picked_from_a_list() {
+    let sandbox = Sandbox::new();
+    for name in ["csv", "pdf", "xml"] {
+        sandbox.skill(&format!("repo/skills/{name}"), "Reads such files. Use when asked.");
+    }
+    assert_snapshot!(answering(&sandbox, "1 xml\n", &["install", "../repo"]), @r"
+    exit 0
+    --- stdout
+    csv  off  skill
+    xml  off  skill
+    --- stderr
+       1  csv  Reads such files. Use when asked.
+       2  pdf  Reads such files. Use when asked.
+       3  xml  Reads such files. Use when asked.
+    Which? Numbers or names with blanks between, `all`, or nothing:
+    They are off until you say `skillfold enable csv xml`
+    ");
+    assert_snapshot!(answering(&sandbox, "\n", &["install", "../repo"]), @r"
+    exit 1
+    --- stderr
+       1  csv  Reads such files. Use when asked.
+       2  pdf  Reads such files. Use when asked.
+       3  xml  Reads such files. Use when asked.
+    Which? Numbers or names with blanks between, `all`, or nothing:
+    error[declined]: nothing was chosen
+    ");
+    sandbox.skill("repo/skills/csv", "Reads tables. Use when asked.");
+    let declined = answering(&sandbox, "n\n", &["update"]);
+    assert!(declined.contains("Update as shown?") && declined.contains("nothing has changed"), "{declined}");
+    assert!(answering(&sandbox, "y\n", &["update"]).contains("1 skill updated"));
+}
+
 #[test]
 fn a_list_is_coloured_and_fits() {
     let sandbox = Sandbox::with_pdf();
