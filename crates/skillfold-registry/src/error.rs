@@ -47,6 +47,14 @@ pub enum RegistryError {
         /// What is none.
         path: PathBuf,
     },
+    /// A directory of a project belongs to another user.
+    #[error("{} belongs to another user (number {owner}): nothing is changed there", shown(path))]
+    NotYours {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
     /// Nothing of that name is installed.
     #[error("no skill or plugin called {:?} is installed", Shown(name).to_string())]
     NotInstalled {
@@ -168,6 +176,10 @@ impl RegistryError {
             RegistryError::Newer { .. } => "use the newer version; the file is left as it is",
             RegistryError::NotADirectory { .. } => {
                 "the registry follows no links: nothing outside it may be changed; put a directory there"
+            }
+            RegistryError::NotYours { .. } => {
+                "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
+                 the user"
             }
             RegistryError::NotInstalled { .. } => "`skillfold status` lists what is installed",
             RegistryError::OtherOrigin { .. } => "remove it first, or say that it may be replaced",

@@ -22,7 +22,7 @@ const BRIEFLY: Duration = Duration::from_secs(1);
 const TRIES: usize = 8;
 
 /// What is installed and enabled in one [`Place`]. Readers take no lock, and writers wait for each other; what a crash
-/// has left half done is finished by whoever opens the registry next.
+/// has left half done is finished by whoever changes something next.
 ///
 /// A project's registry comes with its checkout. Nothing in it can reach outside the project, but what it says is not
 /// the user's word until the project is trusted: that is for the caller to know.
@@ -99,18 +99,21 @@ pub struct Changed {
 }
 
 impl Registry {
-    /// Opens the registry of a place, and finishes what a crash has left half done, if that can be done at once. Nothing
-    /// is made where nothing is.
+    /// Opens the registry of a place. Nothing is made where nothing is.
+    ///
+    /// What a crash has left half done in the user's registry is finished, if that can be done at once. In a project, which
+    /// may be a checkout of anybody's, nothing is written until something is changed: readers read what is decided.
     pub fn open(place: Place, disk: Disk) -> Registry {
+        let disk = disk.below(place.dir());
         let registry = Registry { place, disk, wait: WAIT };
-        if matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
+        if !registry.place.is_project() && matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
             // Whoever works on it at this moment finishes it; and readers read through what is left.
             let finished = Guard::wait(&registry.place, &registry.disk, BRIEFLY).and_then(|guard| {
                 registry.finish()?;
                 registry.sweep(&guard)
             });
             if let Err(error) = finished {
-                tracing::warn!(%error, "an earlier change is not finished yet");
+                tracing::debug!(%error, "an earlier change is not finished yet");
             }
         }
         registry
@@ -164,10 +167,19 @@ impl Registry {
             }
             Ok(Found::Newer) => trouble.push(Trouble::newer(&path)),
             Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint())),
+            Ok(Found::Some(_)) if !self.is_at_work() => {
+                let help = "what it says counts already, and the next change finishes it, once that can be done";
+                trouble.push(Trouble::new(&path, "an earlier change is not finished yet", help));
+            }
             Ok(Found::None | Found::Some(_)) => {}
         }
         let listed = self.listed(&mut trouble);
         State { installed: listed.installed, enabled: listed.enabled, trouble }
+    }
+
+    /// Whether a journal that was just seen is being carried out, or has been.
+    fn is_at_work(&self) -> bool {
+        crate::guard::is_held(&self.place) || !journal::exists(&self.place.journal())
     }
 
     fn listed(&self, trouble: &mut Vec<Trouble>) -> Listed {

@@ -8,6 +8,7 @@ mod crash;
 mod faults;
 mod hostile;
 mod operations;
+mod shared;
 mod support;
 mod together;
 mod updates;
