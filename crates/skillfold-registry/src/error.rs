@@ -55,6 +55,14 @@ pub enum RegistryError {
         /// Its owner.
         owner: u32,
     },
+    /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
+    #[error("{} is on another file system than {}", shown(path), shown(than))]
+    OtherDevice {
+        /// What does.
+        path: PathBuf,
+        /// Where the registry's own things are.
+        than: PathBuf,
+    },
     /// Nothing of that name is installed.
     #[error("no skill or plugin called {:?} is installed", Shown(name).to_string())]
     NotInstalled {
@@ -171,6 +179,10 @@ impl RegistryError {
             RegistryError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
                 "make room (`skillfold gc` empties the trash) and try again"
             }
+            RegistryError::File { error, .. } if error.kind() == io::ErrorKind::CrossesDevices => {
+                "nothing was changed; it is a mount, or in a layer of an image that cannot be moved: the registry's \
+                 directories must all be on one file system"
+            }
             RegistryError::File { .. } => "nothing was changed; mend it and try again",
             RegistryError::Busy { .. } => "wait for the other command, or end it if it hangs",
             RegistryError::Newer { .. } => "use the newer version; the file is left as it is",
@@ -180,6 +192,9 @@ impl RegistryError {
             RegistryError::NotYours { .. } => {
                 "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
                  the user"
+            }
+            RegistryError::OtherDevice { .. } => {
+                "nothing was changed; what is installed is moved in one step: put all of it on one file system"
             }
             RegistryError::NotInstalled { .. } => "`skillfold status` lists what is installed",
             RegistryError::OtherOrigin { .. } => "remove it first, or say that it may be replaced",
@@ -198,7 +213,9 @@ impl RegistryError {
             RegistryError::Renamed { .. } => "install it under its new name, and remove the old one",
             RegistryError::NothingInTrash { .. } => "`skillfold gc` may have emptied it; install it again",
             RegistryError::Address { .. } => "write it as `skillfold list` does: NAME, NAME@SOURCE or PLUGIN:NAME",
-            RegistryError::Unfinished { .. } => "the next command finishes it, once it can",
+            RegistryError::Unfinished { .. } => {
+                "the next command finishes it, once it can; `skillfold gc --abandon` gives it up, and sets the journal aside"
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub use install::{Doing, Done, InstallOptions, Missing, Report, Teller};
 pub use limits::{Limits, News, Progress};
 pub use origin::{Origin, OriginError};
 pub use place::{Kind, Place};
-pub use registry::{Changed, Registry, State};
+pub use registry::{Abandoned, Changed, Registry, State};
 pub use remove::{Freed, Moved};
 pub use sarif::sarif;
 pub use staging::Staging;

@@ -98,6 +98,18 @@ pub struct Changed {
     pub now: Option<bool>,
 }
 
+/// A change that was decided, could not be finished, and was given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// Where its journal stands now.
+    pub journal: PathBuf,
+    /// What would have come or gone. Some of it may have.
+    pub names: Vec<String>,
+    /// Why it could not be finished.
+    pub reason: String,
+}
+
 impl Registry {
     /// Opens the registry of a place. Nothing is made where nothing is.
     ///
@@ -168,7 +180,7 @@ impl Registry {
             Ok(Found::Newer) => trouble.push(Trouble::newer(&path)),
             Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint())),
             Ok(Found::Some(_)) if !self.is_at_work() => {
-                let help = "what it says counts already, and the next change finishes it, once that can be done";
+                let help = "what it says counts already; the next change finishes it, or says why it cannot";
                 trouble.push(Trouble::new(&path, "an earlier change is not finished yet", help));
             }
             Ok(Found::None | Found::Some(_)) => {}
@@ -331,15 +343,43 @@ impl Registry {
                 .carry_out(&self.place, &self.disk)
                 .map_err(|error| RegistryError::Unfinished { error: Box::new(error) }),
             Found::Broken(why) => {
-                let mut numbers = 1_u32..;
-                let aside = numbers.find_map(|number| {
-                    let aside = self.place.inner().join(format!("journal.json.broken-{number}"));
-                    (!journal::exists(&aside)).then_some(aside)
-                });
-                let aside = aside.unwrap_or_else(|| path.clone());
-                tracing::warn!(path = %path.display(), aside = %aside.display(), why, "a broken journal is set aside");
-                self.disk.rename(&path, &aside).map_err(|error| RegistryError::file("set aside", &path, error))
+                let aside = self.set_journal_aside()?;
+                tracing::debug!(path = %path.display(), aside = %aside.display(), why, "a broken journal is set aside");
+                Ok(())
             }
+        }
+    }
+
+    fn set_journal_aside(&self) -> Result<PathBuf, RegistryError> {
+        let path = self.place.journal();
+        let aside = |number: u32| self.place.inner().join(format!("journal.json.broken-{number}"));
+        let free = (1..=u32::MAX).map(aside).find(|aside| !journal::exists(aside));
+        let aside = free.unwrap_or_else(|| aside(u32::MAX));
+        self.disk.rename(&path, &aside).map_err(|error| RegistryError::file("set aside", &path, error))?;
+        Ok(aside)
+    }
+
+    /// Gives up a change that is decided and cannot be finished ([`RegistryError::Unfinished`]): its journal is set aside,
+    /// and everything is left as it stands. Nothing is given up that can be finished now.
+    ///
+    /// What was moved to the trash until then can be restored; [`Registry::verify_all`] says what is not as it should be.
+    pub fn abandon(&self) -> Result<Option<Abandoned>, RegistryError> {
+        self.place.check()?;
+        if !journal::exists(&self.place.journal()) {
+            return Ok(None);
+        }
+        self.place.prepare(&self.disk)?;
+        let _guard = Guard::wait(&self.place, &self.disk, self.wait)?;
+        let names = match journal::read(&self.place)? {
+            Found::Some(journal) => journal.moves.into_iter().map(|step| step.name).collect(),
+            _ => Vec::new(),
+        };
+        match self.finish() {
+            Ok(()) => Ok(None),
+            Err(RegistryError::Unfinished { error }) => {
+                Ok(Some(Abandoned { journal: self.set_journal_aside()?, names, reason: error.to_string() }))
+            }
+            Err(error) => Err(error),
         }
     }
 

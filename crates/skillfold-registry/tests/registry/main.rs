@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 mod operations;
 mod shared;
+mod stuck;
 mod support;
 mod together;
 mod updates;
