@@ -55,6 +55,14 @@ pub enum RegistryError {
         /// Its owner.
         owner: u32,
     },
+    /// A file where one of ours should be, and somebody else's.
+    #[error("{} is not a file of Skillfold: {why}", shown(path))]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// How that is known.
+        why: String,
+    },
     /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
     #[error("{} is on another file system than {}", shown(path), shown(than))]
     OtherDevice {
@@ -88,6 +96,14 @@ pub enum RegistryError {
     Twice {
         /// The name.
         name: String,
+    },
+    /// There is no such directory in what was fetched.
+    #[error("{} is no longer in its origin, {}", Shown(at), Shown(origin))]
+    NotInOrigin {
+        /// Where it should stand.
+        at: String,
+        /// In what.
+        origin: String,
     },
     /// What is to be installed is no valid skill or plugin.
     #[error("{} is no valid {}: {}", Shown(at), kind.word(), diagnostics.first().map_or(String::new(), |found| found.message.to_string()))]
@@ -153,6 +169,12 @@ pub enum RegistryError {
         /// What was looked for; anything otherwise.
         name: Option<String>,
     },
+    /// The files of what was removed were missing already.
+    #[error("the files of {} were missing when it was removed: nothing of them can come back", list(names))]
+    NoFiles {
+        /// What was removed.
+        names: Vec<String>,
+    },
     /// What cannot be the address of a skill.
     #[error("{:?} is no address of a skill", Shown(address).to_string())]
     Address {
@@ -193,6 +215,9 @@ impl RegistryError {
                 "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
                  the user"
             }
+            RegistryError::NotOurs { .. } => {
+                "it is left as it is, and nothing was changed; rename it, or install for the user instead of the project"
+            }
             RegistryError::OtherDevice { .. } => {
                 "nothing was changed; what is installed is moved in one step: put all of it on one file system"
             }
@@ -200,6 +225,9 @@ impl RegistryError {
             RegistryError::OtherOrigin { .. } => "remove it first, or say that it may be replaced",
             RegistryError::InTheWay { .. } => "move it away, or say that it may be replaced (it goes to the trash)",
             RegistryError::Twice { .. } => "choose one of them",
+            RegistryError::NotInOrigin { .. } => {
+                "its author has moved or removed it; install it from where it is now, or keep what is installed"
+            }
             RegistryError::Invalid { .. } => "nothing was installed; its author has to mend it",
             RegistryError::Odd { .. } => "only files, directories and links that stay inside can be installed",
             RegistryError::Findings { .. } => "read the findings; install it in spite of them only if you know better",
@@ -212,6 +240,7 @@ impl RegistryError {
             RegistryError::Outdated { .. } => "plan the update again",
             RegistryError::Renamed { .. } => "install it under its new name, and remove the old one",
             RegistryError::NothingInTrash { .. } => "`skillfold gc` may have emptied it; install it again",
+            RegistryError::NoFiles { .. } => "install it again; what went to the trash earlier is restored by its name",
             RegistryError::Address { .. } => "write it as `skillfold list` does: NAME, NAME@SOURCE or PLUGIN:NAME",
             RegistryError::Unfinished { .. } => {
                 "the next command finishes it, once it can; `skillfold gc --abandon` gives it up, and sets the journal aside"
@@ -222,6 +251,10 @@ impl RegistryError {
 
 fn shown(path: &Path) -> String {
     Shown(&path.to_string_lossy()).to_string()
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn names(found: &[(String, Vec<Finding>)]) -> String {

@@ -81,9 +81,9 @@ pub(crate) fn read(place: &Place) -> Result<Found, RegistryError> {
         version: u64,
     }
     let path = place.journal();
-    let bytes = match read_bytes(&path) {
+    let bytes = match read_bytes(&path, place.max_bytes()) {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(wrong)) => return Ok(Found::Broken(wrong)),
+        Ok(Err(unfit)) => return Ok(Found::Broken(unfit.to_string())),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Found::None);
         }

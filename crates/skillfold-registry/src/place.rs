@@ -131,6 +131,11 @@ impl Place {
         self.base.join(if self.project { ".skillfold/registry" } else { ".registry" })
     }
 
+    /// How large the registry's files may be. Those of a project may have come with a checkout.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        if self.project { 16 << 20 } else { 256 << 20 }
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.inner().join("journal.json")
     }

@@ -206,10 +206,20 @@ impl Registry {
                 trouble.push(Trouble::unreadable(&path, &error));
                 return Listed::default();
             }
+            Ok(Read::Foreign(why)) => {
+                trouble.push(Trouble::foreign(&path, &why));
+                return match self.read_through::<Locked>() {
+                    Ok(Read::Good(locked)) => rebuilt(&locked),
+                    _ => Listed::default(),
+                };
+            }
             Ok(Read::Missing) => ("it is missing".to_owned(), true),
             Ok(Read::Broken(why)) => (format!("it cannot be read: {why}"), false),
         };
         let locked = self.read_through::<Locked>();
+        if let Ok(Read::Foreign(why)) = &locked {
+            trouble.push(Trouble::foreign(&self.place.lock_file(), why));
+        }
         let listed = match &locked {
             Ok(Read::Good(locked)) => rebuilt(locked),
             _ => Listed::default(),
@@ -238,18 +248,18 @@ impl Registry {
         for _ in 0..TRIES {
             let decided = self.is_decided(T::FILE);
             if decided {
-                match entries::read(&self.place.next(T::FILE)) {
+                match entries::read(&self.place.next(T::FILE), self.place.max_bytes()) {
                     // It has just been moved.
                     Ok(Read::Missing) => {}
                     read => return read,
                 }
             }
-            match entries::read(&path)? {
+            match entries::read(&path, self.place.max_bytes())? {
                 Read::Missing if !decided && self.is_decided(T::FILE) => {}
                 read => return Ok(read),
             }
         }
-        entries::read(&path)
+        entries::read(&path, self.place.max_bytes())
     }
 
     fn is_decided(&self, file: &str) -> bool {
@@ -277,7 +287,8 @@ impl Registry {
     }
 
     /// Says of addresses that they are on, or off. They need not be installed: bundled skills and those of a project have
-    /// addresses, too. The name of an installed plugin means all its skills.
+    /// addresses, too. The name of an installed plugin means all its skills, and what was said of single ones
+    /// is forgotten.
     pub fn enable<A: AsRef<str>>(&self, addresses: &[A], on: bool) -> Result<Vec<Changed>, RegistryError> {
         self.say(addresses, Some(on))
     }
@@ -293,16 +304,23 @@ impl Registry {
         }
         let mut writing = self.write()?;
         let mut changed = Vec::new();
+        let mut forgotten = false;
         for address in addresses.iter().map(AsRef::as_ref) {
             let plugin = writing.listed.installed.get(address).is_some_and(|found| found.kind == Kind::Plugin);
             let address = if plugin { whole(address) } else { address.to_owned() };
+            if let Some(plugin) = address.strip_suffix('*').filter(|plugin| now.is_some() && plugin.ends_with(':')) {
+                // The whole is what is meant now, whatever was said of some of it.
+                let before = writing.listed.enabled.len();
+                writing.listed.enabled.retain(|single, _| *single == address || !single.starts_with(plugin));
+                forgotten |= writing.listed.enabled.len() < before;
+            }
             let was = match now {
                 Some(on) => writing.listed.enabled.insert(address.clone(), on),
                 None => writing.listed.enabled.remove(&address),
             };
             changed.push(Changed { address, was, now });
         }
-        if changed.iter().any(|changed| changed.was != changed.now) {
+        if forgotten || changed.iter().any(|changed| changed.was != changed.now) {
             writing.commit_registry()?;
         }
         Ok(changed)

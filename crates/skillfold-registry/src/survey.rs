@@ -35,7 +35,7 @@ pub struct Survey {
 /// A skill in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
-    /// Its name in its canonical form; if it has none, its directory's.
+    /// Its name in its canonical form; as it stands there if it cannot be used; if it has none, its directory's.
     pub name: String,
     /// What it says it is for; empty if it cannot be read.
     pub description: String,
@@ -89,6 +89,17 @@ pub enum PluginAt {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn survey(dir: &Path) -> Survey {
+    let staged = dir.ends_with("files") && dir.with_file_name("alive").is_file();
+    let own = dir.file_name().filter(|_| !staged).map(|name| name.to_string_lossy().into_owned());
+    search(dir, own.unwrap_or_else(|| ".".to_owned()))
+}
+
+/// The same for what was fetched from somewhere: a skill that is all of it, and does not say its name, is called after that.
+pub fn survey_of(dir: &Path, origin: &Origin) -> Survey {
+    search(dir, origin.last_name())
+}
+
+fn search(dir: &Path, own_name: String) -> Survey {
     let real = match dir.canonicalize() {
         Ok(real) => real,
         Err(error) => {
@@ -101,6 +112,7 @@ pub fn survey(dir: &Path) -> Survey {
     };
     let mut search = Search {
         real,
+        own_name,
         known: HashMap::new(),
         skills: Vec::new(),
         plugins: Vec::new(),
@@ -117,6 +129,8 @@ pub fn survey(dir: &Path) -> Survey {
 struct Search {
     /// The surveyed directory, by its real path. All others are relative to it.
     real: PathBuf,
+    /// What a skill is called that is all there is, and does not say it.
+    own_name: String,
     /// Directories that were looked at, by their real places: a skill's number, or none.
     known: HashMap<PathBuf, Option<usize>>,
     skills: Vec<FoundSkill>,
@@ -224,7 +238,7 @@ impl Search {
 
     fn look(&self, at: &Path) -> Option<FoundSkill> {
         let path = self.real.join(at);
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = at.file_name().map_or_else(|| self.own_name.clone(), |name| name.to_string_lossy().into_owned());
         let dir = SkillDir::open(&name, &path).ok()?;
         let files = [SkillFile::Yaml, SkillFile::Markdown, SkillFile::LowerCase, SkillFile::TitleCase];
         let (file, read) = files.into_iter().find_map(|file| match dir.read(file.name(), MAX_FILE) {
@@ -242,6 +256,15 @@ impl Search {
         match read {
             Ok(bytes) => {
                 let parsed = Parsed::of(&bytes, file.kind());
+                let said = parsed.raw.as_ref().and_then(|raw| {
+                    raw.entries()
+                        .iter()
+                        .find(|(key, _)| key.as_str() == Some("name"))
+                        .and_then(|(_, name)| name.as_str())
+                });
+                if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+                    said.trim().clone_into(&mut skill.name);
+                }
                 if let Some(manifest) = &parsed.manifest {
                     skill.name = manifest.name().to_string();
                     skill.description = manifest.description().to_owned();

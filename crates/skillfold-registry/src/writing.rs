@@ -30,6 +30,10 @@ impl<'r> Writing<'r> {
     pub(crate) fn new(registry: &'r Registry, guard: Guard) -> Result<Writing<'r>, RegistryError> {
         let mut writing =
             Writing { registry, guard, listed: Listed::default(), locked: None, aside: Vec::new(), notes: Vec::new() };
+        // Even if the change does not need it: where it is, nothing else of ours should be.
+        if let Err(RegistryError::NotOurs { path, why }) = writing.read::<Locked>() {
+            return Err(RegistryError::NotOurs { path, why });
+        }
         match writing.read::<Listed>()? {
             Ok(listed) => writing.listed = listed,
             Err(why) => {
@@ -50,11 +54,14 @@ impl<'r> Writing<'r> {
     /// Reads a file of ours; why it cannot be used otherwise, or nothing if it is missing.
     fn read<T: Entries>(&self) -> Result<Result<T, Option<String>>, RegistryError> {
         let path = self.registry.place.dir().join(T::FILE);
-        match crate::entries::read(&path).map_err(|error| RegistryError::file("read", &path, error))? {
+        match crate::entries::read(&path, self.registry.place.max_bytes())
+            .map_err(|error| RegistryError::file("read", &path, error))?
+        {
             Read::Good(file) => Ok(Ok(file)),
             Read::Newer => Err(RegistryError::Newer { path }),
             Read::Missing => Ok(Err(None)),
             Read::Broken(why) => Ok(Err(Some(why))),
+            Read::Foreign(why) => Err(RegistryError::NotOurs { path, why }),
         }
     }
 
@@ -125,11 +132,11 @@ impl<'r> Writing<'r> {
         let path = place.registry_file();
         let fail = |error| RegistryError::file("write", &path, error);
         let text = self.listed.text().map_err(fail)?;
-        let old = read_bytes(&path).ok().and_then(Result::ok);
+        let old = read_bytes(&path, place.max_bytes()).ok().and_then(Result::ok);
         let (disk, next) = (&self.registry.disk, place.next(REGISTRY));
         if let Err(error) = disk.replace(&path, &next, &text, 0o644) {
             // It may stand there all the same, if only making sure of it has failed.
-            if read_bytes(&path).is_ok_and(|now| now.is_ok_and(|now| now == text)) {
+            if read_bytes(&path, place.max_bytes()).is_ok_and(|now| now.is_ok_and(|now| now == text)) {
                 let back = match old {
                     Some(old) => disk.draft(&next, &old, 0o644).and_then(|()| disk.rename(&next, &path)),
                     None => disk.remove_file(&path),

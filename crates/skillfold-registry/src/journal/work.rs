@@ -104,7 +104,7 @@ impl<'w> Work<'w> {
     fn write(&mut self, file: &str) -> Result<(), RegistryError> {
         let (next, path) = (self.place.next(file), self.place.dir().join(file));
         if next.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            let old = read_bytes(&path).ok().and_then(Result::ok);
+            let old = read_bytes(&path, self.place.max_bytes()).ok().and_then(Result::ok);
             self.rename_only(&next, &path)?;
             self.done.push(Done::Written { file: file.to_owned(), old });
         }
