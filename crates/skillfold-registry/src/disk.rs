@@ -62,7 +62,7 @@ pub struct Disk {
 
 impl fmt::Debug for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Disk").field("seam", &self.seam.is_some()).finish()
+        f.debug_struct("Disk").field("seam", &self.seam.is_some()).field("root", &self.root).finish()
     }
 }
 

@@ -79,7 +79,7 @@ impl<'w> Work<'w> {
                     let undone = self.disk.exchange(&one, &other);
                     undone.map_err(|error| RegistryError::file("put back", &other, error))?;
                 }
-                Done::Written { file, old } => self.unwrite(&file, old)?,
+                Done::Written { file, old } => self.unwrite(&file, old.as_deref())?,
                 // An empty directory too many is no harm.
                 Done::Made(dir) => drop(self.disk.remove_dir(&dir)),
             }
@@ -112,10 +112,10 @@ impl<'w> Work<'w> {
     }
 
     /// Takes the next text of a file back, so that at no time there is less than one of the two.
-    fn unwrite(&self, file: &str, old: Option<Vec<u8>>) -> Result<(), RegistryError> {
+    fn unwrite(&self, file: &str, old: Option<&[u8]>) -> Result<(), RegistryError> {
         let (next, path) = (self.place.next(file), self.place.dir().join(file));
         let before = self.place.next(&format!("{file}-before"));
-        if let Some(old) = &old {
+        if let Some(old) = old {
             let kept = self.disk.draft(&before, old, 0o644);
             kept.map_err(|error| RegistryError::file("write", &before, error))?;
         }
