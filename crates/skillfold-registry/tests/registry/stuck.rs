@@ -1,6 +1,7 @@
 //! A step that can never be taken: the change fails as a whole, and the registry goes on.
 
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -159,6 +160,30 @@ fn undoing_that_is_interrupted_is_finished_by_the_next() {
         }
     }
     assert!(unfinished >= 20, "{unfinished}");
+}
+
+#[test]
+fn a_directory_that_must_not_be_written_to() {
+    let dir = tempdir();
+    let registry = open(dir.path());
+    install(&registry, &["pdf", "csv"], "");
+    let before = seen(&registry);
+    let skill = dir.path().join("skills/pdf");
+    std::fs::set_permissions(&skill, std::fs::Permissions::from_mode(0o555)).unwrap();
+    // Root may write everywhere.
+    let denied = std::fs::write(skill.join("try"), "").is_err();
+    let _ = std::fs::remove_file(skill.join("try"));
+    let removed = registry.remove(&["csv", "pdf"], now());
+    assert_eq!(removed.is_err(), denied, "{removed:?}");
+    if let Err(error) = removed {
+        assert!(matches!(error, RegistryError::File { .. }), "{error}");
+        assert_eq!(seen(&registry), before);
+        assert!(!dir.path().join(".registry/journal.json").exists(), "nothing was decided");
+        registry.enable(&["csv"], true).unwrap();
+        std::fs::set_permissions(&skill, std::fs::Permissions::from_mode(0o755)).unwrap();
+        registry.remove(&["csv", "pdf"], now()).unwrap();
+    }
+    assert!(registry.state().installed.is_empty());
 }
 
 /// Refuses everything below a directory.
