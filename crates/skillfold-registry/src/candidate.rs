@@ -88,7 +88,12 @@ impl Candidate {
         now: String,
     ) -> Result<Candidate, RegistryError> {
         let at = chosen.at.to_string_lossy().into_owned();
-        let dir = below(staging.dir(), &chosen.at)?;
+        let dir = below(staging.dir(), &chosen.at).map_err(|error| match error {
+            RegistryError::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                RegistryError::NotInOrigin { at: at.clone(), origin: chosen.origin.clone() }
+            }
+            error => error,
+        })?;
         let (name, version, skills) = match chosen.kind {
             Kind::Skill => skill(&dir).map(|(name, version)| (name, version, Vec::new())),
             Kind::Plugin => plugin(&dir),
@@ -123,8 +128,9 @@ fn below(dir: &Path, at: &Path) -> Result<PathBuf, RegistryError> {
     let mut here = dir.to_owned();
     for part in at.components() {
         here.push(part);
-        let is_dir = here.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if !is_dir || !matches!(part, std::path::Component::Normal(_)) {
+        let fail = |error| RegistryError::file("look at", &here, error);
+        let plain = matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir);
+        if !plain || !here.symlink_metadata().map_err(fail)?.is_dir() {
             return Err(RegistryError::NotADirectory { path: dir.join(at) });
         }
     }
@@ -170,11 +176,20 @@ fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
 /// each.
 const MANY: usize = 256;
 
-/// Makes sure that what comes is on the disk: whoever fetched it may not have.
+/// Makes sure that what comes is on the disk, with modes that let nobody else write to it: whoever fetched it may not
+/// have.
 pub(crate) fn sync<'c>(
     candidates: impl Iterator<Item = &'c Candidate> + Clone,
     disk: &Disk,
 ) -> Result<(), RegistryError> {
+    for Candidate { dir, tree, .. } in candidates.clone() {
+        for loose in &tree.loose {
+            let path = dir.join(loose);
+            let plain = matches!(tree.leaves.get(loose), Some(tree::Leaf::File { executable: false, .. }));
+            let mode = if plain { 0o644 } else { 0o755 };
+            disk.set_mode(&path, mode).map_err(|error| RegistryError::file("change the mode of", &path, error))?;
+        }
+    }
     let files: usize = candidates.clone().map(|candidate| candidate.tree.leaves.len()).sum();
     if files > MANY
         && let Some(Candidate { dir, .. }) = candidates.clone().next()

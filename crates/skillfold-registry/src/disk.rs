@@ -1,16 +1,23 @@
 //! Every change to the disk goes through here, so that a test can stop the world before any of them.
 
+mod at;
+
 use std::fmt;
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, symlinkat, unlinkat};
 
-/// Who may look at files that are not meant for others, and who at what was installed.
-const DIR_MODE: u32 = 0o700;
+use at::At;
+
+/// Directories are their owner's alone.
+const DIR_MODE: Mode = Mode::RWXU;
+/// No tree of ours is deeper.
+const MAX_DEPTH: usize = 512;
 
 /// One change to the disk that is about to happen.
 #[derive(Debug, Clone, Copy)]
@@ -49,18 +56,30 @@ pub trait Seam: Send + Sync {
 #[derive(Clone, Default)]
 pub struct Disk {
     seam: Option<Arc<dyn Seam>>,
+    /// Below it no link is followed.
+    root: Option<PathBuf>,
 }
 
 impl fmt::Debug for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Disk").field("seam", &self.seam.is_some()).finish()
+        f.debug_struct("Disk").field("seam", &self.seam.is_some()).field("root", &self.root).finish()
     }
 }
 
 impl Disk {
     /// The disk, with somebody who is asked before each change.
     pub fn with_seam(seam: Arc<dyn Seam>) -> Disk {
-        Disk { seam: Some(seam) }
+        Disk { seam: Some(seam), root: None }
+    }
+
+    /// The same disk, on which no link is followed below a directory, whatever somebody puts there meanwhile.
+    pub(crate) fn below(mut self, root: &Path) -> Disk {
+        self.root = Some(root.to_owned());
+        self
+    }
+
+    fn at<'p>(&self, path: &'p Path) -> io::Result<At<'p>> {
+        At::new(self.root.as_deref(), path)
     }
 
     fn step(&self, call: &'static str, path: &Path) -> io::Result<()> {
@@ -70,7 +89,8 @@ impl Disk {
     /// Makes a directory, its owner's alone.
     pub fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.step("mkdir", path)?;
-        DirBuilder::new().mode(DIR_MODE).create(path)
+        let at = self.at(path)?;
+        Ok(mkdirat(at.dir(), at.name, DIR_MODE)?)
     }
 
     /// Makes a directory and those above it that are missing.
@@ -109,7 +129,8 @@ impl Disk {
 
     fn fill(&self, path: &Path, from: &mut dyn io::Read, mode: u32) -> io::Result<(File, u64)> {
         self.step("open", path)?;
-        let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let mut file = File::from(self.at(path)?.open(flags, at::mode(mode))?);
         // With a seam, more steps: there are more places to stop at.
         let mut buffer = vec![0; if self.seam.is_some() { 64 } else { 1 << 16 }];
         let mut written = 0;
@@ -130,49 +151,63 @@ impl Disk {
     /// Makes a symbolic link at `path`. Nothing must be there yet.
     pub fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
         self.step("symlink", path)?;
-        std::os::unix::fs::symlink(target, path)
+        let at = self.at(path)?;
+        Ok(symlinkat(target, at.dir(), at.name)?)
     }
 
-    /// Gives a file or a directory another mode.
+    /// Gives a file or a directory another mode. A link in its place is not followed.
     pub fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         self.step("chmod", path)?;
-        std::fs::set_permissions(path, Permissions::from_mode(mode))
+        let file = File::from(self.at(path)?.open(OFlags::NONBLOCK, Mode::empty())?);
+        file.set_permissions(Permissions::from_mode(mode))
     }
 
     /// Moves a file or a directory, in one step.
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step("rename", to)?;
-        std::fs::rename(from, to)
+        let (from, to) = (self.at(from)?, self.at(to)?);
+        Ok(renameat(from.dir(), from.name, to.dir(), to.name)?)
     }
 
     /// Lets two directories change places, in one step; `Unsupported` where the file system cannot.
     pub fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.step("exchange", other)?;
-        exchange(one, other)
+        exchange(&self.at(one)?, &self.at(other)?)
     }
 
     /// Removes a file.
     pub fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.step("unlink", path)?;
-        std::fs::remove_file(path)
+        self.at(path)?.unlink()
     }
 
-    /// Removes a directory and what is in it, without following links: a link in its place is removed, not followed.
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.step("rmdir", path)?;
+        let at = self.at(path)?;
+        Ok(unlinkat(at.dir(), at.name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a directory and what is in it, without following links: a link in its place is removed, not followed. Each
+    /// directory is held open while it is emptied, so that this holds whatever others move meanwhile.
     pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        if !path.symlink_metadata()?.is_dir() {
-            return self.remove_file(path);
+        let at = self.at(path)?;
+        self.remove_at(at.dir(), at.name, path, 0)
+    }
+
+    fn remove_at(&self, dir: BorrowedFd<'_>, name: &Path, path: &Path, depth: usize) -> io::Result<()> {
+        let Some(inside) = at::open_dir(dir, name)? else {
+            self.step("unlink", path)?;
+            return Ok(unlinkat(dir, name, AtFlags::empty())?);
+        };
+        if depth > MAX_DEPTH {
+            return Err(io::Error::other(format!("it is more than {MAX_DEPTH} directories deep")));
         }
-        // Not `std`'s, so that each removal is a step of its own.
-        for entry in path.read_dir()? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                self.remove_dir_all(&entry.path())?;
-            } else {
-                self.remove_file(&entry.path())?;
-            }
+        for name in at::names(&inside)? {
+            self.remove_at(std::os::fd::AsFd::as_fd(&inside), Path::new(&name), &path.join(&name), depth + 1)?;
         }
         self.step("rmdir", path)?;
-        std::fs::remove_dir(path)
+        Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Makes sure that what was made, moved or removed in a directory stays so.
@@ -197,10 +232,8 @@ impl Disk {
     /// Opens a file to lock it, and makes it where it is missing. Neither a link nor a pipe in its place is followed.
     pub fn open_lock(&self, path: &Path) -> io::Result<File> {
         self.step("open", path)?;
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let mut options = File::options();
-        let file =
-            options.create(true).truncate(false).read(true).write(true).mode(0o600).custom_flags(flags).open(path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
+        let file = File::from(self.at(path)?.open(flags, at::mode(0o600))?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
@@ -212,7 +245,7 @@ impl Disk {
         let written = self.write(draft, bytes, mode);
         if written.is_err() {
             // Best effort: the error that matters is the one above.
-            let _ = std::fs::remove_file(draft);
+            let _ = self.at(draft).and_then(|at| at.unlink());
         }
         written
     }
@@ -222,7 +255,7 @@ impl Disk {
     pub fn replace(&self, path: &Path, draft: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         self.draft(draft, bytes, mode)?;
         if let Err(error) = self.rename(draft, path) {
-            let _ = std::fs::remove_file(draft);
+            let _ = self.at(draft).and_then(|at| at.unlink());
             return Err(error);
         }
         path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
@@ -230,9 +263,9 @@ impl Disk {
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+fn exchange(one: &At<'_>, other: &At<'_>) -> io::Result<()> {
+    use rustix::fs::{RenameFlags, renameat_with};
+    Ok(renameat_with(one.dir(), one.name, other.dir(), other.name, RenameFlags::EXCHANGE)?)
 }
 
 #[cfg(target_os = "linux")]
@@ -246,6 +279,6 @@ fn sync_file_system(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+fn exchange(_: &At<'_>, _: &At<'_>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

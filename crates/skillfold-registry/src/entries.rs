@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use skillfold_catalog::os_message;
 
@@ -15,8 +15,6 @@ use crate::{Digest, Kind};
 
 /// The version of the files' formats.
 pub(crate) const VERSION: u64 = 1;
-/// No file of ours is larger. One that comes with a checkout might be.
-const MAX_BYTES: u64 = 256 << 20;
 /// No address is longer.
 const MAX_ADDRESS: usize = 256;
 
@@ -32,7 +30,7 @@ pub struct Installed {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// The commit it was at, if it is from git.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "commit")]
     pub commit: Option<String>,
     /// The version it gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +46,17 @@ pub struct Installed {
     /// What other versions of this program have written.
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
+}
+
+/// A commit as a file says it. The file may have come with a checkout, and the commit goes to git: what is none is as if
+/// nothing was said. The digest still tells what may be installed.
+fn commit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let is_commit = |text: &String| matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let said = Option::<String>::deserialize(deserializer)?;
+    if said.as_ref().is_some_and(|text| !is_commit(text)) {
+        tracing::debug!(commit = ?said, "this is no commit, and does not count");
+    }
+    Ok(said.filter(is_commit))
 }
 
 /// `registry.json`.
@@ -69,7 +78,7 @@ pub(crate) struct Pinned {
     pub(crate) source: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) at: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "commit")]
     pub(crate) commit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
@@ -121,8 +130,13 @@ impl Pinned {
 pub(crate) trait Entries: Serialize + DeserializeOwned + Default {
     /// Its name.
     const FILE: &'static str;
+    /// What stands in it, for messages.
+    const KEYS: &'static str;
 
     fn version(&self) -> u64;
+
+    /// Whether it says nothing, as one does that is not ours.
+    fn is_blank(&self) -> bool;
 
     /// What cannot be right in it. It may have come with a checkout.
     fn wrong(&self) -> Option<String>;
@@ -137,9 +151,14 @@ pub(crate) trait Entries: Serialize + DeserializeOwned + Default {
 
 impl Entries for Listed {
     const FILE: &'static str = REGISTRY;
+    const KEYS: &'static str = "`installed` or `enabled`";
 
     fn version(&self) -> u64 {
         self.version
+    }
+
+    fn is_blank(&self) -> bool {
+        self.installed.is_empty() && self.enabled.is_empty()
     }
 
     fn wrong(&self) -> Option<String> {
@@ -154,9 +173,14 @@ impl Entries for Listed {
 
 impl Entries for Locked {
     const FILE: &'static str = LOCK;
+    const KEYS: &'static str = "`locked`";
 
     fn version(&self) -> u64 {
         self.version
+    }
+
+    fn is_blank(&self) -> bool {
+        self.pins.is_empty()
     }
 
     fn wrong(&self) -> Option<String> {
@@ -196,13 +220,16 @@ pub(crate) enum Read<T> {
     Newer,
     /// Not what it should be, and why.
     Broken(String),
+    /// Somebody else's, and why.
+    Foreign(String),
 }
 
 /// Reads one of our files, following no link. An error is one of the disk.
-pub(crate) fn read<T: Entries>(path: &Path) -> io::Result<Read<T>> {
-    let bytes = match read_bytes(path) {
+pub(crate) fn read<T: Entries>(path: &Path, max: u64) -> io::Result<Read<T>> {
+    let bytes = match read_bytes(path, max) {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(wrong)) => return Ok(Read::Broken(wrong)),
+        Ok(Err(Unfit::TooLarge)) => return Ok(Read::Foreign(Unfit::TooLarge.to_string())),
+        Ok(Err(unfit)) => return Ok(Read::Broken(unfit.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Read::Missing),
         Err(error) => return Err(error),
     };
@@ -214,7 +241,11 @@ pub(crate) fn parse<T: Entries>(bytes: &[u8]) -> Read<T> {
     struct Version {
         version: u64,
     }
-    match serde_json::from_slice::<T>(bytes) {
+    let parsed = serde_json::from_slice::<T>(bytes);
+    if parsed.as_ref().map_or(true, Entries::is_blank) && is_foreign(bytes) {
+        return Read::Foreign(format!("it has no `version` together with {}", T::KEYS));
+    }
+    match parsed {
         Ok(file) if file.version() > VERSION => Read::Newer,
         Ok(file) if file.version() < VERSION => Read::Broken("its version is none that ever was".to_owned()),
         Ok(file) => match file.wrong() {
@@ -229,15 +260,43 @@ pub(crate) fn parse<T: Entries>(bytes: &[u8]) -> Read<T> {
     }
 }
 
-/// The bytes of a regular file; why it is none of ours otherwise.
-pub(crate) fn read_bytes(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
+/// Whether this is somebody else's JSON: other programs have a `registry.json`, too. What is cut short is no JSON.
+fn is_foreign(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Shape {
+        version: Option<Value>,
+        installed: Option<IgnoredAny>,
+        enabled: Option<IgnoredAny>,
+        locked: Option<IgnoredAny>,
+    }
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => serde_json::from_slice::<Shape>(bytes).is_ok_and(|shape| {
+            let ours = shape.installed.or(shape.enabled).or(shape.locked).is_some();
+            !ours || !shape.version.is_some_and(|version| version.is_u64())
+        }),
+        Some(b'[') => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
+        _ => false,
+    }
+}
+
+/// Why something is no file of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unfit {
+    #[error("it is no regular file")]
+    NoFile,
+    #[error("it is too large")]
+    TooLarge,
+}
+
+/// The bytes of a regular file of no more than `max`; why it is none of ours otherwise.
+pub(crate) fn read_bytes(path: &Path, max: u64) -> io::Result<Result<Vec<u8>, Unfit>> {
     if !path.symlink_metadata()?.is_file() {
-        return Ok(Err("it is no regular file".to_owned()));
+        return Ok(Err(Unfit::NoFile));
     }
     let mut bytes = Vec::new();
-    tree::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Ok(Err("it is too large".to_owned()));
+    tree::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Ok(Err(Unfit::TooLarge));
     }
     Ok(Ok(bytes))
 }
@@ -261,6 +320,12 @@ impl Trouble {
 
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Trouble {
         Trouble::new(path, format!("it cannot be read: {}", os_message(error)), "nothing of it counts until it can")
+    }
+
+    pub(crate) fn foreign(path: &Path, why: &str) -> Trouble {
+        let help =
+            "it is left alone, and nothing can be changed here while it is there; rename it, or install for the user";
+        Trouble::new(path, format!("it is not a file of Skillfold: {why}"), help)
     }
 
     pub(crate) fn newer(path: &Path) -> Trouble {

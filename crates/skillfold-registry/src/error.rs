@@ -47,6 +47,30 @@ pub enum RegistryError {
         /// What is none.
         path: PathBuf,
     },
+    /// A directory of a project belongs to another user.
+    #[error("{} belongs to another user (number {owner}): nothing is changed there", shown(path))]
+    NotYours {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// A file where one of ours should be, and somebody else's.
+    #[error("{} is not a file of Skillfold: {why}", shown(path))]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// How that is known.
+        why: String,
+    },
+    /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
+    #[error("{} is on another file system than {}", shown(path), shown(than))]
+    OtherDevice {
+        /// What does.
+        path: PathBuf,
+        /// Where the registry's own things are.
+        than: PathBuf,
+    },
     /// Nothing of that name is installed.
     #[error("no skill or plugin called {:?} is installed", Shown(name).to_string())]
     NotInstalled {
@@ -72,6 +96,14 @@ pub enum RegistryError {
     Twice {
         /// The name.
         name: String,
+    },
+    /// There is no such directory in what was fetched.
+    #[error("{} is no longer in its origin, {}", Shown(at), Shown(origin))]
+    NotInOrigin {
+        /// Where it should stand.
+        at: String,
+        /// In what.
+        origin: String,
     },
     /// What is to be installed is no valid skill or plugin.
     #[error("{} is no valid {}: {}", Shown(at), kind.word(), diagnostics.first().map_or(String::new(), |found| found.message.to_string()))]
@@ -137,6 +169,12 @@ pub enum RegistryError {
         /// What was looked for; anything otherwise.
         name: Option<String>,
     },
+    /// The files of what was removed were missing already.
+    #[error("the files of {} were missing when it was removed: nothing of them can come back", list(names))]
+    NoFiles {
+        /// What was removed.
+        names: Vec<String>,
+    },
     /// What cannot be the address of a skill.
     #[error("{:?} is no address of a skill", Shown(address).to_string())]
     Address {
@@ -163,16 +201,33 @@ impl RegistryError {
             RegistryError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
                 "make room (`skillfold gc` empties the trash) and try again"
             }
+            RegistryError::File { error, .. } if error.kind() == io::ErrorKind::CrossesDevices => {
+                "nothing was changed; it is a mount, or in a layer of an image that cannot be moved: the registry's \
+                 directories must all be on one file system"
+            }
             RegistryError::File { .. } => "nothing was changed; mend it and try again",
             RegistryError::Busy { .. } => "wait for the other command, or end it if it hangs",
             RegistryError::Newer { .. } => "use the newer version; the file is left as it is",
             RegistryError::NotADirectory { .. } => {
                 "the registry follows no links: nothing outside it may be changed; put a directory there"
             }
+            RegistryError::NotYours { .. } => {
+                "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
+                 the user"
+            }
+            RegistryError::NotOurs { .. } => {
+                "it is left as it is, and nothing was changed; rename it, or install for the user instead of the project"
+            }
+            RegistryError::OtherDevice { .. } => {
+                "nothing was changed; what is installed is moved in one step: put all of it on one file system"
+            }
             RegistryError::NotInstalled { .. } => "`skillfold status` lists what is installed",
             RegistryError::OtherOrigin { .. } => "remove it first, or say that it may be replaced",
             RegistryError::InTheWay { .. } => "move it away, or say that it may be replaced (it goes to the trash)",
             RegistryError::Twice { .. } => "choose one of them",
+            RegistryError::NotInOrigin { .. } => {
+                "its author has moved or removed it; install it from where it is now, or keep what is installed"
+            }
             RegistryError::Invalid { .. } => "nothing was installed; its author has to mend it",
             RegistryError::Odd { .. } => "only files, directories and links that stay inside can be installed",
             RegistryError::Findings { .. } => "read the findings; install it in spite of them only if you know better",
@@ -185,14 +240,21 @@ impl RegistryError {
             RegistryError::Outdated { .. } => "plan the update again",
             RegistryError::Renamed { .. } => "install it under its new name, and remove the old one",
             RegistryError::NothingInTrash { .. } => "`skillfold gc` may have emptied it; install it again",
+            RegistryError::NoFiles { .. } => "install it again; what went to the trash earlier is restored by its name",
             RegistryError::Address { .. } => "write it as `skillfold list` does: NAME, NAME@SOURCE or PLUGIN:NAME",
-            RegistryError::Unfinished { .. } => "the next command finishes it, once it can",
+            RegistryError::Unfinished { .. } => {
+                "the next command finishes it, once it can; `skillfold gc --abandon` gives it up, and sets the journal aside"
+            }
         }
     }
 }
 
 fn shown(path: &Path) -> String {
     Shown(&path.to_string_lossy()).to_string()
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn names(found: &[(String, Vec<Finding>)]) -> String {

@@ -13,6 +13,7 @@ use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
 use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
+use crate::same::same_source;
 use crate::time::rfc3339;
 use crate::trash::{TrashFile, TrashItem, Why};
 use crate::tree::Leaf;
@@ -129,9 +130,7 @@ impl Registry {
                 doing(Doing::Installing, &candidate.name);
             }
             let was = writing.listed.installed.get(&candidate.name).cloned();
-            let same = was.as_ref().is_some_and(|was| {
-                (was.kind, &was.origin, &was.at) == (candidate.entry.kind, &candidate.entry.origin, &candidate.entry.at)
-            });
+            let same = was.as_ref().is_some_and(|was| same_source(was, &candidate.entry));
             if !options.replace {
                 refuse_to_replace(&mut writing, &candidate, was.as_ref(), same)?;
             }
@@ -210,7 +209,14 @@ impl Take {
         same: bool,
         enable: bool,
     ) -> Result<(), RegistryError> {
-        let (name, entry) = (candidate.name.clone(), candidate.entry.clone());
+        let (name, mut entry) = (candidate.name.clone(), candidate.entry.clone());
+        if let Some(was) = writing.listed.installed.get(&name)
+            && (was.kind, was.digest) == (entry.kind, entry.digest)
+            && !exists(&writing.registry.place.target(was.kind, &name))
+        {
+            // It comes back as it was.
+            entry.installed = was.installed.clone().or(entry.installed);
+        }
         let pinned = Pinned::new(&entry, candidate.tree.leaves.clone());
         // The lock first: a broken one is rebuilt by what the registry says now.
         let was_pinned = writing.locked()?.pins.insert(name.clone(), pinned.clone());
@@ -233,6 +239,7 @@ impl Take {
                     installed: was.clone(),
                     pinned: was_pinned,
                     enabled: addresses.clone(),
+                    absent: false,
                 };
                 self.trash.items.insert(name.clone(), item);
             }
@@ -261,6 +268,25 @@ impl Take {
         if !unchanged {
             self.comes.push(candidate);
         }
+        Ok(())
+    }
+
+    /// Takes in that nothing of one has changed since another commit. Its files are left as they are.
+    pub(crate) fn move_on(&mut self, writing: &mut Writing<'_>, candidate: &Candidate) -> Result<(), RegistryError> {
+        let name = candidate.name.clone();
+        let Some(was) = writing.listed.installed.get(&name).cloned() else {
+            return Err(RegistryError::NotInstalled { name });
+        };
+        let mut now = was.clone();
+        now.commit = candidate.entry.commit.clone().or(now.commit);
+        if let Some(pinned) = writing.locked()?.pins.get_mut(&name) {
+            pinned.commit.clone_from(&now.commit);
+        }
+        writing.listed.installed.insert(name.clone(), now.clone());
+        let own = if now.kind == Kind::Plugin { whole(&name) } else { name.clone() };
+        let enabled = writing.listed.enabled.get(&own).copied();
+        let (was, findings) = (Some(was), Vec::new());
+        self.done.push(Done { name, was, now, unchanged: true, replaced: false, enabled, findings });
         Ok(())
     }
 

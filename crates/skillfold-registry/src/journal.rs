@@ -1,18 +1,22 @@
 //! The journal: what is decided, written down before it is done, so that whoever comes next can finish it.
 //!
 //! Everything is staged first. The journal's appearance is the moment of the change: before it nothing has happened,
-//! from then on it is only finished. Each step can be taken again, and the journal goes last. It may come with a
+//! from then on it is only finished; or undone, by whoever has written it, if something in it cannot be done. Each step can be taken again, and the journal goes last. It may come with a
 //! checkout: it names things by names, never by paths, and nothing outside the place can be reached by it.
 
+mod check;
+mod work;
+
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::entries::{VERSION, read_bytes};
 use crate::place::{LOCK, REGISTRY};
-use crate::{Digest, Disk, Kind, Place, RegistryError, tree};
+use crate::{Digest, Disk, Kind, Place, RegistryError};
+
+use work::Work;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,9 +81,9 @@ pub(crate) fn read(place: &Place) -> Result<Found, RegistryError> {
         version: u64,
     }
     let path = place.journal();
-    let bytes = match read_bytes(&path) {
+    let bytes = match read_bytes(&path, place.max_bytes()) {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(wrong)) => return Ok(Found::Broken(wrong)),
+        Ok(Err(unfit)) => return Ok(Found::Broken(unfit.to_string())),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Found::None);
         }
@@ -123,41 +127,36 @@ impl Journal {
 
     /// Does what it says, or what is left of that, and removes it.
     pub(crate) fn carry_out(&self, place: &Place, disk: &Disk) -> Result<(), RegistryError> {
-        place.check()?;
-        let work = Work { place, disk, journal: self };
-        work.check_staging()?;
-        work.make_room_in_trash()?;
-        let mut touched = Vec::new();
-        for step in &self.moves {
-            work.take(step)?;
-            touched.extend([Some(step.kind), step.was].into_iter().flatten().map(|kind| place.kind_dir(kind)));
-        }
-        touched.extend(self.trash.iter().flat_map(|number| [place.trash().join(number), place.trash()]));
-        touched.sort();
-        touched.dedup();
-        for dir in touched.iter().filter(|dir| dir.is_dir()) {
-            disk.sync_dir(dir).map_err(|error| RegistryError::file("write", dir, error))?;
-        }
-        for (file, number) in &self.aside {
-            let (from, to) = (place.dir().join(file), aside(place, file, *number));
-            if exists(&from) && !exists(&to) {
-                work.rename(&from, &to)?;
-            }
-        }
-        for file in &self.files {
-            let (from, to) = (place.next(file), place.dir().join(file));
-            if from.symlink_metadata().is_ok_and(|found| found.is_file()) {
-                work.rename(&from, &to)?;
-            }
-        }
-        if !self.files.is_empty() || !self.aside.is_empty() {
-            disk.sync_dir(place.dir()).map_err(|error| RegistryError::file("write", place.dir(), error))?;
-        }
-        let path = place.journal();
-        disk.remove_file(&path)
-            .and_then(|()| disk.sync_dir(&place.inner()))
-            .map_err(|error| RegistryError::file("remove", &path, error))
+        Work::new(place, disk, self).run()?;
+        remove(place, disk)
     }
+
+    /// The same, for whoever has just written it: if something cannot be done, what was done so far is undone, and the
+    /// journal taken back. Only if not even that can be done it is [`RegistryError::Unfinished`].
+    pub(crate) fn carry_out_or_undo(&self, place: &Place, disk: &Disk) -> Result<(), RegistryError> {
+        let unfinished = |error| RegistryError::Unfinished { error: Box::new(error) };
+        let mut work = Work::new(place, disk, self);
+        let Err(error) = work.run() else { return remove(place, disk).map_err(unfinished) };
+        let undone = work.undo().and_then(|()| match remove(place, disk) {
+            Err(_) if !exists(&place.journal()) => Ok(()),
+            removed => removed,
+        });
+        match undone {
+            Ok(()) => Err(error),
+            Err(worse) => {
+                tracing::debug!(error = %worse, "what was done so far cannot be undone");
+                Err(unfinished(error))
+            }
+        }
+    }
+}
+
+/// Removes the journal: what it says is done, or undone.
+fn remove(place: &Place, disk: &Disk) -> Result<(), RegistryError> {
+    let path = place.journal();
+    disk.remove_file(&path)
+        .and_then(|()| disk.sync_dir(&place.inner()))
+        .map_err(|error| RegistryError::file("remove", &path, error))
 }
 
 /// Where a broken file is set aside.
@@ -168,125 +167,4 @@ pub(crate) fn aside(place: &Place, file: &str, number: u32) -> PathBuf {
 /// Whether something is there, be it a dangling link.
 pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
-}
-
-struct Work<'w> {
-    place: &'w Place,
-    disk: &'w Disk,
-    journal: &'w Journal,
-}
-
-impl Work<'_> {
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), RegistryError> {
-        self.disk.rename(from, to).map_err(|error| RegistryError::file("move", to, error))
-    }
-
-    /// A link among the directories that things come from would lead out.
-    fn check_staging(&self) -> Result<(), RegistryError> {
-        let staging = self.place.staging().join(&self.journal.staging);
-        let trash = |number: &String| self.place.trash().join(number);
-        let from = self.journal.moves.iter().filter_map(|step| step.comes.as_ref()?.from_trash.as_ref());
-        let dirs = [staging.join("put"), staging.join("trash"), staging];
-        dirs.into_iter().chain(from.map(trash)).chain(self.journal.trash.iter().map(trash)).try_for_each(
-            |dir| match dir.symlink_metadata() {
-                Ok(found) if !found.is_dir() => Err(RegistryError::NotADirectory { path: dir }),
-                _ => Ok(()),
-            },
-        )
-    }
-
-    /// Puts the directory for what goes into the trash.
-    fn make_room_in_trash(&self) -> Result<(), RegistryError> {
-        let Some(number) = &self.journal.trash else { return Ok(()) };
-        let (from, to) =
-            (self.place.staging().join(&self.journal.staging).join("trash"), self.place.trash().join(number));
-        if exists(&to) { Ok(()) } else { self.rename(&from, &to) }
-    }
-
-    fn take(&self, step: &Move) -> Result<(), RegistryError> {
-        let target = self.place.target(step.kind, &step.name);
-        let coming = step.comes.as_ref().map(|coming| (self.source(step, coming), coming));
-        let gone = self.journal.trash.as_ref().filter(|_| step.goes).map(|number| self.place.trash().join(number));
-        let gone = gone.map(|dir| dir.join(&step.name));
-        let was = self.place.target(step.was.unwrap_or(step.kind), &step.name);
-        match (coming, gone) {
-            (None, None) => Ok(()),
-            (None, Some(gone)) => self.go(&was, &gone),
-            (Some((from, _)), None) => self.come(&from, &target),
-            (Some((from, coming)), Some(gone)) if was == target => self.change(&from, coming, &target, &gone),
-            // A plugin takes the name of a skill, or the other way round: two places, so nothing changes places.
-            (Some((from, _)), Some(gone)) => {
-                self.go(&was, &gone)?;
-                self.come(&from, &target)
-            }
-        }
-    }
-
-    fn source(&self, step: &Move, coming: &Coming) -> PathBuf {
-        match &coming.from_trash {
-            Some(number) => self.place.trash().join(number).join(&step.name),
-            None => self.place.staging().join(&self.journal.staging).join("put").join(&step.name),
-        }
-    }
-
-    fn go(&self, target: &Path, gone: &Path) -> Result<(), RegistryError> {
-        if exists(target) && !exists(gone) { self.rename(target, gone) } else { Ok(()) }
-    }
-
-    fn come(&self, from: &Path, target: &Path) -> Result<(), RegistryError> {
-        if !exists(from) {
-            return Ok(());
-        }
-        if !from.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            return Err(RegistryError::NotADirectory { path: from.to_owned() });
-        }
-        if exists(target) {
-            return Err(RegistryError::InTheWay { path: target.to_owned() });
-        }
-        if let Some(dir) = target.parent() {
-            self.disk.create_dir_all(dir).map_err(|error| RegistryError::file("make", dir, error))?;
-        }
-        self.rename(from, target)
-    }
-
-    /// Lets the new directory take the old one's place, so that nobody ever finds neither.
-    fn change(&self, from: &Path, coming: &Coming, target: &Path, gone: &Path) -> Result<(), RegistryError> {
-        if exists(gone) || !exists(target) {
-            // The old one has gone; the new one may still have to come.
-            return if exists(target) { Ok(()) } else { self.come(from, target) };
-        }
-        if !exists(from) {
-            return Ok(());
-        }
-        if !has_changed(from, coming, target) {
-            if !from.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                return Err(RegistryError::NotADirectory { path: from.to_owned() });
-            }
-            match self.disk.exchange(from, target) {
-                Ok(()) => {}
-                Err(error) if is_unsupported(&error) => {
-                    self.rename(target, gone)?;
-                    return self.come(from, target);
-                }
-                Err(error) => return Err(RegistryError::file("replace", target, error)),
-            }
-        }
-        self.rename(from, gone)
-    }
-}
-
-fn is_unsupported(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
-}
-
-/// Whether the new directory stands in the old one's place already.
-fn has_changed(from: &Path, coming: &Coming, target: &Path) -> bool {
-    let inode = |path: &Path| path.symlink_metadata().ok().map(|found| found.ino());
-    if inode(target) == Some(coming.inode) {
-        return true;
-    }
-    if inode(from) == Some(coming.inode) {
-        return false;
-    }
-    tree::scan(target).is_ok_and(|tree| Some(tree::digest_of(&tree.leaves)) == coming.digest)
 }

@@ -113,6 +113,25 @@ impl Origin {
         }
     }
 
+    /// What the last part of it is called.
+    pub(crate) fn last_name(&self) -> String {
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let found = match self {
+            Origin::Directory { path } => name(path),
+            Origin::Archive { path } => name(path).map(|name| {
+                let lower = name.to_ascii_lowercase();
+                let ending = ARCHIVES.iter().find(|ending| lower.ends_with(**ending)).map_or(0, |ending| ending.len());
+                name[..name.len() - ending].to_owned()
+            }),
+            Origin::Git { subdir: Some(subdir), .. } => name(Path::new(subdir)),
+            Origin::Git { url, subdir: None, .. } => {
+                let url = url.trim_end_matches('/');
+                url.strip_suffix(".git").unwrap_or(url).rsplit(['/', ':']).next().map(str::to_owned)
+            }
+        };
+        found.filter(|name| !name.is_empty()).unwrap_or_else(|| ".".to_owned())
+    }
+
     /// Reads the text form, without a look at the disk.
     pub(crate) fn from_text(text: &str) -> Result<Origin, OriginError> {
         read(text, Path::new("/"), &|_| false)

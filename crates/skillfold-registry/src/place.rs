@@ -1,6 +1,7 @@
 //! Where one registry stands, and what stands where in it.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -130,6 +131,11 @@ impl Place {
         self.base.join(if self.project { ".skillfold/registry" } else { ".registry" })
     }
 
+    /// How large the registry's files may be. Those of a project may have come with a checkout.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        if self.project { 16 << 20 } else { 256 << 20 }
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.inner().join("journal.json")
     }
@@ -159,9 +165,23 @@ impl Place {
         })
     }
 
+    /// Refuses to change a project that is somebody else's, in whole or in part: what is staged and recorded there may be
+    /// made to hurt, and can be changed under our hands.
+    pub(crate) fn check_owner(&self, me: u32) -> Result<(), RegistryError> {
+        if !self.project {
+            return Ok(());
+        }
+        let inner = [self.base.join(".skillfold"), self.inner(), self.staging(), self.trash()];
+        let dirs = [self.base.clone(), self.skills_dir(), self.plugins_dir()].into_iter().chain(inner);
+        dirs.filter_map(|dir| Some((dir.symlink_metadata().ok()?.uid(), dir))).try_for_each(|(owner, dir)| {
+            if owner == me { Ok(()) } else { Err(RegistryError::NotYours { path: dir, owner }) }
+        })
+    }
+
     /// Makes the directories that every change needs.
     pub(crate) fn prepare(&self, disk: &Disk) -> Result<(), RegistryError> {
         self.check()?;
+        self.check_owner(rustix::process::geteuid().as_raw())?;
         for dir in [self.staging(), self.trash()] {
             disk.create_dir_all(&dir).map_err(|error| RegistryError::file("make", &dir, error))?;
         }
@@ -193,6 +213,27 @@ mod tests {
         }
         assert!(Kind::Skill.may_be_called("pdf-2") && Kind::Skill.may_be_called("größe"));
         assert!(Kind::Plugin.may_be_called("Office_2.1"));
+    }
+
+    #[test]
+    fn a_project_of_somebody_else_is_not_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        let place = Place::project(dir.path());
+        place.prepare(&Disk::default()).unwrap();
+        place.check_owner(me).unwrap();
+        let error = place.check_owner(me + 1).unwrap_err();
+        assert!(matches!(error, RegistryError::NotYours { owner, .. } if owner == me), "{error}");
+        Place::user(dir.path()).check_owner(me + 1).unwrap();
+        // Somebody else's for sure: what is chowned by root, or what is root's.
+        let other = if me == 0 {
+            std::os::unix::fs::chown(place.inner(), Some(12_345), None).unwrap();
+            place
+        } else {
+            Place::project("/usr")
+        };
+        let error = other.prepare(&Disk::default()).unwrap_err();
+        assert!(matches!(error, RegistryError::NotYours { .. }), "{error}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const BRIEFLY: Duration = Duration::from_secs(1);
 const TRIES: usize = 8;
 
 /// What is installed and enabled in one [`Place`]. Readers take no lock, and writers wait for each other; what a crash
-/// has left half done is finished by whoever opens the registry next.
+/// has left half done is finished by whoever changes something next.
 ///
 /// A project's registry comes with its checkout. Nothing in it can reach outside the project, but what it says is not
 /// the user's word until the project is trusted: that is for the caller to know.
@@ -98,19 +98,34 @@ pub struct Changed {
     pub now: Option<bool>,
 }
 
+/// A change that was decided, could not be finished, and was given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// Where its journal stands now.
+    pub journal: PathBuf,
+    /// What would have come or gone. Some of it may have.
+    pub names: Vec<String>,
+    /// Why it could not be finished.
+    pub reason: String,
+}
+
 impl Registry {
-    /// Opens the registry of a place, and finishes what a crash has left half done, if that can be done at once. Nothing
-    /// is made where nothing is.
+    /// Opens the registry of a place. Nothing is made where nothing is.
+    ///
+    /// What a crash has left half done in the user's registry is finished, if that can be done at once. In a project, which
+    /// may be a checkout of anybody's, nothing is written until something is changed: readers read what is decided.
     pub fn open(place: Place, disk: Disk) -> Registry {
+        let disk = disk.below(place.dir());
         let registry = Registry { place, disk, wait: WAIT };
-        if matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
+        if !registry.place.is_project() && matches!(journal::read(&registry.place), Ok(Found::Some(_))) {
             // Whoever works on it at this moment finishes it; and readers read through what is left.
             let finished = Guard::wait(&registry.place, &registry.disk, BRIEFLY).and_then(|guard| {
                 registry.finish()?;
                 registry.sweep(&guard)
             });
             if let Err(error) = finished {
-                tracing::warn!(%error, "an earlier change is not finished yet");
+                tracing::debug!(%error, "an earlier change is not finished yet");
             }
         }
         registry
@@ -164,10 +179,19 @@ impl Registry {
             }
             Ok(Found::Newer) => trouble.push(Trouble::newer(&path)),
             Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint())),
+            Ok(Found::Some(_)) if !self.is_at_work() => {
+                let help = "what it says counts already; the next change finishes it, or says why it cannot";
+                trouble.push(Trouble::new(&path, "an earlier change is not finished yet", help));
+            }
             Ok(Found::None | Found::Some(_)) => {}
         }
         let listed = self.listed(&mut trouble);
         State { installed: listed.installed, enabled: listed.enabled, trouble }
+    }
+
+    /// Whether a journal that was just seen is being carried out, or has been.
+    fn is_at_work(&self) -> bool {
+        crate::guard::is_held(&self.place) || !journal::exists(&self.place.journal())
     }
 
     fn listed(&self, trouble: &mut Vec<Trouble>) -> Listed {
@@ -182,10 +206,20 @@ impl Registry {
                 trouble.push(Trouble::unreadable(&path, &error));
                 return Listed::default();
             }
+            Ok(Read::Foreign(why)) => {
+                trouble.push(Trouble::foreign(&path, &why));
+                return match self.read_through::<Locked>() {
+                    Ok(Read::Good(locked)) => rebuilt(&locked),
+                    _ => Listed::default(),
+                };
+            }
             Ok(Read::Missing) => ("it is missing".to_owned(), true),
             Ok(Read::Broken(why)) => (format!("it cannot be read: {why}"), false),
         };
         let locked = self.read_through::<Locked>();
+        if let Ok(Read::Foreign(why)) = &locked {
+            trouble.push(Trouble::foreign(&self.place.lock_file(), why));
+        }
         let listed = match &locked {
             Ok(Read::Good(locked)) => rebuilt(locked),
             _ => Listed::default(),
@@ -214,18 +248,18 @@ impl Registry {
         for _ in 0..TRIES {
             let decided = self.is_decided(T::FILE);
             if decided {
-                match entries::read(&self.place.next(T::FILE)) {
+                match entries::read(&self.place.next(T::FILE), self.place.max_bytes()) {
                     // It has just been moved.
                     Ok(Read::Missing) => {}
                     read => return read,
                 }
             }
-            match entries::read(&path)? {
+            match entries::read(&path, self.place.max_bytes())? {
                 Read::Missing if !decided && self.is_decided(T::FILE) => {}
                 read => return Ok(read),
             }
         }
-        entries::read(&path)
+        entries::read(&path, self.place.max_bytes())
     }
 
     fn is_decided(&self, file: &str) -> bool {
@@ -253,7 +287,8 @@ impl Registry {
     }
 
     /// Says of addresses that they are on, or off. They need not be installed: bundled skills and those of a project have
-    /// addresses, too. The name of an installed plugin means all its skills.
+    /// addresses, too. The name of an installed plugin means all its skills, and what was said of single ones
+    /// is forgotten.
     pub fn enable<A: AsRef<str>>(&self, addresses: &[A], on: bool) -> Result<Vec<Changed>, RegistryError> {
         self.say(addresses, Some(on))
     }
@@ -269,16 +304,23 @@ impl Registry {
         }
         let mut writing = self.write()?;
         let mut changed = Vec::new();
+        let mut forgotten = false;
         for address in addresses.iter().map(AsRef::as_ref) {
             let plugin = writing.listed.installed.get(address).is_some_and(|found| found.kind == Kind::Plugin);
             let address = if plugin { whole(address) } else { address.to_owned() };
+            if let Some(plugin) = address.strip_suffix('*').filter(|plugin| now.is_some() && plugin.ends_with(':')) {
+                // The whole is what is meant now, whatever was said of some of it.
+                let before = writing.listed.enabled.len();
+                writing.listed.enabled.retain(|single, _| *single == address || !single.starts_with(plugin));
+                forgotten |= writing.listed.enabled.len() < before;
+            }
             let was = match now {
                 Some(on) => writing.listed.enabled.insert(address.clone(), on),
                 None => writing.listed.enabled.remove(&address),
             };
             changed.push(Changed { address, was, now });
         }
-        if changed.iter().any(|changed| changed.was != changed.now) {
+        if forgotten || changed.iter().any(|changed| changed.was != changed.now) {
             writing.commit_registry()?;
         }
         Ok(changed)
@@ -319,15 +361,43 @@ impl Registry {
                 .carry_out(&self.place, &self.disk)
                 .map_err(|error| RegistryError::Unfinished { error: Box::new(error) }),
             Found::Broken(why) => {
-                let mut numbers = 1_u32..;
-                let aside = numbers.find_map(|number| {
-                    let aside = self.place.inner().join(format!("journal.json.broken-{number}"));
-                    (!journal::exists(&aside)).then_some(aside)
-                });
-                let aside = aside.unwrap_or_else(|| path.clone());
-                tracing::warn!(path = %path.display(), aside = %aside.display(), why, "a broken journal is set aside");
-                self.disk.rename(&path, &aside).map_err(|error| RegistryError::file("set aside", &path, error))
+                let aside = self.set_journal_aside()?;
+                tracing::debug!(path = %path.display(), aside = %aside.display(), why, "a broken journal is set aside");
+                Ok(())
             }
+        }
+    }
+
+    fn set_journal_aside(&self) -> Result<PathBuf, RegistryError> {
+        let path = self.place.journal();
+        let aside = |number: u32| self.place.inner().join(format!("journal.json.broken-{number}"));
+        let free = (1..=u32::MAX).map(aside).find(|aside| !journal::exists(aside));
+        let aside = free.unwrap_or_else(|| aside(u32::MAX));
+        self.disk.rename(&path, &aside).map_err(|error| RegistryError::file("set aside", &path, error))?;
+        Ok(aside)
+    }
+
+    /// Gives up a change that is decided and cannot be finished ([`RegistryError::Unfinished`]): its journal is set aside,
+    /// and everything is left as it stands. Nothing is given up that can be finished now.
+    ///
+    /// What was moved to the trash until then can be restored; [`Registry::verify_all`] says what is not as it should be.
+    pub fn abandon(&self) -> Result<Option<Abandoned>, RegistryError> {
+        self.place.check()?;
+        if !journal::exists(&self.place.journal()) {
+            return Ok(None);
+        }
+        self.place.prepare(&self.disk)?;
+        let _guard = Guard::wait(&self.place, &self.disk, self.wait)?;
+        let names = match journal::read(&self.place)? {
+            Found::Some(journal) => journal.moves.into_iter().map(|step| step.name).collect(),
+            _ => Vec::new(),
+        };
+        match self.finish() {
+            Ok(()) => Ok(None),
+            Err(RegistryError::Unfinished { error }) => {
+                Ok(Some(Abandoned { journal: self.set_journal_aside()?, names, reason: error.to_string() }))
+            }
+            Err(error) => Err(error),
         }
     }
 

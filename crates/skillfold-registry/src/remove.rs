@@ -32,7 +32,7 @@ pub struct Moved {
 pub struct Freed {
     /// How many things were in the trash.
     pub trash: usize,
-    /// How many leftovers of crashes there were.
+    /// How many leftovers there were besides: of crashes, and entries of the trash in which nothing was.
     pub leftovers: usize,
     /// How many bytes all of it had.
     pub bytes: u64,
@@ -51,17 +51,15 @@ impl Registry {
                 continue;
             }
             let kind = self.kind_of(&writing, name)?;
-            trash.items.insert(name.to_owned(), take_out(&mut writing, name, kind)?);
             let there = exists(&self.place.target(kind, name));
+            let item = TrashItem { absent: !there, ..take_out(&mut writing, name, kind)? };
+            trash.items.insert(name.to_owned(), item);
             moves.push(Move { kind, name: name.to_owned(), comes: None, goes: there, was: there.then_some(kind) });
         }
         let moved = moved(&trash);
         if moves.is_empty() {
             return Ok(moved);
         }
-        // What is not there leaves nothing in the trash.
-        let gone = |name: &String| moves.iter().any(|step| step.goes && step.name == *name);
-        trash.items.retain(|name, _| gone(name));
         let staging = writing.stage()?;
         writing.commit(&staging, moves, &trash)?;
         Ok(moved)
@@ -85,36 +83,60 @@ impl Registry {
     /// twice is as if nothing was undone.
     pub fn undo(&self, now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
         let writing = self.write()?;
-        match trash::entries(&self.place).into_iter().next() {
-            Some((id, file)) => self.bring_back(writing, &id, file.items, now),
-            None => Err(RegistryError::NothingInTrash { name: None }),
+        let Some((id, file)) = trash::entries(&self.place).into_iter().next() else {
+            return Err(RegistryError::NothingInTrash { name: None });
+        };
+        let names = file.items.keys().cloned().collect();
+        let back = file.items.into_iter().filter(|(_, item)| !item.absent);
+        let back: Vec<_> = back.map(|(name, item)| (id.clone(), name, item)).collect();
+        if back.is_empty() {
+            return Err(RegistryError::NoFiles { names });
         }
+        self.bring_back(writing, back, now)
     }
 
     /// Brings back the latest of that name, as it was.
     pub fn restore(&self, name: &str, now: SystemTime) -> Result<Moved, RegistryError> {
         let missing = || RegistryError::NothingInTrash { name: Some(name.to_owned()) };
-        let writing = self.write()?;
-        let found = trash::entries(&self.place).into_iter().find_map(|(id, mut file)| {
-            let item = file.items.remove(name)?;
-            Some((id, BTreeMap::from([(name.to_owned(), item)])))
-        });
-        let (id, items) = found.ok_or_else(missing)?;
-        self.bring_back(writing, &id, items, now)?.into_iter().next().ok_or_else(missing)
+        self.restore_all(&[name], now)?.into_iter().next().ok_or_else(missing)
     }
 
+    /// Brings back the latest of each of these names, all of them or none.
+    pub fn restore_all<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
+        let writing = self.write()?;
+        let entries = trash::entries(&self.place);
+        let mut back: Vec<(String, String, TrashItem)> = Vec::new();
+        for name in names.iter().map(AsRef::as_ref) {
+            if back.iter().any(|(_, known, _)| known == name) {
+                continue;
+            }
+            let found: Vec<_> = entries.iter().filter_map(|(id, file)| Some((id, file.items.get(name)?))).collect();
+            match found.iter().find(|(_, item)| !item.absent) {
+                Some((id, item)) => back.push(((*id).clone(), name.to_owned(), (*item).clone())),
+                None if found.is_empty() => {
+                    return Err(RegistryError::NothingInTrash { name: Some(name.to_owned()) });
+                }
+                None => return Err(RegistryError::NoFiles { names: vec![name.to_owned()] }),
+            }
+        }
+        if back.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.bring_back(writing, back, now)
+    }
+
+    /// Brings things back: the number in the trash, the name, and what is known of each.
     fn bring_back(
         &self,
         mut writing: Writing<'_>,
-        id: &str,
-        items: BTreeMap<String, TrashItem>,
+        items: Vec<(String, String, TrashItem)>,
         now: SystemTime,
     ) -> Result<Vec<Moved>, RegistryError> {
         let mut trash = TrashFile::new(rfc3339(now), Why::Restored);
         let mut moves = Vec::new();
         let mut back = Vec::new();
-        for (name, item) in items {
-            let source = trash::path(&self.place, id, &name);
+        for (id, name, item) in items {
+            let source = trash::path(&self.place, &id, &name);
             if !source.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 return Err(RegistryError::NotADirectory { path: source });
             }
@@ -136,7 +158,7 @@ impl Registry {
             }
             writing.listed.enabled.extend(item.enabled.clone());
             let digest = tree::scan(&source).ok().map(|tree| tree::digest_of(&tree.leaves));
-            let comes = Some(Coming { from_trash: Some(id.to_owned()), inode: inode(&source), digest });
+            let comes = Some(Coming { from_trash: Some(id), inode: inode(&source), digest });
             back.push(Moved { name: name.clone(), kind: item.kind, enabled: item.enabled });
             moves.push(Move { kind: item.kind, name, comes, goes: there, was: there.then_some(was) });
         }
@@ -158,11 +180,17 @@ impl Registry {
         for path in children(&self.place.trash())? {
             let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let entry = known.get(&id);
-            let young = entry.is_some_and(|entry| limit.as_ref().is_some_and(|limit| entry.when >= *limit));
-            if young {
+            // What does not say when it came went there when it was last touched.
+            let touched = || path.symlink_metadata().and_then(|found| found.modified()).ok().map(rfc3339);
+            let when = entry.map(|entry| entry.when.clone()).or_else(touched);
+            if limit.as_ref().is_some_and(|limit| when.is_some_and(|when| when >= *limit)) {
                 continue;
             }
-            freed.trash += entry.map_or(0, |entry| entry.items.len());
+            match entry.map_or(0, |entry| entry.items.values().filter(|item| !item.absent).count()) {
+                // Nothing in it could have been brought back.
+                0 => freed.leftovers += 1,
+                things => freed.trash += things,
+            }
             freed.bytes += weight(&path);
             // First out of the trash as a whole: half of it must not be brought back.
             let out = self.place.staging().join(format!("gone-{}", id.trim_start_matches('.')));
@@ -198,7 +226,7 @@ fn take_out(writing: &mut Writing<'_>, name: &str, kind: Kind) -> Result<TrashIt
     // The lock first: a broken one is rebuilt by what the registry says now.
     let pinned = writing.locked()?.pins.remove(name);
     let installed = writing.listed.installed.remove(name);
-    Ok(TrashItem { kind, installed, pinned, enabled })
+    Ok(TrashItem { kind, installed, pinned, enabled, absent: false })
 }
 
 fn moved(trash: &TrashFile) -> Vec<Moved> {

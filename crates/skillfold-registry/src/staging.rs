@@ -116,7 +116,10 @@ pub(crate) fn sweep(place: &Place, disk: &Disk, _: &Guard) -> Result<Swept, Regi
         }
     }
     for path in children(&place.trash())? {
-        if children(&path).is_ok_and(|inside| inside.iter().all(|path| path.ends_with(crate::trash::ENTRY))) {
+        let is_empty =
+            children(&path).is_ok_and(|inside| inside.iter().all(|path| path.ends_with(crate::trash::ENTRY)));
+        // One that only says that something was removed has no files.
+        if is_empty && crate::trash::entry(place, &path).is_none() {
             remove(&path, disk, &mut swept)?;
         }
     }

@@ -1,17 +1,15 @@
 //! What skills and plugins are in a directory that was fetched.
 
+mod plugins;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use skillfold_catalog::{FileError, SKIPPED, Shown, SkillDir, SkillFile, os_message, plugin_roots};
+use skillfold_catalog::{FileError, SKIPPED, Shown, SkillDir, SkillFile, os_message};
 use skillfold_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
 use crate::Origin;
-use crate::marketplace::{self, Listed, Place};
 
-/// Where a plugin describes itself.
-const PLUGIN: &str = ".claude-plugin/plugin.json";
 /// Directories of skills, each or their subdirectories holding one.
 const COLLECTIONS: [&str; 4] = ["skills", ".claude/skills", ".agents/skills", ".agent/skills"];
 /// How deep below a collection: `skills/CATEGORY/NAME`.
@@ -35,7 +33,7 @@ pub struct Survey {
 /// A skill in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
-    /// Its name in its canonical form; if it has none, its directory's.
+    /// Its name in its canonical form; as it stands there if it cannot be used; if it has none, its directory's.
     pub name: String,
     /// What it says it is for; empty if it cannot be read.
     pub description: String,
@@ -89,6 +87,17 @@ pub enum PluginAt {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn survey(dir: &Path) -> Survey {
+    let staged = dir.ends_with("files") && dir.with_file_name("alive").is_file();
+    let own = dir.file_name().filter(|_| !staged).map(|name| name.to_string_lossy().into_owned());
+    search(dir, own.unwrap_or_else(|| ".".to_owned()))
+}
+
+/// The same for what was fetched from somewhere: a skill that is all of it, and does not say its name, is called after that.
+pub fn survey_of(dir: &Path, origin: &Origin) -> Survey {
+    search(dir, origin.last_name())
+}
+
+fn search(dir: &Path, own_name: String) -> Survey {
     let real = match dir.canonicalize() {
         Ok(real) => real,
         Err(error) => {
@@ -101,6 +110,7 @@ pub fn survey(dir: &Path) -> Survey {
     };
     let mut search = Search {
         real,
+        own_name,
         known: HashMap::new(),
         skills: Vec::new(),
         plugins: Vec::new(),
@@ -117,6 +127,8 @@ pub fn survey(dir: &Path) -> Survey {
 struct Search {
     /// The surveyed directory, by its real path. All others are relative to it.
     real: PathBuf,
+    /// What a skill is called that is all there is, and does not say it.
+    own_name: String,
     /// Directories that were looked at, by their real places: a skill's number, or none.
     known: HashMap<PathBuf, Option<usize>>,
     skills: Vec<FoundSkill>,
@@ -224,7 +236,7 @@ impl Search {
 
     fn look(&self, at: &Path) -> Option<FoundSkill> {
         let path = self.real.join(at);
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = at.file_name().map_or_else(|| self.own_name.clone(), |name| name.to_string_lossy().into_owned());
         let dir = SkillDir::open(&name, &path).ok()?;
         let files = [SkillFile::Yaml, SkillFile::Markdown, SkillFile::LowerCase, SkillFile::TitleCase];
         let (file, read) = files.into_iter().find_map(|file| match dir.read(file.name(), MAX_FILE) {
@@ -242,6 +254,15 @@ impl Search {
         match read {
             Ok(bytes) => {
                 let parsed = Parsed::of(&bytes, file.kind());
+                let said = parsed.raw.as_ref().and_then(|raw| {
+                    raw.entries()
+                        .iter()
+                        .find(|(key, _)| key.as_str() == Some("name"))
+                        .and_then(|(_, name)| name.as_str())
+                });
+                if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+                    said.trim().clone_into(&mut skill.name);
+                }
                 if let Some(manifest) = &parsed.manifest {
                     skill.name = manifest.name().to_string();
                     skill.description = manifest.description().to_owned();
@@ -264,122 +285,6 @@ impl Search {
             found.path = Some(place.clone());
         }
         Some(skill)
-    }
-
-    /// The plugin in the directory `at`, if it describes itself.
-    fn plugin(&mut self, at: &Path) {
-        let Some(at) = self.inside(at) else { return };
-        if self.real.join(&at).join(PLUGIN).symlink_metadata().is_err() {
-            return;
-        }
-        let (roots, problems) = plugin_roots(&self.real.join(&at));
-        let problems: Vec<_> = problems.into_iter().map(|problem| self.relative(problem)).collect();
-        self.problems.extend(problems);
-        let Some(name) = roots.first().and_then(|root| root.plugin.clone()) else { return };
-        let mut skills = Vec::new();
-        for root in roots {
-            if let Ok(root) = root.path.strip_prefix(&self.real).map(Path::to_path_buf) {
-                skills.extend(self.named(&root));
-            }
-        }
-        let description = self.description(&at);
-        self.add(name.into(), description, PluginAt::Here(shown(at)), skills);
-    }
-
-    /// A directory that somebody names is a skill, or holds some.
-    fn named(&mut self, at: &Path) -> Vec<usize> {
-        match self.skill(at) {
-            Some(skill) => vec![skill],
-            None => self.collection(at, LEVELS),
-        }
-    }
-
-    fn description(&self, at: &Path) -> String {
-        let text = SkillDir::open("plugin", &self.real.join(at)).and_then(|dir| dir.read_to_string(PLUGIN, MAX_FILE));
-        let value: Option<Value> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
-        let description = value.as_ref().and_then(|value| value.get("description")).and_then(Value::as_str);
-        description.unwrap_or_default().to_owned()
-    }
-
-    fn marketplace(&mut self, base: &Path) {
-        let Some(base) = self.inside(base) else { return };
-        let file = base.join(marketplace::FILE);
-        if self.real.join(&file).symlink_metadata().is_err() {
-            return;
-        }
-        let help = "a marketplace is an object with a list `plugins`, each with a `name` and a `source`";
-        let problem = |message| Diagnostic::new(Code::InvalidPlugin, message).with_help(help).at(file.clone());
-        let text = SkillDir::open("marketplace", &self.real.join(&base))
-            .and_then(|dir| dir.read_to_string(marketplace::FILE, MAX_FILE));
-        let read = text.map_err(|error| error.to_string()).and_then(|text| marketplace::read(&text));
-        match read {
-            Err(reason) => self.problems.push(problem(format!("the marketplace cannot be read: {reason}"))),
-            Ok((listed, problems)) => {
-                self.problems.extend(problems.into_iter().map(&problem));
-                for plugin in listed {
-                    if let Err(reason) = self.listed(&base, plugin) {
-                        self.problems.push(problem(reason));
-                    }
-                }
-            }
-        }
-    }
-
-    fn listed(&mut self, base: &Path, plugin: Listed) -> Result<(), String> {
-        let Listed { name, description, place, skills, strict } = plugin;
-        let at = match place {
-            Place::Elsewhere(origin) => {
-                self.add(name, description, PluginAt::Elsewhere(origin), Vec::new());
-                return Ok(());
-            }
-            Place::Here(path) => self.inside(&base.join(&path)).ok_or_else(|| {
-                format!("the plugin {} cannot be used: there is no directory {}", Shown(&name), Shown(&path))
-            })?,
-        };
-        let describes_itself = self.real.join(&at).join(PLUGIN).is_file();
-        let mut found = Vec::new();
-        for path in &skills {
-            let here = self.named(&at.join(path));
-            if here.is_empty() {
-                let message = format!("the plugin {} names {}, where no skill is", Shown(&name), Shown(path));
-                self.problems.push(Diagnostic::new(Code::InvalidPlugin, message).at(base.join(marketplace::FILE)));
-            }
-            found.extend(here);
-        }
-        // Without a list, and beside one that only adds, the plugin's own skills count.
-        if skills.is_empty() || (strict && describes_itself) {
-            found.extend(self.collection(&at.join("skills"), LEVELS));
-            if describes_itself {
-                let (roots, _) = plugin_roots(&self.real.join(&at));
-                for root in roots {
-                    if let Ok(root) = root.path.strip_prefix(&self.real).map(Path::to_path_buf) {
-                        found.extend(self.named(&root));
-                    }
-                }
-            }
-        }
-        let description = if description.is_empty() { self.description(&at) } else { description };
-        self.add(name, description, PluginAt::Here(shown(at)), found);
-        Ok(())
-    }
-
-    /// Takes a plugin, once.
-    fn add(&mut self, name: String, description: String, at: PluginAt, mut skills: Vec<usize>) {
-        if let Some(known) = self.plugins.iter_mut().find(|known| known.name == name && known.at == at) {
-            // A marketplace often says more than the plugin itself.
-            if known.description.is_empty() {
-                known.description = description;
-            }
-            return;
-        }
-        skills.sort_unstable();
-        skills.dedup();
-        let skills = skills.into_iter().map(|skill| self.skills[skill].clone()).collect();
-        let has_manifest = match &at {
-            PluginAt::Here(path) => self.real.join(path).join(PLUGIN).is_file(),
-            PluginAt::Elsewhere(_) => false,
-        };
-        self.plugins.push(FoundPlugin { name, description, at, has_manifest, skills });
     }
 
     fn relative(&self, mut problem: Diagnostic) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! What was removed or replaced, and can be brought back until it is collected.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,9 @@ pub(crate) struct TrashItem {
     pub(crate) pinned: Option<Pinned>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) enabled: BTreeMap<String, bool>,
+    /// Set if there were no files when it was removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) absent: bool,
 }
 
 impl TrashFile {
@@ -88,28 +91,26 @@ pub struct Trashed {
     pub version: Option<String>,
     /// How large it is.
     pub bytes: u64,
+    /// Whether its files were missing when it was removed: nothing of it can come back.
+    pub absent: bool,
 }
 
 /// The entries of the trash that have something in them, the latest first.
 pub(crate) fn entries(place: &Place) -> Vec<(String, TrashFile)> {
-    let mut found = Vec::new();
-    for path in children(&place.trash()).unwrap_or_default().into_iter().rev() {
-        let id = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if !is_dir || !is_id(&id) {
-            continue;
-        }
-        let Ok(Ok(bytes)) = read_bytes(&path.join(ENTRY)) else { continue };
-        let Ok(mut file) = serde_json::from_slice::<TrashFile>(&bytes) else { continue };
-        if !file.is_sound() {
-            continue;
-        }
-        file.items.retain(|name, _| exists(&path.join(name)));
-        if !file.items.is_empty() {
-            found.push((id, file));
-        }
+    let dirs = children(&place.trash()).unwrap_or_default();
+    dirs.iter().rev().filter_map(|path| entry(place, path)).collect()
+}
+
+/// One entry, unless nothing is in it.
+pub(crate) fn entry(place: &Place, path: &Path) -> Option<(String, TrashFile)> {
+    let id = path.file_name()?.to_str().filter(|id| is_id(id))?.to_owned();
+    if !path.symlink_metadata().ok()?.is_dir() {
+        return None;
     }
-    found
+    let bytes = read_bytes(&path.join(ENTRY), place.max_bytes()).ok()?.ok()?;
+    let mut file: TrashFile = serde_json::from_slice(&bytes).ok().filter(TrashFile::is_sound)?;
+    file.items.retain(|name, item| item.absent || exists(&path.join(name)));
+    (!file.items.is_empty()).then_some((id, file))
 }
 
 pub(crate) fn list(place: &Place) -> Vec<Trashed> {
@@ -126,6 +127,7 @@ pub(crate) fn list(place: &Place) -> Vec<Trashed> {
                 version: installed.as_ref().and_then(|installed| installed.version.clone()),
                 origin: installed.map(|installed| installed.origin),
                 bytes,
+                absent: item.absent,
                 name,
             });
         }

@@ -128,6 +128,8 @@ pub(crate) struct Tree {
     pub(crate) leaves: Leaves,
     /// The files' sizes.
     pub(crate) sizes: BTreeMap<String, u64>,
+    /// Files and directories that others may write to, and files that run as somebody else.
+    pub(crate) loose: Vec<String>,
     /// What can be neither locked nor installed, and why.
     pub(crate) odd: Vec<(PathBuf, &'static str)>,
 }
@@ -152,6 +154,9 @@ pub(crate) fn scan(dir: &Path) -> Result<Tree, RegistryError> {
                 continue;
             };
             if kind.is_dir() {
+                if entry.metadata().is_ok_and(|found| found.mode() & 0o022 != 0) {
+                    tree.loose.push(name);
+                }
                 next.push(rel);
             } else if kind.is_symlink() {
                 let target = path.read_link().map_err(|error| RegistryError::file("read", &path, error))?;
@@ -162,7 +167,8 @@ pub(crate) fn scan(dir: &Path) -> Result<Tree, RegistryError> {
                     _ => tree.odd.push((rel, "it is a link that leads out")),
                 }
             } else if kind.is_file() {
-                let (leaf, size) = read(&path).map_err(|error| RegistryError::file("read", &path, error))?;
+                let (leaf, size, loose) = read(&path).map_err(|error| RegistryError::file("read", &path, error))?;
+                tree.loose.extend(loose.then(|| name.clone()));
                 tree.sizes.insert(name.clone(), size);
                 tree.leaves.insert(name, leaf);
             } else {
@@ -171,10 +177,11 @@ pub(crate) fn scan(dir: &Path) -> Result<Tree, RegistryError> {
         }
     }
     tree.odd.sort();
+    tree.loose.sort();
     Ok(tree)
 }
 
-fn read(path: &Path) -> io::Result<(Leaf, u64)> {
+fn read(path: &Path) -> io::Result<(Leaf, u64, bool)> {
     let mut file = open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -190,8 +197,9 @@ fn read(path: &Path) -> io::Result<(Leaf, u64)> {
             Err(error) => return Err(error),
         }
     }
-    let executable = file.metadata()?.mode() & 0o111 != 0;
-    Ok((Leaf::File { digest: Digest(hash.finalize().into()), executable }, size))
+    let mode = file.metadata()?.mode();
+    let leaf = Leaf::File { digest: Digest(hash.finalize().into()), executable: mode & 0o111 != 0 };
+    Ok((leaf, size, mode & 0o7022 != 0))
 }
 
 /// Opens a regular file, and neither a link nor a pipe that somebody has put in its place.

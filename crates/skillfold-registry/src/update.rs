@@ -35,7 +35,7 @@ pub struct UpdatePlan {
     pub front_matter: Vec<FieldChange>,
     /// What its programs ask for, and do not now; or do not any more.
     pub permissions: Vec<PermissionChange>,
-    /// The files that change.
+    /// The files that change between what was installed and what would be, whatever was edited meanwhile.
     pub files: Vec<FileChange>,
     /// What the audit finds in the new files and not in the installed ones.
     #[serde(serialize_with = "serialize_findings")]
@@ -184,18 +184,28 @@ impl Registry {
             return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
         }
         let dir = self.place.target(installed.kind, name);
-        let (old, edits) = if exists(&dir) {
-            let edits = match locked.pins.get(name) {
+        let (mut old, mut edits) = (Tree::default(), Vec::new());
+        let there = exists(&dir);
+        if there {
+            edits = match locked.pins.get(name) {
                 Some(pinned) => verify::drift(&dir, pinned)?,
                 None => verify::drift_of_all(&dir, installed.digest),
             };
-            (tree::scan(&dir).unwrap_or_default(), edits)
-        } else {
-            (Tree::default(), Vec::new())
-        };
+            old = tree::scan(&dir).unwrap_or_default();
+        }
+        // What somebody has edited here is nothing new: what comes is compared with what came.
+        let pinned = locked.pins.get(name).filter(|pinned| there && pinned.digest == installed.digest);
+        if let Some(pinned) = pinned {
+            old.sizes.retain(|path, _| old.leaves.get(path) == pinned.files.get(path));
+            old.leaves.clone_from(&pinned.files);
+        }
+        let nothing_new = there && candidate.entry.digest == installed.digest;
+        let files = if nothing_new { Vec::new() } else { files(&old, &candidate.tree) };
         let known: BTreeSet<_> = auditor(&dir).findings.iter().map(|finding| key(finding, &dir)).collect();
         let findings = candidate.findings.iter().filter(|finding| !known.contains(&key(finding, &candidate.dir)));
-        let (old_skills, new_skills) = (skills(&dir, installed.kind), skills(&candidate.dir, installed.kind));
+        let findings = if nothing_new { Vec::new() } else { findings.cloned().collect() };
+        let looked = |dir: &Path| if nothing_new { BTreeMap::new() } else { skills(dir, installed.kind) };
+        let (old_skills, new_skills) = (looked(&dir), looked(&candidate.dir));
         Ok(UpdatePlan {
             name: name.to_owned(),
             kind: installed.kind,
@@ -207,15 +217,15 @@ impl Registry {
             },
             front_matter: fields(&old_skills, &new_skills),
             permissions: permissions(&old_skills, &new_skills),
-            files: files(&old, &candidate.tree),
-            findings: findings.cloned().collect(),
+            files,
+            findings,
             edits,
             candidate,
             dir,
         })
     }
 
-    /// Applies updates, all of them or none. What they replace goes to the trash: [`Registry::undo`] brings it back.
+    /// Applies updates, all of them or none. Of one that changes nothing, the commit is recorded. What they replace goes to the trash: [`Registry::undo`] brings it back.
     pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
         let now = rfc3339(options.now);
         candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
@@ -230,6 +240,11 @@ impl Registry {
                 return Err(RegistryError::Outdated { name });
             }
             let drift = local_edits(&mut writing, &name, &installed)?;
+            let there = exists(&self.place.target(installed.kind, &name));
+            if plan.files.is_empty() && there && (drift.is_empty() || !options.overwrite_edits) {
+                take.move_on(&mut writing, &plan.candidate)?;
+                continue;
+            }
             if !drift.is_empty() && !options.overwrite_edits {
                 return Err(RegistryError::Edited { name, drift });
             }

@@ -36,7 +36,7 @@ pub enum What {
     Missing,
     /// It was not installed.
     Added,
-    /// It may be executed, and might not; or the other way round.
+    /// It may be executed, and might not, or the other way round; others may write to it; or it would run as another user.
     Mode,
     /// It is a link, or was one, or leads elsewhere.
     Link,
@@ -130,13 +130,15 @@ impl Registry {
         let locked = match lock {
             Read::Good(locked) => locked,
             Read::Newer => return Err(RegistryError::Newer { path: lock_path }),
+            Read::Foreign(why) => return Err(RegistryError::NotOurs { path: lock_path, why }),
             // Then nothing is locked, and verifying says so of everything.
             Read::Missing | Read::Broken(_) => Locked::default(),
         };
         match self.read_through().map_err(|error| RegistryError::file("read", &path, error))? {
             Read::Good(listed) => Ok((listed, locked)),
             Read::Newer => Err(RegistryError::Newer { path }),
-            Read::Missing | Read::Broken(_) => Ok((rebuilt(&locked), locked)),
+            // What is not ours says nothing of ours.
+            Read::Missing | Read::Broken(_) | Read::Foreign(_) => Ok((rebuilt(&locked), locked)),
         }
     }
 
@@ -154,7 +156,7 @@ impl Registry {
             let (standing, drift) = match locked.pins.get(name) {
                 _ if !exists(&dir) => (Standing::Absent, Vec::new()),
                 // A lock that speaks of something else does not lock this.
-                Some(pinned) if pinned.digest == installed.digest => (Standing::Locked, drift(&dir, pinned)?),
+                Some(pinned) if pinned.digest == installed.digest => (Standing::Locked, drift_and_modes(&dir, pinned)?),
                 _ => (Standing::Unlocked, drift_of_all(&dir, installed.digest)),
             };
             verified.push(Verified { name: name.clone(), kind: installed.kind, standing, drift });
@@ -174,9 +176,26 @@ impl Registry {
 
 /// What is not as the lock pins it.
 pub(crate) fn drift(dir: &Path, pinned: &Pinned) -> Result<Vec<Drift>, RegistryError> {
+    compare(dir, pinned).map(|(drift, _)| drift)
+}
+
+/// The same, with what has modes that nothing is installed with. Those alone are no edits: a checkout may give them.
+fn drift_and_modes(dir: &Path, pinned: &Pinned) -> Result<Vec<Drift>, RegistryError> {
+    let (mut drift, loose) = compare(dir, pinned)?;
+    let known: BTreeSet<_> = drift.iter().map(|drift| drift.path.clone()).collect();
+    let loose = loose.into_iter().filter(|path| !known.contains(path));
+    drift.extend(loose.map(|path| Drift { path, what: What::Mode }));
+    drift.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(drift)
+}
+
+/// What differs, and what has loose modes.
+fn compare(dir: &Path, pinned: &Pinned) -> Result<(Vec<Drift>, Vec<String>), RegistryError> {
     let found = match tree::scan(dir) {
         Ok(found) => found,
-        Err(RegistryError::NotADirectory { .. }) => return Ok(vec![Drift { path: ".".to_owned(), what: What::Link }]),
+        Err(RegistryError::NotADirectory { .. }) => {
+            return Ok((vec![Drift { path: ".".to_owned(), what: What::Link }], Vec::new()));
+        }
         Err(error) => return Err(error),
     };
     let mut drift = Vec::new();
@@ -201,7 +220,7 @@ pub(crate) fn drift(dir: &Path, pinned: &Pinned) -> Result<Vec<Drift>, RegistryE
         }
     }
     drift.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(drift)
+    Ok((drift, found.loose))
 }
 
 /// Whether a directory has the digest that the registry knows; without the lock, that is all that can be said.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::entries::{Entries, Listed, Locked, Pinned, Read, Trouble, VERSION};
+use crate::entries::{Entries, Listed, Locked, Pinned, Read, Trouble, VERSION, read_bytes};
 use crate::guard::Guard;
 use crate::journal::{self, Journal, Move};
 use crate::place::{LOCK, REGISTRY};
@@ -30,6 +30,10 @@ impl<'r> Writing<'r> {
     pub(crate) fn new(registry: &'r Registry, guard: Guard) -> Result<Writing<'r>, RegistryError> {
         let mut writing =
             Writing { registry, guard, listed: Listed::default(), locked: None, aside: Vec::new(), notes: Vec::new() };
+        // Even if the change does not need it: where it is, nothing else of ours should be.
+        if let Err(RegistryError::NotOurs { path, why }) = writing.read::<Locked>() {
+            return Err(RegistryError::NotOurs { path, why });
+        }
         match writing.read::<Listed>()? {
             Ok(listed) => writing.listed = listed,
             Err(why) => {
@@ -50,11 +54,14 @@ impl<'r> Writing<'r> {
     /// Reads a file of ours; why it cannot be used otherwise, or nothing if it is missing.
     fn read<T: Entries>(&self) -> Result<Result<T, Option<String>>, RegistryError> {
         let path = self.registry.place.dir().join(T::FILE);
-        match crate::entries::read(&path).map_err(|error| RegistryError::file("read", &path, error))? {
+        match crate::entries::read(&path, self.registry.place.max_bytes())
+            .map_err(|error| RegistryError::file("read", &path, error))?
+        {
             Read::Good(file) => Ok(Ok(file)),
             Read::Newer => Err(RegistryError::Newer { path }),
             Read::Missing => Ok(Err(None)),
             Read::Broken(why) => Ok(Err(Some(why))),
+            Read::Foreign(why) => Err(RegistryError::NotOurs { path, why }),
         }
     }
 
@@ -125,7 +132,21 @@ impl<'r> Writing<'r> {
         let path = place.registry_file();
         let fail = |error| RegistryError::file("write", &path, error);
         let text = self.listed.text().map_err(fail)?;
-        self.registry.disk.replace(&path, &place.next(REGISTRY), &text, 0o644).map_err(fail)?;
+        let old = read_bytes(&path, place.max_bytes()).ok().and_then(Result::ok);
+        let (disk, next) = (&self.registry.disk, place.next(REGISTRY));
+        if let Err(error) = disk.replace(&path, &next, &text, 0o644) {
+            // It may stand there all the same, if only making sure of it has failed.
+            if read_bytes(&path, place.max_bytes()).is_ok_and(|now| now.is_ok_and(|now| now == text)) {
+                let back = match old {
+                    Some(old) => disk.draft(&next, &old, 0o644).and_then(|()| disk.rename(&next, &path)),
+                    None => disk.remove_file(&path),
+                };
+                if back.is_err() {
+                    return Err(RegistryError::Unfinished { error: Box::new(fail(error)) });
+                }
+            }
+            return Err(fail(error));
+        }
         Ok(self.notes)
     }
 
@@ -137,8 +158,14 @@ impl<'r> Writing<'r> {
         trash: &TrashFile,
     ) -> Result<Vec<Trouble>, RegistryError> {
         let (place, disk) = (&self.registry.place, &self.registry.disk);
-        let mut number = None;
-        if !trash.items.is_empty() {
+        let number = if trash.items.is_empty() { None } else { Some(self.next_in_trash()?) };
+        let mut files = vec![(REGISTRY, self.listed.text())];
+        files.extend(self.locked.as_ref().map(|locked| (LOCK, locked.text())));
+        let names = files.iter().map(|(file, _)| (*file).to_owned()).collect();
+        let journal =
+            Journal { version: VERSION, staging: staging.id(), trash: number, moves, aside: self.aside, files: names };
+        journal.check(place)?;
+        if journal.trash.is_some() {
             let room = staging.room().join("trash");
             disk.create_dir(&room).map_err(|error| RegistryError::file("make", &room, error))?;
             let path = room.join(ENTRY);
@@ -146,24 +173,17 @@ impl<'r> Writing<'r> {
             text.and_then(|text| disk.write(&path, &text, 0o600))
                 .and_then(|()| disk.sync_dir(&room))
                 .map_err(|error| RegistryError::file("write", &path, error))?;
-            number = Some(self.next_in_trash()?);
         }
-        let mut files = vec![(REGISTRY, self.listed.text())];
-        files.extend(self.locked.as_ref().map(|locked| (LOCK, locked.text())));
-        let mut names = Vec::new();
         for (file, text) in files {
             let path = place.dir().join(file);
             let written = text.and_then(|text| disk.draft(&place.next(file), &text, 0o644));
             written.map_err(|error| RegistryError::file("write", &path, error))?;
-            names.push(file.to_owned());
         }
         for dir in [&staging.room().join("put"), staging.room(), &place.staging(), &place.inner()] {
             if dir.is_dir() {
                 disk.sync_dir(dir).map_err(|error| RegistryError::file("write", dir, error))?;
             }
         }
-        let journal =
-            Journal { version: VERSION, staging: staging.id(), trash: number, moves, aside: self.aside, files: names };
         if let Err(error) = journal.write(place, disk) {
             // It may stand there all the same, if only making sure of it has failed.
             if !journal::exists(&place.journal()) || disk.remove_file(&place.journal()).is_ok() {
@@ -172,12 +192,12 @@ impl<'r> Writing<'r> {
             staging.keep();
             return Err(RegistryError::Unfinished { error: Box::new(error) });
         }
-        if let Err(error) = journal.carry_out(place, disk) {
+        if let Err(error) = journal.carry_out_or_undo(place, disk) {
             // Only the journal's own end may have failed.
             if journal::exists(&place.journal()) {
                 staging.keep();
             }
-            return Err(RegistryError::Unfinished { error: Box::new(error) });
+            return Err(error);
         }
         Ok(self.notes)
     }

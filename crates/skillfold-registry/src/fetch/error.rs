@@ -206,18 +206,25 @@ impl FetchError {
     }
 }
 
+/// What helps with everything that stands elsewhere in a source than the skill that is wanted.
+macro_rules! or_alone {
+    ($help:literal) => {
+        concat!($help, "; or name the skill's directory alone, if it is elsewhere: SOURCE/PATH, or URL//PATH for git")
+    };
+}
+
 impl Refusal {
     fn help(&self) -> &'static str {
         match self {
             Refusal::LinkOut(_) | Refusal::LinkCircle(_) | Refusal::HardLink(_) => {
-                "links must be relative and stay inside; put a copy of the file there instead"
+                or_alone!("links must be relative and stay inside; put a copy of the file there instead")
             }
-            Refusal::Special(_) => "remove it: skills are files, directories and links",
+            Refusal::Special(_) => or_alone!("remove it: skills are files, directories and links"),
             Refusal::Encrypted => "unpack it yourself and install from the directory",
             Refusal::Method(_) => "pack it again with an ordinary zip program",
-            Refusal::Collides(_) | Refusal::Twice => "rename one of the two",
-            Refusal::TooLong | Refusal::TooDeep(_) => "shorten the path",
-            _ => "do not trust this archive; if it is yours, pack it again with plain relative names",
+            Refusal::Collides(_) | Refusal::Twice => or_alone!("rename one of the two"),
+            Refusal::TooLong | Refusal::TooDeep(_) => or_alone!("shorten the path"),
+            _ => or_alone!("do not trust it; if it is yours, make it again with plain relative names"),
         }
     }
 }
@@ -228,6 +235,19 @@ impl Exceeded {
             Exceeded::Time(_) => "try again later, or fetch it yourself and install from the directory",
             Exceeded::Ratio(_) => "do not trust this archive; if it is yours, unpack it and install from the directory",
             _ => "install from a smaller directory, archive or repository",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_elsewhere_can_be_left_out() {
+        for reason in [Refusal::LinkOut("/etc".to_owned()), Refusal::Special("a pipe"), Refusal::Backslash] {
+            let error = FetchError::Entry { from: "/x".to_owned(), entry: "docs/link".to_owned(), reason };
+            assert!(error.help().contains("SOURCE/PATH, or URL//PATH for git"), "{}", error.help());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use skillfold_format::Code;
-use skillfold_registry::{FoundSkill, Origin, PluginAt, Survey, survey};
+use skillfold_registry::{FoundSkill, Origin, PluginAt, Survey, survey, survey_of};
 use tempfile::TempDir;
 
 struct Repo(TempDir);
@@ -184,4 +184,38 @@ fn what_is_not_there() {
     let found = survey(Path::new("/nonexistent/dir"));
     assert!(found.skills.is_empty());
     assert_eq!(found.problems[0].code, Code::Unreadable);
+}
+
+#[test]
+fn a_skill_that_is_all_of_a_source_is_called_after_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let staged = dir.path().join("files");
+    std::fs::create_dir(&staged).unwrap();
+    std::fs::write(dir.path().join("alive"), "").unwrap();
+    let name = |text: &str, origin: Option<&str>| {
+        std::fs::write(staged.join("SKILL.md"), text).unwrap();
+        let found = match origin {
+            Some(origin) => survey_of(&staged, &Origin::parse(origin, Path::new("/nowhere")).unwrap()),
+            None => survey(&staged),
+        };
+        (found.skills[0].name.clone(), found.skills[0].valid)
+    };
+    let valid = "---\nname: pdf\ndescription: Reads PDF files.\n---\n";
+    assert_eq!(name(valid, None), ("pdf".to_owned(), true));
+    assert_eq!(name(valid, Some("o/r")), ("pdf".to_owned(), true));
+    assert_eq!(name("---\nname: pdf\n---\n", Some("o/r")).0, "pdf", "it says its name, though nothing else");
+    for (origin, expected) in [
+        ("o/r", "r"),
+        ("o/r/skills/pdf@v1", "pdf"),
+        ("git@host:o/r.git", "r"),
+        ("git@host:r.git", "r"),
+        ("./here/pdf", "pdf"),
+        ("./pdf.tar.gz", "pdf"),
+        ("pdf.skill", "pdf"),
+    ] {
+        assert_eq!(name("no front matter", Some(origin)), (expected.to_owned(), false), "{origin}");
+    }
+    assert_eq!(name("no front matter", None), (".".to_owned(), false), "the name of a staging directory says nothing");
+    std::fs::remove_file(dir.path().join("alive")).unwrap();
+    assert_eq!(name("no front matter", None).0, "files", "and this one is called so");
 }

@@ -120,6 +120,14 @@ fn a_plugin_is_one_thing_with_many_skills() {
     assert!(registry.state().enabled.is_empty());
     registry.undo(now()).unwrap();
     assert_eq!(registry.enabled().into_iter().collect::<Vec<_>>(), enabled);
+    registry.enable(&["Office"], true).unwrap();
+    assert!(registry.enabled().values().all(|on| *on), "all of it is what was said last: {:?}", registry.enabled());
+    registry.enable(&["Office:slides", "Office2:slides"], true).unwrap();
+    registry.enable(&["Office"], false).unwrap();
+    assert_eq!(
+        registry.state().enabled.into_iter().collect::<Vec<_>>(),
+        [("Office2:slides".to_owned(), true), ("Office:*".to_owned(), false)]
+    );
 }
 
 #[test]
@@ -174,7 +182,9 @@ fn many_at_once_or_none() {
     assert!(registry.state().installed.is_empty() && !dir.path().join("skills").exists());
     let error = registry.install(&staging, &[chosen("pdf", "/x"), chosen("pdf", "/x")], &options()).unwrap_err();
     assert!(matches!(error, RegistryError::Twice { .. }), "{error}");
-    for at in ["../files/pdf", "nothing", "/etc", "pdf/SKILL.md"] {
+    let error = registry.install(&staging, &[chosen("pdf", "/x"), chosen("skills/b", "/x")], &options()).unwrap_err();
+    assert_eq!(error.to_string(), "skills/b is no longer in its origin, /x");
+    for at in ["../files/pdf", "/etc", "pdf/SKILL.md"] {
         let error = registry.install(&staging, &[chosen(at, "/x")], &options()).unwrap_err();
         assert!(matches!(error, RegistryError::NotADirectory { .. }), "{error}");
     }

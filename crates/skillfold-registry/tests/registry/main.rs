@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod again;
 mod basics;
 mod corrupt;
 mod crash;
 mod faults;
+mod foreign;
 mod hostile;
 mod operations;
+mod shared;
+mod stuck;
 mod support;
 mod together;
 mod updates;

@@ -81,6 +81,57 @@ fn an_update_to_the_same_is_empty() {
 }
 
 #[test]
+fn what_was_only_edited_here_is_no_update() {
+    let dir = tempdir();
+    let registry = open(dir.path());
+    install(&registry, &["pdf"], "version: 1\n");
+    let file = dir.path().join("skills/pdf/SKILL.md");
+    let edited = manifest("pdf", "license: mine\n");
+    let plan = |more: &str, commit: &str| {
+        let staging = registry.begin().unwrap();
+        crate::support::skill(&staging, &Disk::default(), "pdf", more).unwrap();
+        let wanted = chosen("pdf", "/from/here").at_commit(Some(commit.repeat(40)));
+        registry.plan_update("pdf", &staging, &wanted).unwrap()
+    };
+    for lock in [true, false] {
+        std::fs::write(&file, &edited).unwrap();
+        if !lock {
+            std::fs::remove_file(dir.path().join("skillfold.lock")).unwrap();
+        }
+        let same = plan("version: 1\n", "c");
+        assert!(same.is_empty() && same.front_matter.is_empty() && same.permissions.is_empty(), "{same:?}");
+        assert_eq!(same.edits.len(), 1);
+        // The commit moves on, and nothing else.
+        let report = registry.apply_updates(vec![same], &UpdateOptions::at(now())).unwrap();
+        assert!(report.done[0].unchanged && !report.done[0].replaced);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), edited);
+        assert_eq!(registry.state().installed["pdf"].commit, Some("c".repeat(40)));
+        assert_eq!(registry.trash(), []);
+        if lock {
+            let text = std::fs::read_to_string(dir.path().join("skillfold.lock")).unwrap();
+            assert!(text.contains(&"c".repeat(40)), "{text}");
+            let new = plan("version: 2\n", "d");
+            let files: Vec<_> = new.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+            assert_eq!(files, [("SKILL.md", Change::Changed)], "run.sh is as it was");
+            assert_eq!(new.edits[0].path, "SKILL.md");
+            std::fs::write(dir.path().join("skills/pdf/mine.txt"), "mine").unwrap();
+            let new = plan("version: 2\n", "d");
+            assert_eq!(new.files.len(), 1, "a file of one's own is no change of theirs: {:?}", new.files);
+            assert_eq!(new.edits.len(), 2);
+            let error = registry.apply_updates(vec![new], &UpdateOptions::at(now())).unwrap_err();
+            assert!(matches!(error, RegistryError::Edited { .. }), "{error}");
+            std::fs::remove_file(dir.path().join("skills/pdf/mine.txt")).unwrap();
+        }
+    }
+    // Who wants the edits gone gets what was installed.
+    let mut options = UpdateOptions::at(now());
+    options.overwrite_edits = true;
+    registry.apply_updates(vec![plan("version: 1\n", "e")], &options).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), manifest("pdf", "version: 1\n"));
+    assert_eq!(registry.trash().len(), 1);
+}
+
+#[test]
 fn edits_are_not_lost() {
     let dir = tempdir();
     let registry = open(dir.path());
