@@ -109,11 +109,16 @@ pub(crate) fn git(environment: &Environment) -> Git {
 impl From<RegistryError> for CliError {
     fn from(error: RegistryError) -> CliError {
         let code = match &error {
-            RegistryError::NotInstalled { .. } | RegistryError::NothingInTrash { .. } => "not_installed",
+            RegistryError::NotInstalled { .. }
+            | RegistryError::NothingInTrash { .. }
+            | RegistryError::NoFiles { .. } => "not_installed",
             RegistryError::Findings { .. } => "findings",
             RegistryError::Edited { .. } => "edited",
             RegistryError::Differs { .. } => "differs",
             RegistryError::OtherOrigin { .. } | RegistryError::InTheWay { .. } => "in_the_way",
+            RegistryError::NotYours { .. } => "not_yours",
+            RegistryError::NotOurs { .. } => "not_ours",
+            RegistryError::NotInOrigin { .. } => "not_in_origin",
             RegistryError::Invalid { .. } | RegistryError::Odd { .. } | RegistryError::Twice { .. } => "invalid_skill",
             _ => "registry",
         };

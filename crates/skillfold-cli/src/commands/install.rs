@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use skillfold_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey};
+use skillfold_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey_of};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let staging = registry.begin()?;
     let fetching = Fetching::new(context)?;
     let fetched = fetching.fetch(&origin, staging.dir())?;
-    let found = survey(staging.dir());
+    let found = survey_of(staging.dir(), &origin);
     for problem in &found.problems {
         context.terminal.warn(problem.code.as_str(), &problem.message, problem.help.as_deref().unwrap_or_default());
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     for (name, elsewhere) in &choice.elsewhere {
         let staging = registry.begin()?;
         let fetched = fetching.fetch(elsewhere, staging.dir())?;
-        let found = survey(staging.dir());
+        let found = survey_of(staging.dir(), elsewhere);
         let at = choose::plugin_in(&found, name)?;
         let chosen: Vec<Chosen> = at
             .iter()

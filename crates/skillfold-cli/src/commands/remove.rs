@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use skillfold_registry::{Moved, Registry};
+use skillfold_registry::Registry;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -49,8 +49,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else if args.names.is_empty() {
         (registry.undo(now)?, "back")
     } else {
-        let back: Result<Vec<Moved>, _> = args.names.iter().map(|name| registry.restore(name, now)).collect();
-        (back?, "back")
+        (registry.restore_all(&args.names, now)?, "back")
     };
     if context.json() {
         context.print_json(&moved)?;
@@ -109,12 +108,18 @@ pub(crate) struct GcArgs {
     /// Only what went more than so many days ago
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u64>,
+    /// Give up a change that was begun and can never be finished
+    #[arg(long, conflicts_with = "older_than")]
+    abandon: bool,
     #[command(flatten)]
     whose: Whose,
 }
 
 pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> {
     let registry = context.registries()?.of(args.whose)?;
+    if args.abandon {
+        return abandon(registry, context);
+    }
     let day = Duration::from_hours(24);
     let before = args.older_than.map(|days| {
         let age = u32::try_from(days).ok().and_then(|days| day.checked_mul(days));
@@ -135,6 +140,28 @@ pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> 
     ));
     for broken in &freed.broken {
         context.terminal.say(&format!("{} could not be read once, and stays: look at it", context.short_path(broken)));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Sets a journal aside that stands in the way of everything else.
+fn abandon(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
+    let abandoned = registry.abandon()?;
+    if context.json() {
+        let given_up = abandoned
+            .as_ref()
+            .map(|it| json!({"journal": it.journal.to_string_lossy(), "names": it.names, "reason": it.reason}));
+        context.print_json(&json!({"abandoned": given_up}))?;
+        return Ok(Outcome::Done);
+    }
+    match &abandoned {
+        Some(it) => context.terminal.say(&format!(
+            "given up: {} ({}); what was to be done stands in {}; `skillfold verify` says how things are",
+            text::one_line(&it.names.join(", ")),
+            text::one_line(&it.reason),
+            context.short_path(&it.journal)
+        )),
+        None => context.terminal.say("no change is left unfinished"),
     }
     Ok(Outcome::Done)
 }

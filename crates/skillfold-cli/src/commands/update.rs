@@ -59,7 +59,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registry = context.registries()?.of(args.whose)?;
     let (plans, mut failed) = plan(args, registry, context)?;
-    let mut news: Vec<UpdatePlan> = plans.into_iter().filter(|plan| !plan.is_empty()).collect();
+    // Where no file changes, only the commit moves on, which nobody need be asked about.
+    let (same, mut news): (Vec<UpdatePlan>, Vec<UpdatePlan>) =
+        plans.into_iter().partition(|plan| plan.is_empty() && (!args.overwrite_edits || plan.edits.is_empty()));
     let json_plans = context.json().then(|| json!(news));
     if !context.json() {
         let mut out = String::new();
@@ -93,6 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let mut options = UpdateOptions::at(SystemTime::now());
         options.allow_findings = args.allow_findings;
         options.overwrite_edits = args.overwrite_edits;
+        news.extend(same);
         registry.apply_updates(news, &options)?;
     }
     if let Some(plans) = json_plans {

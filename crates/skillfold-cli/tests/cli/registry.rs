@@ -107,9 +107,7 @@ fn from_github_at_a_reference_by_its_shorthand() {
     assert_snapshot!(act(&sandbox, &["install", "ann/skills/skills/csv", "--replace"]), @r"
     exit 0
     --- stdout
-    csv  off  skill  ef79297  replaced
-    --- stderr
-    It is off until you say `skillfold enable csv`
+    csv  on  skill  ef79297  replaced
     ");
     assert!(sandbox.path("home/.local/share/skillfold/skills/csv/more.md").exists());
     assert_snapshot!(act(&sandbox, &["install", "ann/skills@v9"]), @r"
@@ -186,8 +184,7 @@ fn edits_are_seen_and_not_overwritten() {
     --- stdout
     pdf  1.0 0f9507d → 092b5aa
       description: Mine. → Reads other files. Use when asked.
-      ~ SKILL.md  43 B → 72 B
-      - notes.md  5 B
+      ~ SKILL.md  72 B
       edited here: SKILL.md
       edited here: notes.md
     --- stderr
@@ -418,7 +415,6 @@ fn one_that_cannot_be_updated_holds_back_no_other() {
       ~ SKILL.md  67 B → 72 B
     pdf  1.0 → 1.0
       + new.md  4 B
-      - notes.md  5 B
       edited here: notes.md
     --- stderr
     warning[not_updated]: pdf cannot be updated: it has been edited since it was installed
