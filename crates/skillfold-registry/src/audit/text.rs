@@ -147,7 +147,7 @@ impl Text {
             Encoding::Bytes => drop(self.feed_bytes(&rest, true)),
             Encoding::Utf16 { big } => drop(self.feed_wide(&rest, big, true)),
         }
-        self.hidden.end_line();
+        self.hidden.finish();
     }
 
     /// How many of the bytes were taken: not a character that goes on behind them.
@@ -161,7 +161,7 @@ impl Text {
                 continue;
             }
             if *byte == b' ' {
-                self.blank(1);
+                self.blank(1, true);
                 at += 1;
                 continue;
             }
@@ -245,9 +245,11 @@ impl Text {
         self.jumped |= (byte & 0xc0) == 0x80;
     }
 
-    fn blank(&mut self, size: u64) {
+    fn blank(&mut self, size: u64, plain: bool) {
         self.after_return = false;
-        self.hidden.plain(b" ");
+        if plain {
+            self.hidden.plain(b" ");
+        }
         if self.window.last() == Some(&b' ') {
             self.jumped = true;
         } else {
@@ -276,7 +278,12 @@ impl Text {
             | '\u{2000}'..='\u{200a}'
             | '\u{202f}'
             | '\u{205f}'
-            | '\u{3000}' => self.blank(size),
+            | '\u{3000}' => {
+                if !c.is_ascii() {
+                    self.hidden.see(c, self.place, self.before, &self.window);
+                }
+                self.blank(size, c.is_ascii());
+            }
             // In a program, a NUL ends one text and another begins.
             '\0' if self.binary => {
                 self.mark();
@@ -287,7 +294,7 @@ impl Text {
             }
             c if c == '\0' || is_invisible(c) => {
                 if c != '\0' {
-                    self.hidden.see(c, self.place, &self.window);
+                    self.hidden.see(c, self.place, self.before, &self.window);
                     self.place.column += 1;
                 }
                 self.place.offset += size;
@@ -297,7 +304,7 @@ impl Text {
                 if c.is_ascii() && c != '\u{1b}' && c != '\u{8}' {
                     self.hidden.plain(&[c as u8]);
                 } else {
-                    self.hidden.see(c, self.place, &self.window);
+                    self.hidden.see(c, self.place, self.before, &self.window);
                 }
                 self.mark();
                 let c = match u32::from(c) {

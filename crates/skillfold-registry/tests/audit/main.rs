@@ -6,7 +6,9 @@ mod clean;
 mod evasion;
 mod report;
 mod samples;
+mod secrecy;
 mod tree;
+mod unicode;
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ pub(crate) fn noise(length: usize) -> String {
     (0..length).map(next).collect()
 }
 
-fn tags(text: &str) -> String {
+pub(crate) fn tags(text: &str) -> String {
     text.chars().map(|c| char::from_u32(u32::from(c) + 0xe0000).unwrap()).collect()
 }
 
@@ -55,6 +55,7 @@ pub(crate) fn samples() -> Vec<Sample> {
         1,
         2,
     );
+    add("coded-unicode", "a.md", &format!("one{}\n", "\u{2000}\u{2001}".repeat(20)), 1, 4);
     add("odd-unicode", "a.md", "one\u{feff} two\n", 1, 4);
     add("odd-unicode", "a.md", "zero\u{200b}width\n", 1, 5);
     add("odd-unicode", "a.md", "red \u{1b}[31m\n", 1, 5);
