@@ -5,6 +5,8 @@
 //! file system lists.
 
 mod command;
+mod fetch;
+mod flow;
 mod hidden;
 mod kind;
 mod manifest;

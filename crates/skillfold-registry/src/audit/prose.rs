@@ -162,6 +162,12 @@ impl Structure {
         self.fence.is_some_and(|(start, ..)| at >= start) || within(&self.fences, at)
     }
 
+    /// Which code block `at` is in: where that starts.
+    pub(super) fn block(&self, at: u64) -> Option<u64> {
+        let open = self.fence.map(|(start, ..)| start).filter(|start| at >= *start);
+        open.or_else(|| self.fences.iter().find(|(start, end)| (*start..*end).contains(&at)).map(|(start, _)| *start))
+    }
+
     pub(super) fn in_comment(&self, at: u64) -> bool {
         self.comment.as_ref().is_some_and(|(start, ..)| at >= *start) || within(&self.comments, at)
     }

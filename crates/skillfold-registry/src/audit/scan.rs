@@ -6,6 +6,7 @@ use std::path::Path;
 
 use regex::bytes::Captures;
 
+use super::flow::{Flow, Seen};
 use super::kind::{Family, Kind, Sniffed};
 use super::patterns::{Hit, PATTERNS, Pattern, is_match};
 use super::prose::{Structure, judge_comment};
@@ -95,6 +96,7 @@ struct Scan<'p> {
     kind: Kind,
     text: Text,
     structure: Structure,
+    flow: Flow,
     /// How much of the window was searched before.
     searched: usize,
     findings: Vec<Finding>,
@@ -113,6 +115,7 @@ impl<'p> Scan<'p> {
             kind: sniffed.kind,
             text: Text::new(sniffed.encoding, sniffed.kind == Kind::Binary),
             structure: Structure::default(),
+            flow: Flow::default(),
             searched: 0,
             findings: Vec::new(),
             counts: BTreeMap::new(),
@@ -192,6 +195,14 @@ impl<'p> Scan<'p> {
         if self.kind == Kind::Script && !self.sends {
             self.sends = is_match(&SENDS, &window);
         }
+        let seen = Seen {
+            window: &window,
+            before: self.text.before(),
+            new: self.searched..limit,
+            kind: self.kind,
+            structure: &self.structure,
+        };
+        hits.extend(self.flow.look(&seen));
         let blobs = if matches!(self.kind, Kind::Prose | Kind::Script) {
             blobs(&window).filter(|at| (self.searched..limit).contains(at)).collect()
         } else {

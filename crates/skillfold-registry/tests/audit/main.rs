@@ -4,6 +4,7 @@
 
 mod clean;
 mod evasion;
+mod fetch;
 mod report;
 mod samples;
 mod secrecy;

