@@ -10,8 +10,8 @@ use super::Rule;
 use super::fetch::{addresses, unquoted, weigh};
 use super::kind::Kind;
 use super::patterns::{Lazy, is_match, regex, tells};
-use super::prose::Structure;
 use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, REMOTE_PACKAGE};
+use super::structure::Structure;
 
 /// How many names are followed in one file.
 const NAMES: usize = 4096;
@@ -160,7 +160,7 @@ fn weighed(seen: &Seen<'_>, start: usize, command: Option<&[u8]>) -> Option<Fetc
     let at = seen.before + start as u64;
     let block = seen.structure.block(at);
     let told = seen.kind == Kind::Prose && block.is_none() && !seen.structure.in_comment(at) && {
-        let before = &seen.window[start.saturating_sub(FAR as usize)..start];
+        let before = &seen.window[start.saturating_sub(COMMAND)..start];
         let line = &seen.window[start..seen.window.len().min(start + COMMAND)];
         let first = |text: &'_ [u8]| text.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
         tells(before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default(), &first(line))
@@ -198,10 +198,9 @@ fn command(text: &[u8]) -> &[u8] {
     let mut quote = None;
     for (at, byte) in text.iter().enumerate().take(COMMAND) {
         match (*byte, quote) {
-            (b'\n', _) => return &text[..at],
             (b'"' | b'\'', None) => quote = Some(*byte),
             (byte, Some(open)) if byte == open => quote = None,
-            (b';' | b'|', None) => return &text[..at],
+            (b'\n', _) | (b';' | b'|', None) => return &text[..at],
             (b'&', None) if text.get(at + 1) == Some(&b'&') => return &text[..at],
             _ => {}
         }

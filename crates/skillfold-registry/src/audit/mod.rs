@@ -5,6 +5,7 @@
 //! file system lists.
 
 mod command;
+mod comment;
 mod fetch;
 mod flow;
 mod hidden;
@@ -18,6 +19,7 @@ mod rules;
 mod scan;
 mod secrets;
 mod show;
+mod structure;
 mod text;
 mod unsafe_commands;
 mod walk;

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use regex::bytes::Captures;
 
+use super::comment::judge_comment;
 use super::flow::{Flow, Seen};
 use super::kind::{Family, Kind, Sniffed};
 use super::patterns::{Hit, PATTERNS, Pattern, is_match};
-use super::prose::{Structure, judge_comment};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
+use super::structure::Structure;
 use super::text::{Encoding, Place, Text};
 use super::unsafe_commands::{SENDS, is_strong};
 use super::{Finding, Rule, manifest, show};
