@@ -35,9 +35,10 @@ static SENDS: Lazy = LazyLock::new(|| {
 });
 /// What is done without a word.
 static SECRETLY: Lazy = LazyLock::new(|| {
-    regex(
-        r"\b(?:do\s+not|don(?:'|\xe2\x80\x99)?t|never|without)\s+(?:ever\s+)?(?:mention|tell|reveal|disclos|report|announc|show|ask|notify|inform|say)\w*\b|\b(?:silently|secretly|quietly)\b",
-    )
+    const ACT: &str =
+        r"\b(?:run|execute|start|launch|call|fetch|download|install|read|open|send|post|upload|copy|delete|write)\b";
+    const HUSH: &str = r"\b(?:do\s+not|don(?:'|\xe2\x80\x99)?t|never|without)\s+(?:ever\s+)?(?:mention|tell|reveal|disclos|announc|notify|inform)\w*\b";
+    regex(&format!(r"{ACT}[^\n]{{0,120}}?{HUSH}|{HUSH}[^\n]{{0,80}}?{ACT}|\b(?:silently|secretly|quietly)\s+{ACT}"))
 });
 static ACTS: Lazy = LazyLock::new(|| {
     regex(

@@ -62,12 +62,12 @@ static FETCHES: Lazy = LazyLock::new(|| {
 
 static RUNS: Lazy = LazyLock::new(|| {
     regex(concat!(
-        r#"(?:^|[\s;&|(`'"])(?:(?:sudo|exec|nohup|command|env)\s+(?:-\S+\s+)*)*(?:(?:ba|z|da|k|a|fi)?sh|python[\d.]*|node|perl|ruby|php|pwsh|bun|lua|source)\s+(?:-\S+\s+)*(?:<\s*)?["']?(?P<script>[\w.$~{}/+%@-]+)"#,
+        r#"(?:^|[\s;&|(`'"])(?:eval\s+|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*(?:-\w*c\s+|<<<\s*)|source\s+/dev/stdin\s*<<<\s*)["']?(?P<evaluated>\$\{?\w+)"#,
+        r#"|(?:^|[\s;&|(`'"])(?:(?:sudo|exec|nohup|command|env)\s+(?:-\S+\s+)*)*(?:(?:ba|z|da|k|a|fi)?sh|python[\d.]*|node|perl|ruby|php|pwsh|bun|lua|source)\s+(?:-\S+\s+)*(?:<\s*)?["']?(?P<script>[\w.$~{}/+%@-]+)"#,
         r#"|(?:^|[;&|(])\s*\.\s+["']?(?P<sourced>[\w.$~{}/+%@-]+)"#,
         r#"|(?:^[\s$>%]*|[;&|(`]\s*|\b(?:then|do|sudo|exec|nohup)\s+)["']?(?P<direct>(?:\.{1,2}/|/|~/|\$)[\w.$~{}/+%@-]*)"#,
         r#"|["'](?:(?:ba|z|da)?sh|python[\d.]*|node|perl|ruby)["']\s*,\s*(?:["']-\w+["']\s*,\s*)*[frb]?["'](?P<listed>[\w.$~{}/+%@-]+)"#,
         r#"|\b(?:subprocess|os)\.\w+\(\s*\[?\s*["'](?P<called>[/.~][\w./-]+)["']"#,
-        r#"|(?:\beval\s+|<<<\s*)["']?(?P<evaluated>\$\{?\w+)"#,
         r#"|\b(?:echo|printf)\s+(?:-\S+\s+|["']%s(?:\\n)?["']\s+)*["']?(?P<piped>\$\{?\w+)\}?["']?\s*\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b"#,
         r"|(?:^|[^.\w]|\bbuiltins\.)(?:exec|eval|compile|Function|execSync|(?:os\.)?(?:system|popen))\s*\(\s*(?:compile\s*\(\s*)?(?P<code>[a-z_]\w*)",
         r"|\bstdin\s*=\s*(?P<stdin>[a-z_]\w*)\.stdout",
@@ -99,8 +99,9 @@ impl Flow {
             while let Some((name, fetch)) = fetches.next_if(|(_, fetch)| fetch.at < seen.before + name.start() as u64) {
                 self.remember(name, fetch, seen, &mut found);
             }
-            let code = captures.name("code").is_some() || captures.name("stdin").is_some();
-            let key = if code { variable(name.as_bytes()) } else { file(name.as_bytes()) };
+            // What a variable holds is run, or what the file has that is named so.
+            let held = ["evaluated", "piped", "code", "stdin"].iter().any(|group| captures.name(group).is_some());
+            let key = if held { variable(name.as_bytes()) } else { file(name.as_bytes()) };
             if let Some(judged) = self.names.get(&key).and_then(|fetch| judge(*fetch, name.start(), seen)) {
                 // Once is enough, however often it is run.
                 self.names.remove(&key);
@@ -135,7 +136,7 @@ impl Flow {
             let text = command(&seen.window[start..]);
             let names = match (group("command"), group("shell"), group("to"), group("retrieved")) {
                 (Some(program), ..) => saved(program, text),
-                (_, Some(name), ..) => vec![[b"$", name].concat()],
+                (_, Some(name), ..) => vec![variable(name)],
                 (_, _, Some(to), _) => {
                     let from = variable(group("from").unwrap_or_default());
                     let known = self.names.contains_key(&from) || variables.contains(&from);
@@ -259,6 +260,8 @@ fn file(path: &[u8]) -> Vec<u8> {
     base.strip_suffix(b".").unwrap_or(&base).to_vec()
 }
 
+/// What is held by a variable, however it is written.
 fn variable(name: &[u8]) -> Vec<u8> {
-    [b"=", name].concat()
+    let name = name.iter().copied().filter(|byte| !b"${}".contains(byte));
+    std::iter::once(b'=').chain(name).collect()
 }

@@ -80,6 +80,13 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         rule: &SECRET_LIKE,
+        words: &["bearer ", "basic "],
+        regex: r#"\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+(?P<at>[\w.~+/-]{16,}=*)"#,
+        message: "a token in a header",
+        judge: dense,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
         words: &["://"],
         regex: r"\b[a-z][a-z0-9+.-]{1,20}://[\w.%-]+:(?P<at>[^\s@/:$<>{}()\[\]*]{8,100})@[\w.-]+",
         message: "a password in an address",

@@ -1,5 +1,6 @@
 //! Follows a Markdown text: which parts are code, which are comments.
 
+use super::patterns::is_open;
 use super::text::INDENTED;
 
 /// How much of a comment is kept to be judged.
@@ -153,8 +154,7 @@ fn is_item(line: &[u8]) -> bool {
 
 /// Whether `at` is between backticks of its line.
 fn in_span(line: &[u8], at: usize) -> bool {
-    let count = |text: &[u8]| text.iter().filter(|byte| **byte == b'`').count();
-    count(&line[..at]) % 2 == 1 && count(&line[at..]) > 0
+    is_open(&line[..at], b'`') && line[at..].contains(&b'`')
 }
 
 fn within(ranges: &[(u64, u64)], at: u64) -> bool {

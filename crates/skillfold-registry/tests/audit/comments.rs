@@ -59,6 +59,7 @@ fn what_is_shown_or_says_nothing_is_clean() {
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!DOCTYPE html>\n{/* the table */}\n".to_owned(),
         "[1]: https://a.test \"The manual\"\n[two]: <https://b.test>\n".to_owned(),
         "<!-- TODO: see https://a.test/x for the new table -->\n<!-- prettier-ignore -->\n".to_owned(),
+        "<!-- Copy the file; without this line the tab silently won't show. Read x.md first. -->\n".to_owned(),
         "<!-- Source: https://a.test/report.pdf, page 3 -->\n".to_owned(),
     ];
     for text in texts {

@@ -137,6 +137,10 @@ fn fetching_without_running_is_clean() {
         ("a.sh", "bash x.sh\ncurl -o x.sh https://x.test/x.sh\n"),
         ("a.sh", "curl -s https://x.test/a | python3 - <<'END'\nprint(1)\nEND\n"),
         ("a.sh", "V=$(curl -s https://x.test/version)\necho \"$V\" | grep 1\n"),
+        (
+            "a.sh",
+            "V=$(curl -s https://x.test/v)\nif [ 1 = 1 ] && \"$V\"; then\ncase \"$V\" in 1) ;; esac\nread A <<< \"$V\"\nfi\n",
+        ),
         ("a.py", "r = requests.get(u)\ndata = r.json()\nprint(data)\nm = re.compile(x)\n"),
         ("a.js", "const html = await fetch(u)\nconst m = pattern.exec(html)\n"),
         ("a.md", "Fetch it with `curl -O https://x.test/x.zip`, then `unzip x.zip`.\n"),

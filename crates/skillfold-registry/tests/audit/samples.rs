@@ -148,6 +148,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     add("secret", "a.js", &format!("x('{}_{}')\n", "npm", &token[..36]), 1, 4);
     add("secret", "key", &format!("-----BEGIN RSA {} KEY-----\n{}\n", "PRIVATE", noise(64)), 1, 1);
     add("secret-like", "a.py", &format!("password = \"{}\"\n", &token[..20]), 1, 13);
+    add("secret-like", "a.sh", &format!("curl -H 'Authorization: Bearer {}' x.test\n", &token[..32]), 1, 32);
     add("secret-like", "a.py", &format!("t = 'eyJ{}.eyJ{}.{}'\n", &token[..20], &token[5..40], &token[..43]), 1, 6);
     add("secret-like", "a.md", &format!("postgres://admin:{}@db.internal/x\n", &token[..16]), 1, 18);
 
