@@ -48,14 +48,16 @@ struct Fetch {
 
 type Found = (&'static Rule, usize, &'static str);
 
+// No part of these goes on without end: what has to be read to the end of a line to see that it is nothing would be read
+// again from the next word on.
 static FETCHES: Lazy = LazyLock::new(|| {
     regex(concat!(
         r#"\b(?P<shell>[a-z_]\w*)=["']?(?:\$\(|`)\s*(?:curl|wget)\s"#,
         r"|\b(?P<command>curl|wget|aria2c|lwp-download)(?:\.exe)?\s",
         r"|\b(?P<variable>[a-z_]\w*)\s*=\s*(?:await\s+|\(\s*)*(?:(?:requests|httpx|session|axios|got)\.(?:get|post)|(?:\w+\.)*urlopen|fetch|axios)\s*\(",
         r#"|\b(?P<process>[a-z_]\w*)\s*=\s*(?:\w+\.)?Popen\s*\(\s*\[\s*["'](?:curl|wget)["']"#,
-        r"|\burlopen\s*\([^\n]*\)\s*as\s+(?P<with>[a-z_]\w*)",
-        r#"|\burlretrieve\s*\([^,\n]*,\s*[frb]?["'](?P<retrieved>[^"'\n]+)["']"#,
+        r"|\burlopen\s*\([^\n]{0,200}\)\s*as\s+(?P<with>[a-z_]\w*)",
+        r#"|\burlretrieve\s*\([^,\n]{0,200},\s*[frb]?["'](?P<retrieved>[^"'\n]{1,200})["']"#,
         r"|\b(?P<to>[a-z_]\w*)\s*=\s*(?:await\s+)?(?P<from>[a-z_]\w*)\.(?:text|content|read|decode|body|data)\b",
     ))
 });

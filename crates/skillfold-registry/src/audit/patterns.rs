@@ -39,6 +39,8 @@ pub(super) struct Hit<'h> {
 
 /// How much of a line is looked at, on either side of a match.
 const LINE: usize = 2048;
+/// How long a sentence is, on either side of a command in it.
+const SENTENCE: usize = 300;
 
 impl<'h> Hit<'h> {
     /// The whole match.
@@ -98,15 +100,18 @@ pub(super) fn tells(before: &[u8], command: &[u8]) -> bool {
     static OTHERS: Lazy = LazyLock::new(|| {
         regex(r"^(?:can|could|may|might|would|will|attackers?|that|which|who|tries|not|never|cannot)$")
     });
+    let before = &before[before.len().saturating_sub(SENTENCE)..];
+    let whole = [before, &command[..command.len().min(SENTENCE)]].concat();
+    if !is_match(&ATTACKS, &whole) {
+        return false;
+    }
     let sentence = before.rsplit(|byte| b".!?".contains(byte)).next().unwrap_or_default();
     let sentence = if sentence.trim_ascii().len() < 3 { before } else { sentence };
     // What stands between backticks is the command, which may have such words in it.
     let said: Vec<u8> = sentence.split(|byte| *byte == b'`').step_by(2).collect::<Vec<_>>().join(&b' ');
-    let ordered = ORDERS.as_ref().is_none_or(|orders| {
-        orders.captures_iter(&said).any(|order| order.name("who").is_none_or(|who| !is_match(&OTHERS, who.as_bytes())))
-    });
-    let whole = [before, command].concat();
-    !ordered && is_match(&ATTACKS, if is_match(&ATTACKS, sentence) { sentence } else { &whole })
+    let Some(orders) = ORDERS.as_ref() else { return false };
+    let mut verbs = orders.captures_iter(&said).map(|order| order.name("who"));
+    verbs.all(|who| who.is_some_and(|who| is_match(&OTHERS, who.as_bytes())))
 }
 
 /// Unless it is only told about.

@@ -83,7 +83,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &PROMPT_INJECTION,
         words: &["<?", "<!doctype", "{/*"],
-        regex: r"<\?(?P<text>[^>]+)>|<!doctype\s(?P<type>[^>]+)>|\{/\*(?P<note>[^}]+)\}",
+        regex: r"<\?(?P<text>[^>]{1,600})>|<!doctype\s(?P<type>[^>]{1,600})>|\{/\*(?P<note>[^}]{1,600})\}",
         message: "a part that is not shown has instructions, which only models read",
         judge: unseen,
     },

@@ -141,8 +141,14 @@ fn keys(text: &[u8], from: usize) -> Vec<(usize, usize)> {
         let end = rest.windows(8).take(KEY).position(|part| part == b"-----END");
         end.unwrap_or_else(|| rest.iter().position(|byte| !body(byte)).unwrap_or(rest.len()))
     };
-    let found = header.find_iter(&text[from..]).map(|found| from + found.end());
-    found.map(|start| (start, start + length(&text[start..]))).collect()
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for start in header.find_iter(&text[from..]).map(|found| from + found.end()) {
+        // One that is said to begin inside another is hidden with it.
+        if found.last().is_none_or(|(_, end)| start >= *end) {
+            found.push((start, start + length(&text[start..])));
+        }
+    }
+    found
 }
 
 #[cfg(test)]

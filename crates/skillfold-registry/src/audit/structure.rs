@@ -99,11 +99,16 @@ impl Structure {
             self.closed.push((start, self.fence.is_some(), line.to_vec()));
             return;
         }
+        // Whether `counted` is between backticks: each is counted once, however many comments a line has.
+        let (mut open_span, mut counted) = (false, 0);
+        let last_tick = line.iter().rposition(|byte| *byte == b'`');
         while at < line.len() {
             match &mut self.comment {
                 None => {
                     let Some(open) = find(&line[at..], b"<!--") else { return };
-                    let fenced = self.fence.is_some() || in_span(line, at + open);
+                    open_span ^= is_open(&line[counted..at + open], b'`');
+                    counted = at + open;
+                    let fenced = self.fence.is_some() || open_span && last_tick > Some(counted);
                     self.comment = Some((start + (at + open) as u64, fenced, Vec::new()));
                     at += open + 4;
                 }
@@ -150,11 +155,6 @@ fn is_link_comment(line: &[u8]) -> bool {
 fn is_item(line: &[u8]) -> bool {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     matches!(line, [b'-' | b'*' | b'+', b' ', ..]) || digits > 0 && matches!(line[digits..], [b'.' | b')', b' ', ..])
-}
-
-/// Whether `at` is between backticks of its line.
-fn in_span(line: &[u8], at: usize) -> bool {
-    is_open(&line[..at], b'`') && line[at..].contains(&b'`')
 }
 
 fn within(ranges: &[(u64, u64)], at: u64) -> bool {
