@@ -251,8 +251,28 @@ impl<'p> Scan<'p> {
         if self.counts.get(rule.id).is_some_and(|(_, count)| *count >= CAP) {
             return self.add(rule, Place::default(), String::new(), String::new());
         }
+        let place = self.text.place(at);
+        if self.lines.contains(&self.key(rule, place)) {
+            return false;
+        }
         let excerpt = show::line(self.text.window(), at);
-        self.add(rule, self.text.place(at), message.to_owned(), excerpt)
+        self.add(rule, place, message.to_owned(), excerpt)
+    }
+
+    /// Line and column as they are reported.
+    fn shown_place(&self, at: Place) -> (usize, usize) {
+        match (self.kind, at.line) {
+            (_, 0) => (0, 0),
+            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
+            _ => (at.line, at.column),
+        }
+    }
+
+    /// What is reported once: a rule in a line, but every single secret.
+    fn key(&self, rule: &'static Rule, at: Place) -> (&'static str, usize, usize) {
+        let (line, column) = self.shown_place(at);
+        let each = line == 0 || rule.id.starts_with("secret");
+        (rule.id, line, if each { column } else { 0 })
     }
 
     fn add(&mut self, rule: &'static Rule, at: Place, message: String, excerpt: String) -> bool {
@@ -261,15 +281,11 @@ impl<'p> Scan<'p> {
             *count += 1;
             return false;
         }
-        let (line, column) = match (self.kind, at.line) {
-            (_, 0) => (0, 0),
-            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
-            _ => (at.line, at.column),
-        };
-        let each = line == 0 || rule.id.starts_with("secret");
-        if !self.lines.insert((rule.id, line, if each { column } else { 0 })) {
+        if !self.lines.insert(self.key(rule, at)) {
             return false;
         }
+        let (line, column) = self.shown_place(at);
+        let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
         *count += 1;
         self.findings.push(Finding { rule, path: self.path.to_owned(), line, column, message, excerpt });
         true
