@@ -1,86 +1,12 @@
-//! Commands that fetch and run, decode and run, stay behind, or run when a skill is loaded.
+//! Commands that run packages, decode and run, stay behind, or run when a skill is loaded.
 
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, is_told, regex, unless_told};
-use super::rules::{
-    AUTORUN_FILE, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE,
-    REMOTE_PACKAGE,
-};
+use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, regex, unless_told};
+use super::rules::{AUTORUN_FILE, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE, REMOTE_PACKAGE};
 
 pub(super) static PATTERNS: &[Pattern] = &[
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget", "fetch ", "aria2c"],
-        regex: r#"\b(?:curl|wget|fetch|aria2c)(?:\.exe)?\s+[^\s|][^\n]*?[^|\n]\|&?\s*(?:(?:sudo|doas|env|exec|command|nohup|time)\s+(?:-\S+\s+|\w+=\S*\s+)*)*["']?(?:/(?:\w+/)*)?(?:(?:ba|z|da|k|fi|a|tc|c)?sh(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php|pwsh|powershell|osascript|bun|lua)(?:\s+-)?\s*(?:$|[;&|)"'`<#]))"#,
-        message: "what is fetched from the network is piped into an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget"],
-        regex: r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*<\(\s*(?:curl|wget)\b[^\n)]*",
-        message: "what is fetched from the network is run by an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget"],
-        regex: r#"\b(?:eval|(?:ba|z|da|k|fi)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|source\s+/dev/stdin\s+<<<|(?:ba|z)?sh\s+<<<)\s*["']?\s*(?:\$\(|`)\s*(?:curl|wget)\b[^\n)`]*"#,
-        message: "what is fetched from the network is run by an interpreter",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["iex", "invoke-expression"],
-        regex: r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|net\.webclient|curl|wget)\b[^\n]*",
-        message: "what is fetched from the network is run by PowerShell",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["iex", "invoke-expression"],
-        regex: r"\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|curl|wget)\b[^\n]*\|\s*(?:iex|invoke-expression)\b",
-        message: "what is fetched from the network is run by PowerShell",
-        judge: fetched,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["exec", "eval", "loads"],
-        regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:urllib\.)?(?:request\.)?urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
-        message: "what is fetched from the network is run as Python",
-        judge: unless_told,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval", "function", "runin"],
-        regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
-        message: "what is fetched from the network is run as JavaScript",
-        judge: unless_told,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval"],
-        regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
-        message: "what is fetched from the network is run as JavaScript",
-        judge: unless_told,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["eval"],
-        regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
-        message: "what is fetched from the network is run",
-        judge: unless_told,
-    },
-    Pattern {
-        rule: &FETCH_AND_RUN,
-        words: &["curl", "wget"],
-        regex: r#"\b(?:curl|wget)\b[^\n]*?(?:\s-[a-zA-Z]*o|\s--output(?:-document)?|\s-O|>)[ =]*["']?(?P<file>[\w./$~{}-]*[\w}])"#,
-        message: "what is fetched from the network is saved and run",
-        judge: saved,
-    },
     Pattern {
         rule: &REMOTE_PACKAGE,
         words: &["npx", "bunx", "pnpx", "uvx", "dlx", "pipx run", "bun x"],
@@ -229,57 +155,6 @@ pub(super) static PATTERNS: &[Pattern] = &[
         judge: at_load,
     },
 ];
-
-/// Installers that their projects tell everybody to pipe into a shell.
-static KNOWN: Lazy = LazyLock::new(|| {
-    regex(concat!(
-        r"^https://(?:astral\.sh|sh\.rustup\.rs|rustup\.rs|get\.docker\.com|bun\.(?:sh|com)|deno\.(?:land|com)|get\.pnpm\.io",
-        r"|install\.python-poetry\.org|fnm\.vercel\.app|mise\.(?:run|jdx\.dev)|get\.volta\.sh|pixi\.sh|just\.systems|starship\.rs",
-        r"|get\.sdkman\.io|sdk\.cloud\.google\.com|install\.determinate\.systems|nixos\.org|cli\.github\.com|fly\.io|ollama\.com",
-        r"|claude\.ai|foundry\.paradigm\.xyz|get\.helm\.sh|dl\.k8s\.io|deb\.nodesource\.com|rpm\.nodesource\.com|apt\.llvm\.org",
-        r"|raw\.githubusercontent\.com/(?:homebrew|nvm-sh|pyenv|rbenv|asdf-vm|helm|golangci|aquasecurity|anchore)/[\w./-]+)(?:[/\s]|$)"
-    ))
-});
-/// Names that are kept for examples.
-static NOBODYS: Lazy = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
-static ADDRESS: Lazy = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>]+"#));
-static SOMEWHERE: Lazy = LazyLock::new(|| regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-"));
-
-/// Whether there is an address at all, and whether everybody knows it.
-fn fetched(hit: &Hit<'_>) -> Option<&'static Rule> {
-    let text = hit.text();
-    if hit.kind != Kind::Script && !is_match(&SOMEWHERE, text) {
-        return None;
-    }
-    let found: Vec<&[u8]> = ADDRESS.as_ref()?.find_iter(text).map(|address| address.as_bytes()).collect();
-    let all = |known: &Lazy| !found.is_empty() && found.iter().all(|address| is_match(known, address));
-    if is_told(hit) || (hit.kind != Kind::Script && all(&NOBODYS)) {
-        return Some(&DANGEROUS_EXAMPLE);
-    }
-    Some(if all(&KNOWN) { &FETCH_KNOWN_INSTALLER } else { hit.rule })
-}
-
-/// Whether the file that was fetched is run: on the spot, or a few lines later.
-fn saved(hit: &Hit<'_>) -> Option<&'static Rule> {
-    let file = String::from_utf8_lossy(hit.group("file"));
-    let base = file.rsplit('/').next().unwrap_or_default();
-    if base.len() < 2 || matches!(&*file, "/dev/null" | "/dev/stdout") {
-        return None;
-    }
-    let name = regex::escape(base);
-    let run = regex(&format!(
-        r#"(?:\b(?:ba|z|da|k)?sh|\bpython[\d.]*|\bnode|\bperl|\bruby|\bsource|\bsudo|\bpwsh|(?:^|[\s;&])\.)\s+(?:-\S+\s+)*["']?(?:[\w.$~{{}}/-]*/)?{name}\b|(?:^|[;&]\s*)["']?(?:[\w.$~{{}}-]*/){name}\b"#
-    ));
-    let (line, later) = match hit.after().iter().position(|byte| *byte == b'\n') {
-        Some(end) => hit.after().split_at(end),
-        None => (hit.after(), &[][..]),
-    };
-    let run = run?;
-    if run.is_match(line) {
-        return fetched(hit);
-    }
-    (run.is_match(later) && is_match(&SOMEWHERE, hit.text())).then_some(&REMOTE_PACKAGE)
-}
 
 static PINNED: Lazy = LazyLock::new(|| regex(r"(?:.@|==)v?\d+\.\d+"));
 

@@ -4,21 +4,36 @@
 //! controls of the line.
 
 use super::Rule;
+use super::rows::Rows;
 use super::rules::{HIDDEN_UNICODE, ODD_UNICODE};
+use super::show;
 use super::text::Place;
 
 /// How many characters of a run are kept. More than this many are the same finding.
 const KEPT: usize = 200;
-/// How many characters before a run are shown with it.
-const BEFORE: usize = 30;
+/// How many findings of a rule are kept between two looks; the others are counted.
+const FOUND: usize = 64;
+/// From how many on, single characters that nothing needs are no accident any more.
+const LOOSE: usize = 40;
 
 /// Something invisible that should not be there.
 #[derive(Debug)]
 pub(super) struct Hidden {
     pub(super) rule: &'static Rule,
     pub(super) at: Place,
+    /// Where it would stand in the text that is searched.
+    pub(super) text_at: u64,
     pub(super) message: String,
-    pub(super) excerpt: String,
+    /// The first of the characters.
+    pub(super) shown: String,
+}
+
+/// Where a character stands, and what stands before it in its line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub(super) place: Place,
+    text_at: u64,
+    pub(super) last: Option<char>,
 }
 
 #[derive(Debug, Default)]
@@ -27,15 +42,21 @@ pub(super) struct Watch {
     binary: bool,
     run: Option<Run>,
     line: Line,
+    rows: Rows,
+    /// How many characters stand in the whole file that nothing needs, and the first of them.
+    loose: usize,
+    first_loose: Option<Spot>,
     pub(super) found: Vec<Hidden>,
+    /// Findings that were not kept.
+    pub(super) more: Vec<(&'static Rule, usize)>,
+    /// Which rules were reported at all.
+    reported: Vec<&'static str>,
 }
 
 /// Invisible characters in a row.
 #[derive(Debug)]
 struct Run {
-    at: Place,
-    /// What stands before it in its line.
-    before: String,
+    at: Spot,
     chars: Vec<char>,
     count: usize,
 }
@@ -44,7 +65,7 @@ struct Run {
 #[derive(Debug, Default)]
 struct Line {
     /// The first direction control, and what was open before it was closed.
-    first: Option<(Place, char, String)>,
+    first: Option<(Spot, char)>,
     open: Vec<char>,
     reversing: bool,
     overriding: bool,
@@ -53,7 +74,7 @@ struct Line {
     /// Zero-width characters between Latin letters: how many, and one bit a kind.
     between: usize,
     kinds: u32,
-    between_at: Option<(Place, String)>,
+    between_at: Option<Spot>,
 }
 
 /// Whether the character is invisible, and is left out of what is searched for words.
@@ -66,19 +87,21 @@ fn is_tag(c: char) -> bool {
 }
 
 fn is_selector(c: char) -> bool {
-    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{180b}'..='\u{180d}')
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// What has no shape of its own, by Unicode's property `Default_Ignorable_Code_Point`, but for the kinds above.
 fn is_zero_width(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
             | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
     )
 }
 
@@ -105,19 +128,24 @@ impl Watch {
         Watch { binary, ..Watch::default() }
     }
 
-    /// A character that is not plain ASCII, where it stands, and what was seen before it.
-    pub(super) fn see(&mut self, c: char, at: Place, before: &[u8]) {
+    /// A character that is not plain ASCII, where it stands, and what was seen before it: a window of the text, and how
+    /// much of the text stands before that.
+    pub(super) fn see(&mut self, c: char, place: Place, before: u64, window: &[u8]) {
+        let spot = || Spot { place, text_at: before + window.len() as u64, last: last(window) };
         if is_direction(c) {
             self.close(Some(c));
-            self.direction(c, at, before);
+            self.direction(c, spot());
         } else if is_invisible(c) {
-            let run = self.run.get_or_insert_with(|| Run { at, before: tail(before), chars: Vec::new(), count: 0 });
+            let run = self.run.get_or_insert_with(|| Run { at: spot(), chars: Vec::new(), count: 0 });
             run.count += 1;
             if run.chars.len() < KEPT {
                 run.chars.push(c);
             }
         } else {
             self.close(Some(c));
+            if !self.binary && self.rows.see(c, spot) {
+                self.row();
+            }
             self.line.right_to_left |= is_right_to_left(c);
             if matches!(c, '\u{1b}' | '\u{8}' | '\u{2028}' | '\u{2029}') && !self.binary {
                 let message = match c {
@@ -125,7 +153,7 @@ impl Watch {
                     '\u{8}' => "a backspace, which makes terminals hide what stands before it",
                     _ => "a line separator that most programs do not show",
                 };
-                self.report(&ODD_UNICODE, at, message.to_owned(), tail(before), c.encode_utf8(&mut [0; 4]));
+                self.report(&ODD_UNICODE, spot(), message.to_owned(), c.to_string());
             }
         }
     }
@@ -135,6 +163,34 @@ impl Watch {
         if self.run.is_some() {
             self.close(bytes.first().map(|byte| char::from(*byte)));
         }
+        self.row();
+    }
+
+    /// A row of odd characters is over.
+    fn row(&mut self) {
+        if let Some((rule, spot, message, shown)) = self.rows.close() {
+            self.report(rule, spot, message, shown);
+        }
+    }
+
+    /// The end of the file: what only counts in a whole file.
+    pub(super) fn finish(&mut self) {
+        self.end_line();
+        if let Some((rule, spot, message)) = self.rows.finish()
+            && !self.reported.contains(&rule.id)
+        {
+            self.report(rule, spot, message, String::new());
+        }
+        if let Some(spot) = self.first_loose
+            && self.loose >= LOOSE
+            && !self.reported.contains(&HIDDEN_UNICODE.id)
+        {
+            let message = format!(
+                "{} invisible characters in this file where none is needed: they can spell something",
+                self.loose
+            );
+            self.report(&HIDDEN_UNICODE, spot, message, String::new());
+        }
     }
 
     /// The end of a line, or of the file.
@@ -142,12 +198,13 @@ impl Watch {
         if self.run.is_some() {
             self.close(None);
         }
+        self.row();
         if self.line.first.is_none() && self.line.between == 0 {
             self.line.right_to_left = false;
             return;
         }
         let line = std::mem::take(&mut self.line);
-        if let Some((at, before)) = line.between_at
+        if let Some(at) = line.between_at
             && line.between >= 8
             && line.kinds.count_ones() >= 2
         {
@@ -156,9 +213,9 @@ impl Watch {
                 line.between,
                 line.kinds.count_ones()
             );
-            self.report(&HIDDEN_UNICODE, at, message, before, "");
+            self.report(&HIDDEN_UNICODE, at, message, String::new());
         }
-        let Some((at, first, before)) = line.first else { return };
+        let Some((at, first)) = line.first else { return };
         let unbalanced = line.unbalanced || !line.open.is_empty();
         let rule = match (line.right_to_left, unbalanced) {
             (true, false) => return,
@@ -172,12 +229,12 @@ impl Watch {
             _ => "that is not closed: what follows can be shown in another order than it is read",
         };
         let message = format!("a direction control (U+{:04X}) {what}", u32::from(first));
-        self.report(rule, at, message, before, first.encode_utf8(&mut [0; 4]));
+        self.report(rule, at, message, first.to_string());
     }
 
-    fn direction(&mut self, c: char, at: Place, before: &[u8]) {
+    fn direction(&mut self, c: char, at: Spot) {
         let line = &mut self.line;
-        line.first.get_or_insert_with(|| (at, c, tail(before)));
+        line.first.get_or_insert((at, c));
         match c {
             '\u{202c}' => match line.open.iter().rposition(|open| ('\u{202a}'..='\u{202e}').contains(open)) {
                 Some(index) => drop(line.open.remove(index)),
@@ -199,9 +256,8 @@ impl Watch {
 
     /// The run of invisible characters is over.
     fn close(&mut self, next: Option<char>) {
-        let Some(mut run) = self.run.take() else { return };
-        let before = std::mem::take(&mut run.before);
-        let last = before.chars().next_back();
+        let Some(run) = self.run.take() else { return };
+        let last = run.at.last;
         let of = |is: fn(char) -> bool| run.chars.iter().filter(|c| is(**c)).count();
         let (tags, selectors, zero) = (of(is_tag), of(is_selector), of(is_zero_width));
         let shown: String = run.chars.iter().take(12).collect();
@@ -211,9 +267,9 @@ impl Watch {
                 let message = format!(
                     "{} tag characters, which nobody sees and models read; they spell “{}”",
                     run.count,
-                    skillfold_catalog::Shown(&text)
+                    show::text(&text, run.count > run.chars.len())
                 );
-                self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+                self.report(&HIDDEN_UNICODE, run.at, message, shown);
             }
             return;
         }
@@ -221,9 +277,12 @@ impl Watch {
             return;
         }
         if selectors >= 3 || (selectors >= 2 && run.chars.iter().any(|c| *c >= '\u{e0100}')) {
-            let message =
-                format!("{} variation selectors in a row: they can carry any bytes{}", run.count, smuggled(&run.chars));
-            self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+            let message = format!(
+                "{} variation selectors in a row: they can carry any bytes{}",
+                run.count,
+                smuggled(&run.chars, run.count)
+            );
+            self.report(&HIDDEN_UNICODE, run.at, message, shown);
             return;
         }
         let mut kinds: Vec<char> = run.chars.clone();
@@ -231,38 +290,51 @@ impl Watch {
         kinds.dedup();
         if zero >= 8 || (zero >= 4 && kinds.len() >= 2) {
             let message = format!("{} zero-width characters in a row: they can spell something", run.count);
-            self.report(&HIDDEN_UNICODE, run.at, message, before, &shown);
+            self.report(&HIDDEN_UNICODE, run.at, message, shown);
             return;
         }
         if is_needed(&run, last, next) {
             return;
         }
+        self.loose += run.count;
+        self.first_loose.get_or_insert(run.at);
         let latin = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
         if latin(last) && latin(next) {
             self.line.between += zero;
-            self.line.between_at.get_or_insert_with(|| (run.at, before.clone()));
+            self.line.between_at.get_or_insert(run.at);
             for c in &run.chars {
                 self.line.kinds |= 1 << (u32::from(*c) % 31);
             }
         }
         let first = run.chars.first().copied().unwrap_or_default();
         let message = format!("an invisible character (U+{:04X}) where none is needed", u32::from(first));
-        self.report(&ODD_UNICODE, run.at, message, before, &shown);
+        self.report(&ODD_UNICODE, run.at, message, shown);
     }
 
-    fn report(&mut self, rule: &'static Rule, at: Place, message: String, mut excerpt: String, shown: &str) {
-        excerpt.push_str(shown);
-        self.found.push(Hidden { rule, at, message, excerpt });
+    fn report(&mut self, rule: &'static Rule, at: Spot, message: String, shown: String) {
+        if !self.reported.contains(&rule.id) {
+            self.reported.push(rule.id);
+        }
+        let mut same = self.found.iter().rev().filter(|found| found.rule.id == rule.id);
+        if same.next().is_some_and(|found| found.at.line == at.place.line) {
+            return;
+        }
+        if same.count() >= FOUND {
+            match self.more.iter_mut().find(|(known, _)| known.id == rule.id) {
+                Some((_, more)) => *more += 1,
+                None => self.more.push((rule, 1)),
+            }
+            return;
+        }
+        self.found.push(Hidden { rule, at: at.place, text_at: at.text_at, message, shown });
     }
 }
 
-/// The end of what was seen before, of the same line.
-fn tail(before: &[u8]) -> String {
-    let tail = &before[before.len().saturating_sub(BEFORE * 4)..];
-    let line = tail.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let text = String::from_utf8_lossy(line);
-    let skip = text.chars().count().saturating_sub(BEFORE);
-    text.chars().skip(skip).collect()
+/// The last character, if it stands in the same line.
+fn last(window: &[u8]) -> Option<char> {
+    let tail = &window[window.len().saturating_sub(4)..];
+    let text = String::from_utf8_lossy(tail);
+    text.chars().next_back().filter(|c| *c != '\n')
 }
 
 /// Flags of parts of countries: a black flag, a few letters and digits as tags, and the end.
@@ -275,12 +347,15 @@ fn is_flag(chars: &[char]) -> bool {
 /// Whether the characters around a short run need it.
 fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
     let around = |is: fn(char) -> bool| before.is_some_and(is) || next.is_some_and(is);
-    let start = run.at.offset == 0;
+    let start = run.at.place.offset == 0;
     run.count <= 3
         && run.chars.iter().enumerate().all(|(index, c)| match c {
             '\u{feff}' => start && index == 0,
-            '\u{fe00}'..='\u{fe0f}' => {
-                index == 0 && before.is_some_and(|c| !c.is_ascii() || c.is_ascii_digit() || c == '#' || c == '*')
+            '\u{fe0e}' | '\u{fe0f}' => {
+                index == 0 && before.is_some_and(|c| is_emoji(c) || c.is_ascii_digit() || c == '#' || c == '*')
+            }
+            '\u{fe00}'..='\u{fe0d}' => {
+                index == 0 && before.is_some_and(|c| is_emoji(c) || is_east_asian(c) || is_joining(c) || c == '0')
             }
             '\u{e0100}'..='\u{e01ef}' => index == 0 && before.is_some_and(is_east_asian),
             '\u{200d}' => around(is_joining) || (before.is_some_and(is_emoji) && next.is_some_and(is_emoji)),
@@ -288,13 +363,13 @@ fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
             '\u{200e}' | '\u{200f}' | '\u{61c}' => around(is_right_to_left),
             '\u{ad}' => run.count == 1 && before.is_some_and(char::is_alphabetic),
             '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => around(is_east_asian),
-            '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{200c}' => around(is_joining),
+            '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{34f}' => around(is_joining),
             _ => false,
         })
 }
 
 /// What variation selectors spell, if it is text: the first 16 are the bytes 0 to 15, the others those from 16 on.
-fn smuggled(chars: &[char]) -> String {
+fn smuggled(chars: &[char], count: usize) -> String {
     let byte = |c: &char| match u32::from(*c) {
         code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
         code @ 0xe0100..=0xe01ef => u8::try_from(code - 0xe0100 + 16).ok(),
@@ -303,7 +378,7 @@ fn smuggled(chars: &[char]) -> String {
     let bytes: Vec<u8> = chars.iter().filter_map(byte).collect();
     match String::from_utf8(bytes) {
         Ok(text) if text.chars().all(|c| !c.is_control()) => {
-            format!("; they spell “{}”", skillfold_catalog::Shown(&text))
+            format!("; they spell “{}”", show::text(&text, count > chars.len()))
         }
         _ => String::new(),
     }

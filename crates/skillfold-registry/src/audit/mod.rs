@@ -5,15 +5,21 @@
 //! file system lists.
 
 mod command;
+mod comment;
+mod fetch;
+mod flow;
 mod hidden;
 mod kind;
 mod manifest;
 mod names;
 mod patterns;
 mod prose;
+mod rows;
 mod rules;
 mod scan;
 mod secrets;
+mod show;
+mod structure;
 mod text;
 mod unsafe_commands;
 mod walk;
@@ -87,12 +93,13 @@ pub struct Finding {
 }
 
 impl Serialize for Finding {
-    /// The rule by its id, with what it weighs.
+    /// The rule by its id, with what it weighs. A path that is not UTF-8 is written with replacement characters.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_struct("Finding", 8)?;
         map.serialize_field("rule", self.rule.id)?;
         map.serialize_field("severity", self.rule.severity.as_str())?;
-        map.serialize_field("path", &self.path)?;
+        // A name that is not UTF-8 must not be the end of a whole report.
+        map.serialize_field("path", &self.path.to_string_lossy())?;
         map.serialize_field("line", &self.line)?;
         map.serialize_field("column", &self.column)?;
         map.serialize_field("message", &self.message)?;
@@ -137,6 +144,10 @@ impl Audit {
 /// ```
 pub fn audit(dir: &Path) -> Audit {
     let mut audit = walk::walk(dir);
+    for finding in &mut audit.findings {
+        show::finished(&mut finding.message);
+        show::finished(&mut finding.excerpt);
+    }
     audit.findings.sort_by(|one, other| {
         let place = |finding: &Finding| (finding.line, finding.column, finding.rule.id);
         one.path.cmp(&other.path).then_with(|| place(one).cmp(&place(other)))

@@ -7,7 +7,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::kind::Kind;
 use super::rules::DANGEROUS_EXAMPLE;
-use super::{Rule, command, prose, secrets, unsafe_commands};
+use super::{Rule, command, fetch, prose, secrets, unsafe_commands};
 
 /// Something to look for.
 pub(super) struct Pattern {
@@ -39,6 +39,8 @@ pub(super) struct Hit<'h> {
 
 /// How much of a line is looked at, on either side of a match.
 const LINE: usize = 2048;
+/// How long a sentence is, on either side of a command in it.
+const SENTENCE: usize = 300;
 
 impl<'h> Hit<'h> {
     /// The whole match.
@@ -74,13 +76,42 @@ impl<'h> Hit<'h> {
     }
 }
 
-/// Whether the match stands in a sentence, and that sentence is about attacks.
+/// Whether the match stands in a sentence, and that sentence tells of an attack.
 pub(super) fn is_told(hit: &Hit<'_>) -> bool {
+    hit.kind == Kind::Prose && !hit.fenced && !hit.comment && tells(hit.line_before(), hit.line_after())
+}
+
+/// Whether a sentence that has a command in it tells of an attack, and does not say to run it. Words like “injection”
+/// are in every text about security: somebody who attacks, or an example of an attack, must be spoken of.
+pub(super) fn tells(before: &[u8], command: &[u8]) -> bool {
     static ATTACKS: Lazy = LazyLock::new(|| {
-        regex(r"attackers?\b|\bmalicious|\bexploit(?:s|ed|ation)\b|\bexfiltrat|\bvulnerab|\binjection\b|\badversar")
+        regex(concat!(
+            r"\b(?:attackers?|adversar(?:y|ies))\b|\b(?:malicious|injected|hostile|poisoned|crafted|exploit)\s+(?:\w+\s+){0,2}?",
+            r"(?:payload|input|command|code|instruction|prompt|skill|script|content|text|string|file|hook|package|pr|issue|comment|example|server|repo\w*)s?\b",
+            r"|\b(?:payloads?|exploits?|attacks?|injections?|vulnerab\w+)\b[^.\n]{0,60}?(?:\bsuch as\b|\blike\b|\be\.g\.|\bexamples?\b|\blooks?\b)",
+            r"|\b(?:examples?|cases?)\s+of\s+(?:\w+\s+){0,3}?(?:attacks?|injections?|exploits?|exfiltration)\b|\bexfiltrat\w+",
+        ))
     });
-    let line = [hit.line_before(), hit.line_after()].concat();
-    hit.kind == Kind::Prose && !hit.fenced && !hit.comment && is_match(&ATTACKS, &line)
+    static ORDERS: Lazy = LazyLock::new(|| {
+        regex(
+            r"(?:\b(?P<who>\w+)\W\s*)?\b(?P<verb>run|execute|type|enter|paste|invoke|call|launch|install|start|use|do)\b",
+        )
+    });
+    static OTHERS: Lazy = LazyLock::new(|| {
+        regex(r"^(?:can|could|may|might|would|will|attackers?|that|which|who|tries|not|never|cannot)$")
+    });
+    let before = &before[before.len().saturating_sub(SENTENCE)..];
+    let whole = [before, &command[..command.len().min(SENTENCE)]].concat();
+    if !is_match(&ATTACKS, &whole) {
+        return false;
+    }
+    let sentence = before.rsplit(|byte| b".!?".contains(byte)).next().unwrap_or_default();
+    let sentence = if sentence.trim_ascii().len() < 3 { before } else { sentence };
+    // What stands between backticks is the command, which may have such words in it.
+    let said: Vec<u8> = sentence.split(|byte| *byte == b'`').step_by(2).collect::<Vec<_>>().join(&b' ');
+    let Some(orders) = ORDERS.as_ref() else { return false };
+    let mut verbs = orders.captures_iter(&said).map(|order| order.name("who"));
+    verbs.all(|who| who.is_some_and(|who| is_match(&OTHERS, who.as_bytes())))
 }
 
 /// Unless it is only told about.
@@ -137,7 +168,12 @@ pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
 });
 
 fn every() -> impl Iterator<Item = &'static Pattern> {
-    command::PATTERNS.iter().chain(unsafe_commands::PATTERNS).chain(prose::PATTERNS).chain(secrets::PATTERNS)
+    fetch::PATTERNS
+        .iter()
+        .chain(command::PATTERNS)
+        .chain(unsafe_commands::PATTERNS)
+        .chain(prose::PATTERNS)
+        .chain(secrets::PATTERNS)
 }
 
 impl Patterns {

@@ -33,6 +33,9 @@ rules! {
     AUTORUN_FILE: "autorun-file", Medium, "A file that runs without being called",
         "Tools start what such a file says when the directory is opened, installed or entered: hooks, install scripts, tasks of editors.",
         "Read what it starts. Remove it if the skill works without it.";
+    CODED_UNICODE: "coded-unicode", Medium, "Characters that can carry a hidden text",
+        "Unusual blanks, empty Braille cells and private characters look like nothing or mean nothing, and models read them: many of them can spell a sentence.",
+        "Replace them by plain blanks, or remove them.";
     COMMENT_INJECTION: "comment-injection", High, "A comment that gives the model secret orders",
         "Comments are not shown when Markdown is rendered, but a model reads them: orders that a person does not see are the way to take a model over.",
         "Remove the comment. Do not use the skill if you did not write it.";

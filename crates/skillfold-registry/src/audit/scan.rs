@@ -5,16 +5,16 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use regex::bytes::Captures;
-use skillfold_catalog::Shown;
 
+use super::comment::judge_comment;
+use super::flow::{Flow, Seen};
 use super::kind::{Family, Kind, Sniffed};
 use super::patterns::{Hit, PATTERNS, Pattern, is_match};
-use super::prose::{Structure, judge_comment};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
-use super::secrets::mask;
+use super::structure::Structure;
 use super::text::{Encoding, Place, Text};
 use super::unsafe_commands::{SENDS, is_strong};
-use super::{Finding, Rule, manifest};
+use super::{Finding, Rule, manifest, show};
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -23,7 +23,7 @@ const WINDOW: usize = 1 << 20;
 /// What is found must not be longer than this, blanks not counted; a window begins so much before the last one's end.
 const OVERLAP: usize = 256 << 10;
 /// How much stays before what is searched, for the look around.
-const CONTEXT: usize = 4 << 10;
+const CONTEXT: usize = show::KEY;
 /// Files larger than this are not read, which is a finding.
 pub(super) const MAX_FILE: u64 = 4 << 30;
 /// How many findings of one rule one file has; the others are counted.
@@ -97,6 +97,7 @@ struct Scan<'p> {
     kind: Kind,
     text: Text,
     structure: Structure,
+    flow: Flow,
     /// How much of the window was searched before.
     searched: usize,
     findings: Vec<Finding>,
@@ -115,6 +116,7 @@ impl<'p> Scan<'p> {
             kind: sniffed.kind,
             text: Text::new(sniffed.encoding, sniffed.kind == Kind::Binary),
             structure: Structure::default(),
+            flow: Flow::default(),
             searched: 0,
             findings: Vec::new(),
             counts: BTreeMap::new(),
@@ -130,14 +132,23 @@ impl<'p> Scan<'p> {
         let limit = if last { length } else { length - OVERLAP };
         self.follow(last);
         self.search(limit);
-        for hidden in std::mem::take(&mut self.text.hidden.found) {
-            let excerpt = Shown(&String::from_utf8_lossy(&mask(hidden.excerpt.as_bytes()))).to_string();
-            self.add(hidden.rule, hidden.at, hidden.message, excerpt);
-        }
+        self.hidden();
         let forget = limit.saturating_sub(CONTEXT);
         self.text.forget(forget);
         self.structure.forget(self.text.before());
         self.searched = limit - forget;
+    }
+
+    /// What was seen of invisible characters.
+    fn hidden(&mut self) {
+        for hidden in std::mem::take(&mut self.text.hidden.found) {
+            let at = hidden.text_at.checked_sub(self.text.before()).and_then(|at| usize::try_from(at).ok());
+            let excerpt = show::before(self.text.window(), at.unwrap_or(0), &hidden.shown);
+            self.add(hidden.rule, hidden.at, hidden.message, excerpt);
+        }
+        for (rule, more) in std::mem::take(&mut self.text.hidden.more) {
+            self.counts.entry(rule.id).or_insert((rule, 0)).1 += more;
+        }
     }
 
     /// Which parts are comments and code.
@@ -185,6 +196,14 @@ impl<'p> Scan<'p> {
         if self.kind == Kind::Script && !self.sends {
             self.sends = is_match(&SENDS, &window);
         }
+        let seen = Seen {
+            window: &window,
+            before: self.text.before(),
+            new: self.searched..limit,
+            kind: self.kind,
+            structure: &self.structure,
+        };
+        hits.extend(self.flow.look(&seen));
         let blobs = if matches!(self.kind, Kind::Prose | Kind::Script) {
             blobs(&window).filter(|at| (self.searched..limit).contains(at)).collect()
         } else {
@@ -232,8 +251,28 @@ impl<'p> Scan<'p> {
         if self.counts.get(rule.id).is_some_and(|(_, count)| *count >= CAP) {
             return self.add(rule, Place::default(), String::new(), String::new());
         }
-        let excerpt = excerpt(self.text.window(), at);
-        self.add(rule, self.text.place(at), message.to_owned(), excerpt)
+        let place = self.text.place(at);
+        if self.lines.contains(&self.key(rule, place)) {
+            return false;
+        }
+        let excerpt = show::line(self.text.window(), at);
+        self.add(rule, place, message.to_owned(), excerpt)
+    }
+
+    /// Line and column as they are reported.
+    fn shown_place(&self, at: Place) -> (usize, usize) {
+        match (self.kind, at.line) {
+            (_, 0) => (0, 0),
+            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
+            _ => (at.line, at.column),
+        }
+    }
+
+    /// What is reported once: a rule in a line, but every single secret.
+    fn key(&self, rule: &'static Rule, at: Place) -> (&'static str, usize, usize) {
+        let (line, column) = self.shown_place(at);
+        let each = line == 0 || rule.id.starts_with("secret");
+        (rule.id, line, if each { column } else { 0 })
     }
 
     fn add(&mut self, rule: &'static Rule, at: Place, message: String, excerpt: String) -> bool {
@@ -242,15 +281,11 @@ impl<'p> Scan<'p> {
             *count += 1;
             return false;
         }
-        let (line, column) = match (self.kind, at.line) {
-            (_, 0) => (0, 0),
-            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
-            _ => (at.line, at.column),
-        };
-        let each = line == 0 || rule.id.starts_with("secret");
-        if !self.lines.insert((rule.id, line, if each { column } else { 0 })) {
+        if !self.lines.insert(self.key(rule, at)) {
             return false;
         }
+        let (line, column) = self.shown_place(at);
+        let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
         *count += 1;
         self.findings.push(Finding { rule, path: self.path.to_owned(), line, column, message, excerpt });
         true
@@ -275,19 +310,6 @@ impl<'p> Scan<'p> {
         }
         self.findings
     }
-}
-
-/// What stands around `at` in its line, without secrets.
-fn excerpt(window: &[u8], at: usize) -> String {
-    let before = &window[at.saturating_sub(60)..at];
-    let before = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let after = &window[at..window.len().min(at + 400)];
-    let after = after.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // Masked before it is cut: half a secret would not be known as one.
-    let line = mask(&[before, after].concat());
-    let text = String::from_utf8_lossy(&line);
-    let text: String = text.trim().chars().take(160).collect();
-    Shown(&text).to_string()
 }
 
 /// Where long encoded texts start, wrapped or not. Pictures and fonts that say so are none.

@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::{Captures, Regex};
-
 use super::Rule;
+use super::kind::Kind;
 use super::patterns::{Hit, Lazy, Pattern, is_match, regex};
 use super::rules::{SECRET, SECRET_LIKE};
 
@@ -66,6 +65,27 @@ pub(super) static PATTERNS: &[Pattern] = &[
         judge: dense,
     },
     Pattern {
+        rule: &SECRET,
+        words: &["secret_access_key", "secretaccesskey"],
+        regex: r#"secret_?access_?key["']?\s*(?:=|:)\s*["']?(?P<at>[a-z0-9/+]{40})(?:[^a-z0-9/+=]|$)"#,
+        message: "a secret key of AWS",
+        judge: real,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
+        words: &["passw", "secret", "api_key", "apikey", "token", "access_key", "private_key"],
+        regex: r#"^[\s>-]*(?:export\s+|set\s+|ENV\s+)?[\w.-]*(?:password|passwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|token)(?:_\w{1,10})?(?P<sign>\s*=\s*|:\s+)(?P<at>[^\s"'`]{12,200})\s*(?:$|#)"#,
+        message: "a value that looks like a password or token",
+        judge: bare,
+    },
+    Pattern {
+        rule: &SECRET_LIKE,
+        words: &["bearer ", "basic "],
+        regex: r#"\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+(?P<at>[\w.~+/-]{16,}=*)"#,
+        message: "a token in a header",
+        judge: dense,
+    },
+    Pattern {
         rule: &SECRET_LIKE,
         words: &["://"],
         regex: r"\b[a-z][a-z0-9+.-]{1,20}://[\w.%-]+:(?P<at>[^\s@/:$<>{}()\[\]*]{8,100})@[\w.-]+",
@@ -107,6 +127,20 @@ fn dense(hit: &Hit<'_>) -> Option<&'static Rule> {
     (mixed && !code && !named && entropy(value) >= 3.4 && !is_match(&PLACEHOLDER, value)).then_some(hit.rule)
 }
 
+/// Whether a value without quotes is one. In code, what stands there is mostly a name.
+fn bare(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let value = hit.group("at");
+    let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
+    let assigned = hit.group("sign") == b"=";
+    let mixed =
+        count(u8::is_ascii_digit) >= 3 && count(u8::is_ascii_lowercase) > 0 && count(u8::is_ascii_uppercase) > 0;
+    let hexadecimal = value.len() >= 32 && value.iter().all(u8::is_ascii_hexdigit);
+    if hit.kind == Kind::Script && !assigned || !(mixed || hexadecimal) || value.contains(&b':') {
+        return None;
+    }
+    dense(hit)
+}
+
 /// Bits a byte.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
@@ -115,27 +149,4 @@ fn entropy(text: &[u8]) -> f64 {
     }
     let length = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
     counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / length).map(|p| -p * p.log2()).sum()
-}
-
-static MASKED: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| PATTERNS.iter().filter_map(|pattern| regex(pattern.regex)).collect());
-
-/// The text with all but the first characters of every secret left out, real or not.
-pub(super) fn mask(text: &[u8]) -> Vec<u8> {
-    let mut text = text.to_vec();
-    for regex in MASKED.iter() {
-        if regex.is_match(&text) {
-            text = regex.replace_all(&text, hide).into_owned();
-        }
-    }
-    text
-}
-
-fn hide(captures: &Captures<'_>) -> Vec<u8> {
-    let Some(all) = captures.get(0) else { return Vec::new() };
-    let Some(secret) = captures.name("key").or_else(|| captures.name("at")) else { return all.as_bytes().to_vec() };
-    let shown = secret.as_bytes().len().min(4);
-    let before = &all.as_bytes()[..secret.start() - all.start()];
-    let after = &all.as_bytes()[secret.end() - all.start()..];
-    [before, &secret.as_bytes()[..shown], "…".as_bytes(), after].concat()
 }

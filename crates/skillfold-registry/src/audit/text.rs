@@ -43,8 +43,13 @@ pub(super) struct Text {
     after_return: bool,
     /// The next byte of the window does not follow from the mark before.
     jumped: bool,
+    /// How many blanks the line has begun with, while there is nothing else: up to four of them are kept.
+    indent: Option<usize>,
     pub(super) hidden: Watch,
 }
+
+/// From so many blanks on, a line of Markdown is code, and no fence.
+pub(super) const INDENTED: usize = 4;
 
 /// How far apart marks stand at the most, so that columns are counted from nearby.
 const MARK: usize = 4096;
@@ -61,6 +66,7 @@ impl Text {
             place: Place { line: 1, column: 1, offset: 0 },
             after_return: false,
             jumped: true,
+            indent: Some(0),
             hidden: Watch::new(binary),
         }
     }
@@ -147,7 +153,7 @@ impl Text {
             Encoding::Bytes => drop(self.feed_bytes(&rest, true)),
             Encoding::Utf16 { big } => drop(self.feed_wide(&rest, big, true)),
         }
-        self.hidden.end_line();
+        self.hidden.finish();
     }
 
     /// How many of the bytes were taken: not a character that goes on behind them.
@@ -161,7 +167,7 @@ impl Text {
                 continue;
             }
             if *byte == b' ' {
-                self.blank(1);
+                self.blank(1, true);
                 at += 1;
                 continue;
             }
@@ -228,6 +234,7 @@ impl Text {
     fn plain(&mut self, bytes: &[u8]) {
         self.hidden.plain(bytes);
         self.after_return = false;
+        self.indent = None;
         self.mark();
         self.window.extend_from_slice(bytes);
         self.place.column += bytes.len();
@@ -237,6 +244,7 @@ impl Text {
     /// A byte that is no text.
     fn byte(&mut self, byte: u8) {
         self.after_return = false;
+        self.indent = None;
         // A byte that looks as if it continued a character would not be counted: a mark behind it makes up for that.
         self.mark();
         self.window.push(byte);
@@ -245,10 +253,14 @@ impl Text {
         self.jumped |= (byte & 0xc0) == 0x80;
     }
 
-    fn blank(&mut self, size: u64) {
+    fn blank(&mut self, size: u64, plain: bool) {
         self.after_return = false;
-        self.hidden.plain(b" ");
-        if self.window.last() == Some(&b' ') {
+        if plain {
+            self.hidden.plain(b" ");
+        }
+        let indent = self.indent.filter(|indent| *indent < INDENTED);
+        self.indent = self.indent.map(|indent| indent + 1);
+        if self.window.last() == Some(&b' ') && indent.is_none() {
             self.jumped = true;
         } else {
             self.mark();
@@ -276,7 +288,18 @@ impl Text {
             | '\u{2000}'..='\u{200a}'
             | '\u{202f}'
             | '\u{205f}'
-            | '\u{3000}' => self.blank(size),
+            | '\u{3000}' => {
+                if !c.is_ascii() {
+                    self.hidden.see(c, self.place, self.before, &self.window);
+                }
+                let tab = c == '\t' && self.indent.is_some_and(|indent| indent < INDENTED);
+                self.blank(size, c.is_ascii());
+                if tab {
+                    self.window.extend_from_slice(b"   ");
+                    self.indent = Some(INDENTED);
+                    self.jumped = true;
+                }
+            }
             // In a program, a NUL ends one text and another begins.
             '\0' if self.binary => {
                 self.mark();
@@ -287,7 +310,7 @@ impl Text {
             }
             c if c == '\0' || is_invisible(c) => {
                 if c != '\0' {
-                    self.hidden.see(c, self.place, &self.window);
+                    self.hidden.see(c, self.place, self.before, &self.window);
                     self.place.column += 1;
                 }
                 self.place.offset += size;
@@ -297,9 +320,10 @@ impl Text {
                 if c.is_ascii() && c != '\u{1b}' && c != '\u{8}' {
                     self.hidden.plain(&[c as u8]);
                 } else {
-                    self.hidden.see(c, self.place, &self.window);
+                    self.hidden.see(c, self.place, self.before, &self.window);
                 }
                 self.mark();
+                self.indent = None;
                 let c = match u32::from(c) {
                     code @ 0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),
                     _ => c,
@@ -327,6 +351,7 @@ impl Text {
         } else {
             self.mark();
             self.window.push(b'\n');
+            self.indent = Some(0);
         }
         self.place.line += 1;
         self.place.column = 1;

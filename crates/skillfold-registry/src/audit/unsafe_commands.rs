@@ -145,8 +145,13 @@ static USES: Lazy = LazyLock::new(|| {
         r#"(?:\s-i\s*["']?|--netrc-file[ =]|IdentityFile[ =]|ssh-keygen[^\n]*|ssh-add[^\n]*|--key[ =]|-n\s)["']?[\w.$~{}/-]*$"#,
     )
 });
-static ORDERS: Lazy =
-    LazyLock::new(|| regex(r"\b(?:send|post|upload|exfiltrate|transmit|forward)\b[^\n]*\b(?:to|https?://)\b"));
+static ORDERS: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r"\b(?:send|post|upload|exfiltrate|transmit|forward)\b[^\n]*\b(?:to|https?://)\b",
+        r"|\b(?:include|paste|add|put|append|attach|insert|embed|quote|repeat|show|print|write|copy)\s+(?:it|them|this|that|(?:its|the|their)\s+\w+)\s+(?:\w+\s+){0,3}?",
+        r"(?:in|into|to|with|at)\s+(?:\w+\s+){0,3}?(?:reply|answer|response|messages?|output|summary|commit|comment|issue|prompt|request|email|chat|pull)\b",
+    ))
+});
 
 /// Naming a file with credentials is little; sending it away is much. Scripts are judged as a whole, at their end.
 fn credentials(hit: &Hit<'_>) -> Option<&'static Rule> {

@@ -21,7 +21,13 @@ pub(super) fn walk(dir: &Path) -> Audit {
     let mut walk = Walk { root: dir, real: dir.canonicalize().ok(), audit: Audit::default() };
     let opened = openat(CWD, dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match opened {
-        Ok(handle) => walk.directory(&handle, Path::new(""), 0),
+        Ok(handle) => {
+            match fstat(&handle) {
+                Ok(stat) => walk.mode(&stat, Path::new("")),
+                Err(error) => walk.not_read(Path::new(""), &error.into()),
+            }
+            walk.directory(&handle, Path::new(""), 0);
+        }
         Err(error) => walk.not_read(Path::new(""), &error.into()),
     }
     walk.audit

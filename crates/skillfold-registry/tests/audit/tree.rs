@@ -83,6 +83,9 @@ fn hard_links_modes_and_special_files() {
         std::fs::create_dir(dir.join("d")).unwrap();
         mode(&dir.join("d"), 0o1777);
     });
+    // The directory itself.
+    only("world-writable", "", |dir| mode(dir, 0o777));
+    only("setuid", "", |dir| mode(dir, 0o4755));
     only("special-file", "s", |dir| drop(UnixListener::bind(dir.join("s")).unwrap()));
     only("special-file", "p", |dir| {
         let made = std::process::Command::new("mkfifo").arg(dir.join("p")).status().unwrap();

@@ -1,0 +1,162 @@
+//! Commands that run what they fetch, and which addresses everybody knows.
+
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::kind::Kind;
+use super::patterns::{Hit, Lazy, Pattern, is_match, is_told, regex, unless_told};
+use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, REMOTE_PACKAGE};
+
+pub(super) static PATTERNS: &[Pattern] = &[
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget", "fetch ", "aria2c", "nc ", "ncat ", "netcat ", "dig ", "s_client"],
+        regex: r#"\b(?:(?:curl|wget|fetch|aria2c|nc|ncat|netcat|dig)(?:\.exe)?|openssl\s+s_client)\s+[^\s|][^\n]*?[^|\n]\|&?\s*(?:(?:/(?:\w+/)*)?(?:sudo|doas|env|exec|command|nohup|time|busybox|xargs|stdbuf)\s+(?:-[ugUCI]\s+[\w{}]+\s+|-\S+\s+|\w+=\S*\s+)*)*["']?(?:/(?:\w+/)*)?(?:(?:(?:ba|z|da|k|fi|a|tc|c)?sh|\$\{?SHELL\}?)(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php|pwsh|powershell|osascript|bun|lua)(?:\s+-[uEsSBIOqvxw]+)*(?:\s+-(?:\s[^\n<]*)?)?\s*(?:$|[;&|)"'`#]))"#,
+        message: "what is fetched from the network is piped into an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget"],
+        regex: r"(?:\b(?:ba|z|da|k|fi)?sh|\bsource|(?:^|\s)\.|\bpython[\d.]*|\bnode|\bperl|\bruby)\s+(?:-\S+\s+)*(?:/dev/stdin\s*)?(?:<\s*)?<\(\s*(?:curl|wget)\b[^\n)]*",
+        message: "what is fetched from the network is run by an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["curl", "wget"],
+        regex: r#"\b(?:eval|(?:ba|z|da|k|fi)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|source\s+/dev/stdin\s+<<<|(?:ba|z)?sh\s+<<<)\s*["']?\s*(?:\$\(|`)\s*(?:curl|wget)\b[^\n)`]*"#,
+        message: "what is fetched from the network is run by an interpreter",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["iex", "invoke-expression"],
+        regex: r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|net\.webclient|curl|wget)\b[^\n]*",
+        message: "what is fetched from the network is run by PowerShell",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["iex", "invoke-expression"],
+        regex: r"\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring|curl|wget)\b[^\n]*\|\s*(?:iex|invoke-expression)\b",
+        message: "what is fetched from the network is run by PowerShell",
+        judge: fetched,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["exec", "eval", "loads"],
+        regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:\w+\.)*urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
+        message: "what is fetched from the network is run as Python",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval", "function", "runin"],
+        regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
+        message: "what is fetched from the network is run as JavaScript",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval"],
+        regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
+        message: "what is fetched from the network is run as JavaScript",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["eval"],
+        regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
+        message: "what is fetched from the network is run",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &FETCH_AND_RUN,
+        words: &["requests.", "urlopen", "httpx."],
+        regex: r#"(?:\b(?:run|Popen|call|check_call|check_output|getoutput)\s*\([^\n]*["']-[ce]["']\s*,\s*|\bos\.(?:system|popen)\s*\(\s*)(?:(?:requests|httpx)\.(?:get|post)|(?:\w+\.)*urlopen)\s*\("#,
+        message: "what is fetched from the network is run by a shell",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &REMOTE_PACKAGE,
+        words: &["git clone"],
+        regex: r"\bgit\s+clone\s[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:(?:(?:ba|z|da)?sh|python[\d.]*)\s+[\w./$~{}-]*/[\w.-]+|\./[\w./-]+)",
+        message: "a repository is fetched, in whatever state it is, and run",
+        judge: unless_told,
+    },
+];
+
+/// Installers that their projects tell everybody to pipe into a shell: these addresses, not all that is on their hosts.
+static KNOWN: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r"^https://(?:astral\.sh/(?:uv|ruff|ty)/(?:[\d.]+/)?install\.(?:sh|ps1)|(?:sh\.)?rustup\.rs/?|get\.docker\.com/?",
+        r"|bun\.(?:sh|com)/install(?:\.ps1)?|deno\.land/(?:x/install/)?install\.(?:sh|ps1)|get\.pnpm\.io/install\.(?:sh|ps1)",
+        r"|install\.python-poetry\.org/?|fnm\.vercel\.app/install|mise\.run/?|mise\.jdx\.dev/install\.sh|get\.volta\.sh/?",
+        r"|pixi\.sh/install\.(?:sh|ps1)|just\.systems/install\.sh|starship\.rs/install\.sh|get\.sdkman\.io/?",
+        r"|sdk\.cloud\.google\.com/?|install\.determinate\.systems/nix(?:/[\w./-]*)?|nixos\.org/nix/install",
+        r"|fly\.io/install\.(?:sh|ps1)|ollama\.com/install\.(?:sh|ps1)|claude\.ai/install\.(?:sh|ps1|cmd)",
+        r"|foundry\.paradigm\.xyz/?|(?:deb|rpm)\.nodesource\.com/setup_\w+\.x|apt\.llvm\.org/llvm\.sh",
+        r"|raw\.githubusercontent\.com/(?:homebrew/install|nvm-sh/nvm|pyenv/pyenv-installer|rbenv/rbenv-installer|asdf-vm/asdf",
+        r"|helm/helm|golangci/golangci-lint|aquasecurity/(?:trivy|tfsec)|anchore/(?:syft|grype))/[\w./-]+)(?:[?#]\S*)?$"
+    ))
+});
+/// A commit of any fork can be named as if it were the project's own, and a path can lead to another project.
+static ELSEWHERE: Lazy = LazyLock::new(|| regex(r"\.\.|%2e|/[0-9a-f]{40}/"));
+/// Names that are kept for examples.
+static NOBODYS: Lazy = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
+static ADDRESS: Lazy = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>;]+"#));
+static SOMEWHERE: Lazy = LazyLock::new(|| {
+    regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-|\bn(?:c|cat|etcat)\s+(?:-\S+\s+)*[\w.-]+\s+\d")
+});
+/// An address without a scheme, or one that is only known when it runs.
+static BARE: Lazy =
+    LazyLock::new(|| regex(r"^(?:(?:[\w-]+\.)+[a-z]{2,}(?:[/:?]\S*)?|\$\{?\w\S*|[\d.]{7,}(?:[/:]\S*)?)$"));
+/// Options whose value follows.
+static VALUED: Lazy = LazyLock::new(|| {
+    regex(
+        r"^-(?:\w*[oOHAexmbcduXTFPzCErtKQYUw]|-(?:output|header|user|data|proto|max|retry|connect|cacert|cert|key|referer|request|form|proxy|write)[\w-]*)$",
+    )
+});
+
+fn fetched(hit: &Hit<'_>) -> Option<&'static Rule> {
+    weigh(hit.text(), hit.kind, is_told(hit))
+}
+
+/// What fetching by such a command weighs: whether there is an address at all, and whether everybody knows it.
+pub(super) fn weigh(command: &[u8], kind: Kind, told: bool) -> Option<&'static Rule> {
+    if kind != Kind::Script && !is_match(&SOMEWHERE, command) {
+        return None;
+    }
+    let found = addresses(command);
+    let all = |known: &Lazy| !found.is_empty() && found.iter().all(|address| is_match(known, address));
+    if told || (kind != Kind::Script && all(&NOBODYS)) {
+        return Some(&DANGEROUS_EXAMPLE);
+    }
+    let known = all(&KNOWN) && !found.iter().any(|address| is_match(&ELSEWHERE, address));
+    Some(if known { &FETCH_KNOWN_INSTALLER } else { &FETCH_AND_RUN })
+}
+
+/// All that a command fetches from.
+pub(super) fn addresses(command: &[u8]) -> Vec<&[u8]> {
+    let Some(address) = ADDRESS.as_ref() else { return Vec::new() };
+    let mut found: Vec<&[u8]> = address.find_iter(command).map(|address| address.as_bytes()).collect();
+    let fetching = command.split(|byte| *byte == b'|').next().unwrap_or_default();
+    let mut valued = false;
+    for word in fetching.split(u8::is_ascii_whitespace) {
+        let word = unquoted(word);
+        if !valued && !word.starts_with(b"$(") && is_match(&BARE, word) {
+            found.push(word);
+        }
+        valued = is_match(&VALUED, word);
+    }
+    found
+}
+
+/// A word of a command without the quotes around it.
+pub(super) fn unquoted(word: &[u8]) -> &[u8] {
+    let quote = |byte: &u8| b"\"'`()".contains(byte);
+    let start = word.iter().position(|byte| !quote(byte)).unwrap_or(word.len());
+    let end = word.iter().rposition(|byte| !quote(byte)).map_or(start, |at| at + 1);
+    &word[start..end]
+}

@@ -1,0 +1,269 @@
+//! What is fetched in one place of a file and run in another: by the name of the file it is saved as, or of a variable.
+//!
+//! Names are remembered, whatever runs something is looked up among them: no search depends on how many there are.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::fetch::{addresses, unquoted, weigh};
+use super::kind::Kind;
+use super::patterns::{Lazy, is_match, regex, tells};
+use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, REMOTE_PACKAGE};
+use super::structure::Structure;
+
+/// How many names are followed in one file.
+const NAMES: usize = 4096;
+/// How long a command is, at the most.
+const COMMAND: usize = 1000;
+/// How far apart fetching and running may be in a text to belong together, outside of code and at all.
+const NEAR: u64 = 400;
+const FAR: u64 = 2048;
+
+/// What is searched.
+pub(super) struct Seen<'s> {
+    pub(super) window: &'s [u8],
+    /// How much of the text stands before the window.
+    pub(super) before: u64,
+    /// What was not searched before.
+    pub(super) new: Range<usize>,
+    pub(super) kind: Kind,
+    pub(super) structure: &'s Structure,
+}
+
+/// What was fetched, by the name it has now.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    names: HashMap<Vec<u8>, Fetch>,
+    full: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fetch {
+    at: u64,
+    block: Option<u64>,
+    rule: &'static Rule,
+}
+
+type Found = (&'static Rule, usize, &'static str);
+
+// No part of these goes on without end: what has to be read to the end of a line to see that it is nothing would be read
+// again from the next word on.
+static FETCHES: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r#"\b(?P<shell>[a-z_]\w*)=["']?(?:\$\(|`)\s*(?:curl|wget)\s"#,
+        r"|\b(?P<command>curl|wget|aria2c|lwp-download)(?:\.exe)?\s",
+        r"|\b(?P<variable>[a-z_]\w*)\s*=\s*(?:await\s+|\(\s*)*(?:(?:requests|httpx|session|axios|got)\.(?:get|post)|(?:\w+\.)*urlopen|fetch|axios)\s*\(",
+        r#"|\b(?P<process>[a-z_]\w*)\s*=\s*(?:\w+\.)?Popen\s*\(\s*\[\s*["'](?:curl|wget)["']"#,
+        r"|\burlopen\s*\([^\n]{0,200}\)\s*as\s+(?P<with>[a-z_]\w*)",
+        r#"|\burlretrieve\s*\([^,\n]{0,200},\s*[frb]?["'](?P<retrieved>[^"'\n]{1,200})["']"#,
+        r"|\b(?P<to>[a-z_]\w*)\s*=\s*(?:await\s+)?(?P<from>[a-z_]\w*)\.(?:text|content|read|decode|body|data)\b",
+    ))
+});
+
+static RUNS: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r#"(?:^|[\s;&|(`'"])(?:eval\s+|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*(?:-\w*c\s+|<<<\s*)|source\s+/dev/stdin\s*<<<\s*)["']?(?P<evaluated>\$\{?\w+)"#,
+        r#"|(?:^|[\s;&|(`'"])(?:(?:sudo|exec|nohup|command|env)\s+(?:-\S+\s+)*)*(?:(?:ba|z|da|k|a|fi)?sh|python[\d.]*|node|perl|ruby|php|pwsh|bun|lua|source)\s+(?:-\S+\s+)*(?:<\s*)?["']?(?P<script>[\w.$~{}/+%@-]+)"#,
+        r#"|(?:^|[;&|(])\s*\.\s+["']?(?P<sourced>[\w.$~{}/+%@-]+)"#,
+        r#"|(?:^[\s$>%]*|[;&|(`]\s*|\b(?:then|do|sudo|exec|nohup)\s+)["']?(?P<direct>(?:\.{1,2}/|/|~/|\$)[\w.$~{}/+%@-]*)"#,
+        r#"|["'](?:(?:ba|z|da)?sh|python[\d.]*|node|perl|ruby)["']\s*,\s*(?:["']-\w+["']\s*,\s*)*[frb]?["'](?P<listed>[\w.$~{}/+%@-]+)"#,
+        r#"|\b(?:subprocess|os)\.\w+\(\s*\[?\s*["'](?P<called>[/.~][\w./-]+)["']"#,
+        r#"|\b(?:echo|printf)\s+(?:-\S+\s+|["']%s(?:\\n)?["']\s+)*["']?(?P<piped>\$\{?\w+)\}?["']?\s*\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b"#,
+        r"|(?:^|[^.\w]|\bbuiltins\.)(?:exec|eval|compile|Function|execSync|(?:os\.)?(?:system|popen))\s*\(\s*(?:compile\s*\(\s*)?(?P<code>[a-z_]\w*)",
+        r"|\bstdin\s*=\s*(?P<stdin>[a-z_]\w*)\.stdout",
+    ))
+});
+
+/// Checking what was fetched is what should be done. It may still be another's file, so it is worth a word.
+static CHECKS: Lazy = LazyLock::new(|| {
+    regex(
+        r"\b(?:sha(?:256|384|512)sum|shasum)\s[^\n]*(?:-c|--check)\b|\bgpg2?\s[^\n]*--verify\b|\bcosign\s+verify|\bminisign\s[^\n]*-V",
+    )
+});
+static IN_VAIN: Lazy = LazyLock::new(|| regex(r"\|\|\s*(?:true|:|echo)"));
+
+impl Flow {
+    /// Everything that is fetched and run, where it is fetched.
+    pub(super) fn look(&mut self, seen: &Seen<'_>) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut fetches = self.fetches(seen).into_iter().peekable();
+        if self.names.is_empty() && fetches.peek().is_none() {
+            return found;
+        }
+        let Some(runs) = RUNS.as_ref() else { return found };
+        for captures in runs.captures_iter(seen.window) {
+            let Some(name) = captures.iter().skip(1).flatten().next() else { continue };
+            if !seen.new.contains(&name.start()) {
+                continue;
+            }
+            while let Some((name, fetch)) = fetches.next_if(|(_, fetch)| fetch.at < seen.before + name.start() as u64) {
+                self.remember(name, fetch, seen, &mut found);
+            }
+            // What a variable holds is run, or what the file has that is named so.
+            let held = ["evaluated", "piped", "code", "stdin"].iter().any(|group| captures.name(group).is_some());
+            let key = if held { variable(name.as_bytes()) } else { file(name.as_bytes()) };
+            if let Some(judged) = self.names.get(&key).and_then(|fetch| judge(*fetch, name.start(), seen)) {
+                // Once is enough, however often it is run.
+                self.names.remove(&key);
+                found.push(judged);
+            }
+        }
+        for (name, fetch) in fetches {
+            self.remember(name, fetch, seen, &mut found);
+        }
+        found
+    }
+
+    fn remember(&mut self, name: Vec<u8>, fetch: Fetch, seen: &Seen<'_>, found: &mut Vec<Found>) {
+        if self.names.len() < NAMES || self.names.contains_key(&name) {
+            self.names.insert(name, fetch);
+        } else if !std::mem::replace(&mut self.full, true) {
+            let at = usize::try_from(fetch.at - seen.before).unwrap_or(0);
+            found.push((&REMOTE_PACKAGE, at, "more files are fetched here than can be followed: any may be run"));
+        }
+    }
+
+    /// What is fetched in the new part, in order.
+    fn fetches(&self, seen: &Seen<'_>) -> Vec<(Vec<u8>, Fetch)> {
+        let mut fetches: Vec<(Vec<u8>, Fetch)> = Vec::new();
+        let mut variables: HashSet<Vec<u8>> = HashSet::new();
+        let Some(regex) = FETCHES.as_ref() else { return fetches };
+        for captures in regex.captures_iter(seen.window) {
+            let Some(start) = captures.get(0).map(|all| all.start()).filter(|start| seen.new.contains(start)) else {
+                continue;
+            };
+            let group = |name| captures.name(name).map(|found| found.as_bytes());
+            let text = command(&seen.window[start..]);
+            let names = match (group("command"), group("shell"), group("to"), group("retrieved")) {
+                (Some(program), ..) => saved(program, text),
+                (_, Some(name), ..) => vec![variable(name)],
+                (_, _, Some(to), _) => {
+                    let from = variable(group("from").unwrap_or_default());
+                    let known = self.names.contains_key(&from) || variables.contains(&from);
+                    if known { vec![variable(to)] } else { Vec::new() }
+                }
+                (.., Some(name)) => vec![file(name)],
+                _ => ["variable", "process", "with"].into_iter().filter_map(group).map(variable).collect(),
+            };
+            if names.is_empty() || fetches.len() > NAMES {
+                continue;
+            }
+            let by_command = group("command").is_some() || group("shell").is_some();
+            let Some(fetch) = weighed(seen, start, by_command.then_some(text)) else { continue };
+            variables.extend(names.iter().filter(|name| name.starts_with(b"=")).cloned());
+            fetches.extend(names.into_iter().map(|name| (name, fetch)));
+        }
+        fetches
+    }
+}
+
+fn weighed(seen: &Seen<'_>, start: usize, command: Option<&[u8]>) -> Option<Fetch> {
+    let at = seen.before + start as u64;
+    let block = seen.structure.block(at);
+    let told = seen.kind == Kind::Prose && block.is_none() && !seen.structure.in_comment(at) && {
+        let before = &seen.window[start.saturating_sub(COMMAND)..start];
+        let line = &seen.window[start..seen.window.len().min(start + COMMAND)];
+        let first = |text: &'_ [u8]| text.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
+        tells(before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default(), &first(line))
+    };
+    let rule = match command {
+        Some(command) => weigh(command, seen.kind, told)?,
+        None if told => &DANGEROUS_EXAMPLE,
+        None => &FETCH_AND_RUN,
+    };
+    Some(Fetch { at, block, rule })
+}
+
+/// What was fetched is run at `at`.
+fn judge(fetch: Fetch, at: usize, seen: &Seen<'_>) -> Option<Found> {
+    let run = seen.before + at as u64;
+    let distance = run - fetch.at;
+    // What has left the window is reported where it is run.
+    let start = fetch.at.checked_sub(seen.before).and_then(|start| usize::try_from(start).ok());
+    let between = &seen.window[start.unwrap_or(0).max(at.saturating_sub(COMMAND * 4))..at];
+    let together = seen.kind != Kind::Prose
+        || fetch.block.is_some() && fetch.block == seen.structure.block(run)
+        || distance <= NEAR
+        || start.is_some() && !between.contains(&b'\n') && distance <= COMMAND as u64 * 4;
+    let checked = is_match(&CHECKS, between) && !is_match(&IN_VAIN, between);
+    let rule = match together && !checked {
+        true => fetch.rule,
+        false if distance <= FAR || checked => &REMOTE_PACKAGE,
+        false => return None,
+    };
+    Some((rule, start.unwrap_or(at), "what is fetched from the network is saved and run"))
+}
+
+/// One command: to the end of its line, or to what parts it from the next.
+fn command(text: &[u8]) -> &[u8] {
+    let mut quote = None;
+    for (at, byte) in text.iter().enumerate().take(COMMAND) {
+        match (*byte, quote) {
+            (b'"' | b'\'', None) => quote = Some(*byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'\n', _) | (b';' | b'|', None) => return &text[..at],
+            (b'&', None) if text.get(at + 1) == Some(&b'&') => return &text[..at],
+            _ => {}
+        }
+    }
+    &text[..text.len().min(COMMAND)]
+}
+
+/// The names that what is fetched is saved as.
+fn saved(program: &[u8], command: &[u8]) -> Vec<Vec<u8>> {
+    let wget = program.eq_ignore_ascii_case(b"wget");
+    let mut remote = wget || program.len() > 4;
+    let mut names: Vec<&[u8]> = Vec::new();
+    let mut words = command.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(1).map(unquoted);
+    while let Some(word) = words.next() {
+        let short = word.first() == Some(&b'-') && word.get(1) != Some(&b'-');
+        let letter = if wget { b'O' } else { b'o' };
+        if let Some(name) =
+            [&b"--output="[..], b"--output-document=", b"--out="].iter().find_map(|o| word.strip_prefix(*o))
+        {
+            names.push(name);
+        } else if matches!(word, b"--output" | b"--output-document" | b">" | b">>" | b"--out") {
+            names.extend(words.next());
+        } else if let [b'>', name @ ..] = word {
+            names.push(name);
+        } else if short && let Some(at) = word.iter().position(|byte| *byte == letter) {
+            match &word[at + 1..] {
+                [] => names.extend(words.next()),
+                name => names.push(name),
+            }
+        } else if !wget && (short && word.contains(&b'O') || word.starts_with(b"--remote-name")) {
+            remote = true;
+        } else if program.len() == 12 && !word.contains(&b':') {
+            names.push(word);
+        }
+    }
+    let explicit = !names.is_empty();
+    let mut names: Vec<Vec<u8>> = names.into_iter().map(unquoted).map(file).collect();
+    if remote && !explicit {
+        let path = |address: &[u8]| {
+            let path = address.split(|byte| b"?#".contains(byte)).next().unwrap_or_default();
+            let path = path.splitn(2, |byte| *byte == b':').last().unwrap_or_default();
+            path.trim_ascii_start().strip_prefix(b"//").unwrap_or(path).to_vec()
+        };
+        names.extend(
+            addresses(command).into_iter().map(path).filter(|path| path.contains(&b'/')).map(|path| file(&path)),
+        );
+    }
+    names.retain(|name| !matches!(name.as_slice(), b"" | b"-" | b"null" | b"stdout" | b"$"));
+    names
+}
+
+/// The last part of a path, which is how a file is known from elsewhere.
+fn file(path: &[u8]) -> Vec<u8> {
+    let base = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let base: Vec<u8> = base.iter().copied().filter(|byte| !b"{}".contains(byte)).collect();
+    base.strip_suffix(b".").unwrap_or(&base).to_vec()
+}
+
+/// What is held by a variable, however it is written.
+fn variable(name: &[u8]) -> Vec<u8> {
+    let name = name.iter().copied().filter(|byte| !b"${}".contains(byte));
+    std::iter::once(b'=').chain(name).collect()
+}
