@@ -13,6 +13,7 @@ use skillfold::watch::{Event, State, WatchOptions};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::signals::on_signal;
 use crate::terminal::{paint, style};
 use crate::text;
 use news::News;
@@ -61,7 +62,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         options.poll_interval = Duration::from_secs(seconds.into());
     }
     let (send, told) = mpsc::channel();
-    end_on_signal(send.clone())?;
+    // Ctrl-C and the like are how watching ends; that is no failure.
+    let ends = send.clone();
+    on_signal(move |_| drop(ends.send(Told::End)));
     end_with_the_reader(send.clone());
     let events = send.clone();
     // Nobody listens any more: the loop has ended.
@@ -146,37 +149,6 @@ impl Out<'_> {
     fn line(&self, json: &serde_json::Value) -> Result<(), CliError> {
         Ok(self.context.terminal.print_bytes(format!("{json}\n").as_bytes())?)
     }
-}
-
-/// Ctrl-C and the like are how watching ends; that is no failure.
-fn end_on_signal(send: Sender<Told>) -> Result<(), CliError> {
-    use tokio::signal::unix::{Signal, SignalKind, signal};
-    let failed = |error: io::Error| {
-        CliError::failure("signals", format!("cannot wait for signals: {}", skillfold::os_message(&error)))
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
-    let guard = runtime.enter();
-    let [mut interrupt, mut terminate, mut hangup]: [Signal; 3] =
-        [signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup())]
-            .into_iter()
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(failed)?
-            .try_into()
-            .map_err(|_| failed(io::ErrorKind::Other.into()))?;
-    drop(guard);
-    let wait = move || {
-        runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-        });
-        // Who does not listen any more has ended.
-        let _ = send.send(Told::End);
-    };
-    std::thread::Builder::new().name("skillfold-signals".to_owned()).spawn(wait).map_err(failed)?;
-    Ok(())
 }
 
 /// Whoever reads the lines may go away while nothing happens: no write would ever fail.
