@@ -471,3 +471,44 @@ fn an_audit_looks_at_all_of_a_plugin_and_survives_odd_names() {
     assert_eq!(found, ["office", "odd", "broken"]);
     assert_eq!(act(&sandbox, &["doctor", "--json"]).json()["valid"], false);
 }
+
+#[test]
+fn from_archives() {
+    let sandbox = with_repository();
+    let run = |program: &str, args: &[&str]| {
+        let done = Command::new(program).args(args).current_dir(sandbox.path("repo")).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    // As the programs that people use make them.
+    run("python3", &["-m", "zipfile", "-c", "../work/pdf.skill", "skills/pdf"]);
+    run("python3", &["-m", "tarfile", "-c", "../work/all.tar.gz", "skills"]);
+    assert_eq!(act(&sandbox, &["install", "pdf.skill", "--enable"]).code, Some(0));
+    assert_eq!(body(&sandbox, "pdf"), "# PDF\n");
+    let again = act(&sandbox, &["install", "all.tar.gz", "--skill", "csv", "--json"]).json();
+    assert_eq!((&again["installed"][0]["name"], &again["installed"][0]["enabled"]), (&"csv".into(), &false.into()));
+    assert_eq!(act(&sandbox, &["verify"]).code, Some(0));
+}
+
+#[test]
+fn a_plugin_that_a_marketplace_points_to() {
+    let sandbox = with_repository();
+    sandbox.write("repo/.claude-plugin/plugin.json", r#"{"name": "office", "version": "3.0"}"#);
+    commit(&sandbox, "two");
+    sandbox.write(
+        "work/market/.claude-plugin/marketplace.json",
+        r#"{"name": "ann", "owner": {"name": "Ann"}, "plugins": [{"name": "office", "source": {"source": "github", "repo": "ann/skills"}}]}"#,
+    );
+    assert_snapshot!(act(&sandbox, &["install", "./market"]), @r"
+    exit 1
+    --- stderr
+    error[no_skill]: there is no skill in it, but there are plugins
+      help: choose one: --plugin office; --list shows all
+    ");
+    assert_snapshot!(act(&sandbox, &["install", "./market", "--plugin", "office", "--enable"]), @r"
+    exit 0
+    --- stdout
+    office  on  plugin  3.0  7d20844
+    ");
+    assert_eq!(body(&sandbox, "office:pdf"), "# PDF\n");
+    assert_eq!(act(&sandbox, &["update"]).code, Some(0), "its own address is remembered");
+}
