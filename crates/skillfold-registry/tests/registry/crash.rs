@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use skillfold_registry::{Disk, Seam, Step};
 
-use crate::operations::{ALL, RENAMES, perform, prepare};
-use crate::support::{all_below, alone, copy, is_clean, litter, open, seen, tempdir};
+use crate::operations::{ALL, RENAMES, before_and_after, perform};
+use crate::support::{all_below, alone, copy, is_clean, litter, open, seen};
 
 const OPERATION: &str = "SKILLFOLD_TEST_OPERATION";
 const DIR: &str = "SKILLFOLD_TEST_DIR";
@@ -61,13 +61,8 @@ fn dies(operation: &str, dir: &Path, steps: usize) -> bool {
 
 /// Kills an operation at every step; how many there were.
 fn kill_everywhere(operation: &str) -> usize {
-    let dir = tempdir();
+    let (dir, before, after) = before_and_after(operation);
     let at = |name: &str| dir.path().join(name);
-    prepare(operation, &at("before"));
-    let before = seen(&open(&at("before")));
-    copy(&at("before"), &at("after"));
-    perform(operation, &at("after"), &Disk::default()).unwrap();
-    let after = seen(&open(&at("after")));
     assert_ne!(before, after, "{operation} does something");
     let (mut steps, mut undone, mut done) = (0, 0, 0);
     loop {

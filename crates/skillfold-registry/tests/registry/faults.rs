@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use skillfold_registry::{Disk, RegistryError, Seam, Step};
 
-use crate::operations::{ALL, RENAMES, perform, prepare};
+use crate::operations::{ALL, RENAMES, before_and_after, perform, prepare};
 use crate::support::{alone, copy, litter, open, seen, tempdir};
 
 /// Lets so many changes pass and refuses all others, as a disk does that has become full.
@@ -40,13 +40,8 @@ impl Refuse {
 }
 
 fn refuse_everywhere(operation: &str, kind: ErrorKind, once: bool) -> usize {
-    let dir = tempdir();
+    let (dir, before, after) = before_and_after(operation);
     let at = |name: &str| dir.path().join(name);
-    prepare(operation, &at("before"));
-    let before = seen(&open(&at("before")));
-    copy(&at("before"), &at("after"));
-    perform(operation, &at("after"), &Disk::default()).unwrap();
-    let after = seen(&open(&at("after")));
     for steps in 0.. {
         let place = at("run");
         copy(&at("before"), &place);

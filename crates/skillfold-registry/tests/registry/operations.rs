@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillfold_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, UpdateOptions};
 
-use crate::support::{chosen, install, now, open, options, plugin, skill};
+use crate::support::{Seen, chosen, copy, install, now, open, options, plugin, seen, skill, tempdir};
 
 /// An update on a file system that cannot let two directories change places.
 pub(crate) const RENAMES: &str = "update by renames";
@@ -34,6 +34,18 @@ pub(crate) fn prepare(operation: &str, dir: &Path) {
         "mend" => std::fs::write(dir.join("registry.json"), "{ \"version\": 1, \"inst").unwrap(),
         _ => {}
     }
+}
+
+/// A place as it is before an operation, in `before`; what is seen of it then, and after the operation.
+pub(crate) fn before_and_after(operation: &str) -> (tempfile::TempDir, Seen, Seen) {
+    let dir = tempdir();
+    let at = |name: &str| dir.path().join(name);
+    prepare(operation, &at("before"));
+    let before = seen(&open(&at("before")));
+    copy(&at("before"), &at("after"));
+    perform(operation, &at("after"), &Disk::default()).unwrap();
+    let after = seen(&open(&at("after")));
+    (dir, before, after)
 }
 
 /// Does it.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use skillfold_registry::{Disk, Place, Registry, RegistryError, Seam, Step};
 
-use crate::operations::{ALL, RENAMES, perform, prepare};
+use crate::operations::{ALL, RENAMES, before_and_after, perform};
 use crate::support::{alone, copy, install, is_clean, litter, now, open, seen, tempdir};
 
 /// Takes the step of some number, and from then on refuses it for ever.
@@ -39,13 +39,8 @@ impl Seam for Never {
 }
 
 fn refuse_each(operation: &str, kind: ErrorKind) -> usize {
-    let dir = tempdir();
+    let (dir, before, after) = before_and_after(operation);
     let at = |name: &str| dir.path().join(name);
-    prepare(operation, &at("before"));
-    let before = seen(&open(&at("before")));
-    copy(&at("before"), &at("after"));
-    perform(operation, &at("after"), &Disk::default()).unwrap();
-    let after = seen(&open(&at("after")));
     let mut whole = 0;
     for steps in 0.. {
         let place = at("run");
@@ -124,13 +119,8 @@ fn undoing_that_is_interrupted_is_finished_by_the_next() {
     let _alone = alone();
     let mut unfinished = 0;
     for operation in ["update", RENAMES, "restore", "plugin"] {
-        let dir = tempdir();
+        let (dir, before, after) = before_and_after(operation);
         let at = |name: &str| dir.path().join(name);
-        prepare(operation, &at("before"));
-        let before = seen(&open(&at("before")));
-        copy(&at("before"), &at("after"));
-        perform(operation, &at("after"), &Disk::default()).unwrap();
-        let after = seen(&open(&at("after")));
         for steps in 0.. {
             let mut over = false;
             for then in [2, 4, 6, 8] {
