@@ -45,6 +45,7 @@ mod shown;
 mod skill;
 mod skill_dir;
 mod source;
+mod time;
 pub mod uri;
 mod walk;
 
@@ -67,4 +68,5 @@ pub use skill_dir::{
     Stamp, StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};
+pub use time::{Civil, parse_rfc3339, rfc3339};
 pub use walk::{MAX_DEPTH, SKIPPED};

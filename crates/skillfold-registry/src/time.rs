@@ -1,26 +1,19 @@
 //! Times as the registry's files write them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+
+use skillfold_catalog::Civil;
 
 /// A time as RFC 3339 writes it, in UTC, to the second. Texts of this kind sort like the times they stand for.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years that start in March end with the leap day, and eras of 400 years are all alike.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!("{:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z", era * 400 + year, second % 60)
+    let civil = Civil::of(time);
+    let Civil { hour, minute, second, .. } = civil;
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", civil.date())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
