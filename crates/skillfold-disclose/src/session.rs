@@ -224,6 +224,12 @@ impl Session {
         Rehydration { text, skills, omitted, tokens }
     }
 
+    /// Whether exactly this text of a skill was in context at some time.
+    pub fn has_seen(&self, skill: &Skill, text: &str) -> bool {
+        let (address, digest) = (address(skill), digest(text));
+        self.skills.iter().any(|known| known.address == address && known.digest == digest)
+    }
+
     /// The session as JSON.
     pub fn to_json(&self) -> String {
         // Nothing in it can fail to be written.

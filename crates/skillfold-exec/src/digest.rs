@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 512 * 1024 * 1024;
 /// The SHA-256 of all files of a skill: of the sorted list of their paths with the SHA-256 of each. Also of those that
 /// listings pass over (`node_modules`, compiled Python), because they run too, and what is in `.git` can be
 /// executed as well. Of a link counts where it leads.
-pub(crate) fn of_skill(dir: &SkillDir) -> Result<String, String> {
+pub fn of_skill(dir: &SkillDir) -> Result<String, String> {
     let mut walk = Walk { dir, rows: Vec::new(), bytes: 0 };
     walk.enter(dir.path(), "")?;
     walk.rows.sort_unstable();

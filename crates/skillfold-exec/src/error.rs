@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+/// What a helper says that was built without the feature `engine`.
+pub(crate) const NO_ENGINE: &str = "this program was built without the engine that runs toolsets";
+
 /// Why a process could not be started in a sandbox.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -52,8 +55,22 @@ impl ExecError {
                 "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all the same: --allow-unsandboxed"
             }
             Self::Helper { .. } => "the helper is the program `skillfold` or `skillfold-sandbox`; is it installed?",
+            Self::Broken(reason) if reason == NO_ENGINE => {
+                "build one with it: `cargo install --path crates/skillfold-cli --features full`"
+            }
             Self::Broken(_) => "run again with more logging to see what happened",
             Self::Program { .. } => "is the program installed, executable and made for this machine?",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_an_engine_it_says_how_to_get_one() {
+        assert!(ExecError::Broken(NO_ENGINE.to_owned()).hint().contains("--features full"));
+        assert!(ExecError::Broken("its pipes are gone".to_owned()).hint().contains("logging"));
     }
 }

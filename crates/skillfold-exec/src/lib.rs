@@ -51,6 +51,7 @@ mod stream;
 mod sys;
 mod wire;
 
+pub use digest::of_skill as content_digest;
 pub use error::ExecError;
 pub use grants::{Grant, GrantError, Grants, TOOLSETS};
 pub use interpreter::on_path as find_program;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold::tools::{
-    Arguments, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
+    Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
     neutralise, said,
 };
 use skillfold::{Shown, Skill, SkillDir, Skillfold};
@@ -72,6 +72,16 @@ impl ToolProvider for ScriptTools {
         for_model(&catalog, skill).is_ok_and(|skill| {
             let dir = opened(skill);
             dir.is_ok_and(|dir| !scripts(&dir, skill.manifest()).is_empty())
+        })
+    }
+
+    fn runs(&self, _: &Skillfold, name: &str, arguments: &Map<String, Value>, _: &[String]) -> Option<Program> {
+        // What it refuses it does not run.
+        let wanted = (name == NAME).then(|| wanted(arguments).ok()).flatten()?;
+        (wanted.action != Action::List).then(|| Program {
+            skill: wanted.id.to_owned(),
+            name: wanted.script.to_owned(),
+            is_script: true,
         })
     }
 

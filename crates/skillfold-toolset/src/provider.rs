@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
-use skillfold::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
+use skillfold::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Runner, TOOLSETS, find_program};
 
@@ -178,6 +178,13 @@ impl ToolProvider for ToolsetTools {
         for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
     }
 
+    fn runs(&self, skills: &Skillfold, name: &str, _: &Map<String, Value>, loaded: &[String]) -> Option<Program> {
+        let catalog = skills.catalog();
+        let known = named(&catalog, &self.offered_for(&catalog, loaded, name));
+        let tool = meant(&known, name)?;
+        Some(Program { skill: tool.skill.address(), name: tool.id().to_owned(), is_script: false })
+    }
+
     fn call(
         &self,
         skills: &Skillfold,
@@ -188,9 +195,7 @@ impl ToolProvider for ToolsetTools {
         let catalog = skills.catalog();
         let offered = self.offered_for(&catalog, context.loaded, name);
         let known = named(&catalog, &offered);
-        // The long name first: it always means this skill's tool.
-        let by_long = known.iter().find(|tool| tool.long() == name);
-        let Some(tool) = by_long.or_else(|| known.iter().find(|tool| tool.is_alone && tool.id() == name)) else {
+        let Some(tool) = meant(&known, name) else {
             return not_there(&catalog, name, &offered, &known, context);
         };
         let dir = tool.skill.dir();
@@ -207,6 +212,12 @@ impl ToolProvider for ToolsetTools {
             Err(error) => failed(name, &error),
         })
     }
+}
+
+/// The tool that a name means. The long name first: it always means this skill's tool.
+fn meant<'n, 'c>(known: &'n [Named<'c>], name: &str) -> Option<&'n Named<'c>> {
+    let by_long = known.iter().find(|tool| tool.long() == name);
+    by_long.or_else(|| known.iter().find(|tool| tool.is_alone && tool.id() == name))
 }
 
 /// Why a name that means a skill's tool cannot be called; nothing if it means none.

@@ -1,5 +1,7 @@
 //! `skillfold.toml`.
 
+mod agent;
+
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use skillfold_disclose::{Counter, DiscloseConfig, Fallback, Policy, Tokens};
 use skillfold_select::Mode;
+
+pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 
 /// What a `skillfold.toml` says. Every part may be missing.
 ///
@@ -35,6 +39,9 @@ pub struct Config {
     /// Servers whose skills join the catalog.
     #[serde(default)]
     pub mcp: Vec<McpServer>,
+    /// How the agent works.
+    #[serde(default)]
+    pub agent: AgentSection,
 }
 
 /// The part about which skills there are.
@@ -233,12 +240,17 @@ pub struct Distrusted {
     pub servers: Vec<McpServer>,
     /// Limits for what runs.
     pub run: RunSection,
+    /// How the agent works: a model's address is where the user's key would be sent.
+    pub agent: AgentSection,
 }
 
 impl Distrusted {
     /// Whether there was nothing of it.
     pub fn is_empty(&self) -> bool {
-        self.dirs.is_empty() && self.servers.is_empty() && self.run == RunSection::default()
+        self.dirs.is_empty()
+            && self.servers.is_empty()
+            && self.run == RunSection::default()
+            && self.agent == AgentSection::default()
     }
 }
 
@@ -294,11 +306,12 @@ impl Config {
         self
     }
 
-    /// Takes away what a project may not decide for its user: directories that are not its own, servers, and limits for
-    /// what runs. Returns them.
+    /// Takes away what a project may not decide for its user: directories that are not its own, servers, limits for what
+    /// runs, and how the agent works. Returns them.
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
         let run = std::mem::take(&mut self.run);
+        let agent = std::mem::take(&mut self.agent);
         let mut refused = Vec::new();
         for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
             paths.retain(|path| {
@@ -312,7 +325,7 @@ impl Config {
                 inside
             });
         }
-        Distrusted { dirs: refused, servers, run }
+        Distrusted { dirs: refused, servers, run, agent }
     }
 
     /// Adds what a file of higher standing says.
@@ -328,6 +341,7 @@ impl Config {
         self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
         self.disclose.merge(higher.disclose);
         self.run.merge(higher.run);
+        self.agent.merge(higher.agent);
         self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
         self.mcp.extend(higher.mcp);
     }

@@ -8,7 +8,7 @@ use skillfold_disclose::{
     Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation,
 };
 use skillfold_format::Diagnostic;
-use skillfold_load::{LoadRequest, Loader};
+use skillfold_load::LoadRequest;
 use skillfold_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
 
 use crate::Skillfold;
@@ -168,7 +168,8 @@ impl Skillfold {
     pub fn rehydrate(&self, session: &mut Session, budget: Budget) -> Rehydration {
         let snapshot = self.snapshot();
         let counter = snapshot.discloser().counter();
-        session.rehydrate(budget, &snapshot.catalog, &|skill: &Skill| body(self.loads(), skill), counter)
+        let shown = Some(session.clone());
+        session.rehydrate(budget, &snapshot.catalog, &|skill: &Skill| self.body(skill, shown.as_ref()), counter)
     }
 
     fn shown(
@@ -192,7 +193,7 @@ impl Skillfold {
         prime(discloser, Intent::of(turn.message) == Intent::Registry);
         let start = Instant::now();
         let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
-        let bodies = |skill: &Skill| body(self.loads(), skill);
+        let bodies = |skill: &Skill| self.body(skill, session);
         // Triggers know no near misses; texts do.
         let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
         let closest = if asks {
@@ -206,19 +207,27 @@ impl Skillfold {
         shown.trace();
         shown
     }
-}
 
-/// Level 2 of a skill, without arguments. Of a remote one only how to get it: nothing is fetched ahead of need, and no
-/// message waits for a server.
-fn body(loader: &Loader, skill: &Skill) -> Result<Arc<str>, String> {
-    if let Some(server) = skill.server() {
+    /// Level 2 of a skill, without arguments. Of a remote one only how to get it: nothing is fetched ahead of need, and no
+    /// message waits for a server. So, too, of one that is held back, unless the conversation has seen it already, as it
+    /// is: whoever loaded it was allowed to.
+    fn body(&self, skill: &Skill, session: Option<&Session>) -> Result<Arc<str>, String> {
         let name = skill.name();
-        let text =
-            format!("The MCP server \"{server}\" serves this skill. `load_skill` with the id \"{name}\" loads it.");
-        return Ok(text.into());
-    }
-    match loader.load(&skill.body_file(), &LoadRequest::default()) {
-        Ok(loaded) => Ok(loaded.content),
-        Err(error) => Err(error.to_string()),
+        if let Some(server) = skill.server() {
+            let text =
+                format!("The MCP server \"{server}\" serves this skill. `load_skill` with the id \"{name}\" loads it.");
+            return Ok(text.into());
+        }
+        let body = match self.loads().load(&skill.body_file(), &LoadRequest::default()) {
+            Ok(loaded) => loaded.content,
+            Err(error) => return Err(error.to_string()),
+        };
+        if self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body)) {
+            let text = format!(
+                "The user has not approved this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
+            );
+            return Ok(text.into());
+        }
+        Ok(body)
     }
 }

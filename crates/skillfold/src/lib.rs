@@ -49,20 +49,23 @@ pub mod watch;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
-pub use config::{Config, ConfigError, DiscloseSection, Distrusted, LoadConfig, McpServer, RunSection, SkillsConfig};
+pub use config::{
+    AgentAllow, AgentApi, AgentSection, ApiKey, Config, ConfigError, DiscloseSection, Distrusted, LoadConfig,
+    McpServer, RunSection, SkillsConfig,
+};
 pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillfold_catalog::{
-    Catalog, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid, ListLimits,
-    ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason, Source,
-    Stamp, hex, installed_plugins, os_message, plugin_roots, plugins_below, project_roots, replace_file, uri,
-    user_roots,
+    Catalog, Child, Civil, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
+    ListLimits, ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason,
+    Source, Stamp, hex, installed_plugins, os_message, parse_rfc3339, plugin_roots, plugins_below, project_roots,
+    replace_file, rfc3339, uri, user_roots,
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,
-    How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section, Session, SessionError, Situation, Spent,
-    Tier, TokenCounter, UnknownWord, prompt_section,
+    How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section, Segment as SegmentCounter, Session,
+    SessionError, Situation, Spent, Tier, TokenCounter, UnknownWord, prompt_section,
 };
 pub use skillfold_format as format;
 pub use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Permissions, Severity, SkillName, Tokens, Triggers};

@@ -1,6 +1,7 @@
 //! [`Skillfold`]: a catalog, and what can be had of its skills.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +23,7 @@ use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::setup::{Asking, Setup};
 use crate::snapshot::Snapshot;
-use crate::tools::{TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use crate::tools::{Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use crate::{Changes, Error};
 
 /// Largest file that [`Skillfold::read`] returns.
@@ -46,6 +47,25 @@ pub struct Skillfold {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
+    pub(crate) held: Held,
+}
+
+/// Which skills' bodies are held back from disclosure.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Option<Arc<IsHeld>>);
+
+type IsHeld = dyn Fn(&Skill) -> bool + Send + Sync;
+
+impl Held {
+    pub(crate) fn holds(&self, skill: &Skill) -> bool {
+        self.0.as_ref().is_some_and(|is_held| is_held(skill))
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Held").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Says where to look for skills. Nothing is looked at that is not named here.
@@ -72,6 +92,7 @@ pub struct Builder {
     mode: Option<Mode>,
     providers: Vec<Arc<dyn ToolProvider>>,
     remotes: Vec<Arc<dyn Remote>>,
+    held: Held,
 }
 
 impl Builder {
@@ -187,6 +208,27 @@ impl Builder {
         self
     }
 
+    /// Holds the bodies of some skills back from disclosure, as those of remote skills are: a message that calls for one
+    /// names it, with how to load it. For hosts that ask a person before the model reads what nobody has looked at; the
+    /// question is asked again for every skill that would be shown.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillfold::{Skillfold, Turn};
+    ///
+    /// let skills = Skillfold::builder().skills_dir(dir.path()).hold_back(|skill| skill.name() == "pdf-tools").build();
+    /// let shown = skills.disclose(&Turn::new("open report.pdf")).turn;
+    /// assert!(shown.contains("`load_skill`") && !shown.contains("pdftotext"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn hold_back(mut self, is_held: impl Fn(&Skill) -> bool + Send + Sync + 'static) -> Builder {
+        self.held = Held(Some(Arc::new(is_held)));
+        self
+    }
+
     /// Lets the skills of a remote server join the catalog.
     pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
         self.remotes.push(server);
@@ -229,6 +271,7 @@ impl Builder {
             roots: self.roots.into_iter().map(|root| root.path).collect(),
             providers,
             remotes,
+            held: self.held,
         }
     }
 
@@ -420,6 +463,14 @@ impl Skillfold {
         self.providers.iter().any(|provider| provider.brings(self, skill))
     }
 
+    /// What a call of a tool would run, for hosts that ask a person first. Nothing, if it only looks.
+    pub fn runs(&self, name: &str, arguments: &Map<String, Value>, loaded: &[String]) -> Option<Program> {
+        if TABLE.iter().any(|tool| tool.name == name) {
+            return None;
+        }
+        self.providers.iter().find_map(|provider| provider.runs(self, name, arguments, loaded))
+    }
+
     /// Calls a tool. Nothing if there is none of that name; whatever else goes wrong is in the output.
     pub fn call_tool(
         &self,
@@ -517,6 +568,7 @@ async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 }
 
 /// What came of a refresh.
+#[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "only who watches asks what has changed"))]
 pub(crate) struct Refreshed {
     pub(crate) old: Arc<Catalog>,
     /// The same, if nothing changed.

@@ -201,7 +201,7 @@ impl Inside {
         match &self.order.start {
             Start::Probe => Ok(Execution::Nothing),
             Start::Engine => {
-                let none = || Said::Failed { reason: "this helper has no engine".to_owned() };
+                let none = || Said::Failed { reason: crate::error::NO_ENGINE.to_owned() };
                 self.engine.map(Execution::Engine).ok_or_else(none)
             }
             Start::File(program) => {

@@ -77,7 +77,7 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
         return Ok(Said::Ended(Ended { code: Some(0), signal: None, reason: None, peak_memory: 0 }));
     }
     if order.start == Start::Engine && !has_engine {
-        return Err(io::Error::other("this helper has no engine"));
+        return Err(io::Error::other(crate::error::NO_ENGINE));
     }
     // What the sandbox is told must be the path without links, and `/tmp` is one on macOS.
     let base = order.tmp_base.as_ref().map(|base| base.path().canonicalize()).transpose()?;

@@ -55,8 +55,8 @@ fn load(skills: &Skillfold, id: &str, request: &LoadRequest<'_>) -> Result<ToolO
     let catalog = skills.catalog();
     let skill = for_model(&catalog, id)?;
     let text = envelope(skills, skill, id, request)?;
-    // What a disclosure would have shown of it is what the session compares with.
-    let whole = LoadRequest { form: Form::Processed, arguments: "", section: None, ..request.clone() };
+    // What a disclosure would have shown of it is what the session compares with. A section is not all of it.
+    let whole = LoadRequest { form: Form::Processed, arguments: "", ..request.clone() };
     let shown = if skill.server().is_none() { skills.load_skill(skill, &whole).ok() } else { None };
     let effect = shown.map(|loaded| Effect::Loaded { name: id.to_owned(), content: loaded.content });
     Ok(ToolOutput { text, structured: None, is_error: false, effect })

@@ -104,6 +104,17 @@ pub enum Effect {
     },
 }
 
+/// What a call would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The skill that it belongs to, as `Catalog::get` finds it.
+    pub skill: String,
+    /// The script, or the tool by the id that its author gave it.
+    pub name: String,
+    /// Whether it is a script.
+    pub is_script: bool,
+}
+
 /// What a call may use of the one who calls.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'c> {
@@ -214,6 +225,19 @@ pub trait ToolProvider: Send + Sync + fmt::Debug {
     /// Whether a session that has loaded this skill may have other tools for it. It looks and runs nothing, so that
     /// loading a skill runs nothing.
     fn brings(&self, skills: &Skillfold, skill: &str) -> bool;
+
+    /// The skill whose program a call would run; nothing if it would run none, or if there is no such tool here. For
+    /// hosts that ask a person first.
+    fn runs(
+        &self,
+        skills: &Skillfold,
+        name: &str,
+        arguments: &Map<String, Value>,
+        loaded: &[String],
+    ) -> Option<Program> {
+        let _ = (skills, name, arguments, loaded);
+        None
+    }
 
     /// Calls one of them; nothing if it has none of that name.
     fn call(
