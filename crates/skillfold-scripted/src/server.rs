@@ -1,0 +1,359 @@
+//! The server.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::http::{self, Framing, Head};
+use crate::reply::{self, What};
+use crate::{Received, Reply, Wire, anthropic, check, openai};
+
+type Script = dyn Fn(&Received) -> Reply + Send + Sync;
+
+/// A model server on an address of this machine. It ends, with all its connections, when it is dropped.
+///
+/// Each connection has a thread of its own, so a script may be asked several things at once.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    accepting: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    script: Box<Script>,
+    key: Option<String>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    requests: Vec<Received>,
+    refused: Vec<String>,
+    disconnects: usize,
+    connections: BTreeMap<usize, TcpStream>,
+    accepted: usize,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("requests", &self.state().requests.len()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+}
+
+impl Server {
+    /// A server that takes any key, and none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub fn start(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Server {
+        Server::begin(None, Box::new(script))
+    }
+
+    /// A server that answers 401 to everybody without this key.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub fn with_key(key: impl Into<String>, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Server {
+        Server::begin(Some(key.into()), Box::new(script))
+    }
+
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+    fn begin(key: Option<String>, script: Box<Script>) -> Server {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared { script, key, state: Mutex::default(), changed: Condvar::new() });
+        let accepting = Some(thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        }));
+        Server { shared, address, accepting }
+    }
+
+    /// Where it is: `http://127.0.0.1:PORT`. Both APIs are below it, with and without `/v1`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far, refused ones too.
+    pub fn requests(&self) -> Vec<Received> {
+        self.shared.state().requests.clone()
+    }
+
+    /// What was wrong with requests that never reached the script.
+    pub fn refused(&self) -> Vec<String> {
+        self.shared.state().refused.clone()
+    }
+
+    /// How many connections have been made.
+    pub fn connections(&self) -> usize {
+        self.shared.state().accepted
+    }
+
+    /// How often a client went away before it had its answer.
+    pub fn disconnects(&self) -> usize {
+        self.shared.state().disconnects
+    }
+
+    /// Waits until so many clients have gone away; false if that takes too long.
+    pub fn wait_for_disconnects(&self, count: usize) -> bool {
+        self.wait(|state| state.disconnects >= count)
+    }
+
+    /// Waits until so many requests have come in; false if that takes too long.
+    pub fn wait_for_requests(&self, count: usize) -> bool {
+        self.wait(|state| state.requests.len() >= count)
+    }
+
+    fn wait(&self, done: impl Fn(&State) -> bool) -> bool {
+        let waited =
+            self.shared.changed.wait_timeout_while(self.shared.state(), Duration::from_mins(1), |state| !done(state));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.change(|state| {
+            state.ended = true;
+            for connection in state.connections.values() {
+                let _ = connection.shutdown(Shutdown::Both);
+            }
+        });
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.address);
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    for stream in listener.incoming() {
+        threads.retain(|thread| !thread.is_finished());
+        let Ok(stream) = stream else { continue };
+        let Ok(handle) = stream.try_clone() else { continue };
+        let mut state = shared.state();
+        if state.ended {
+            break;
+        }
+        state.accepted += 1;
+        let number = state.accepted;
+        state.connections.insert(number, handle);
+        drop(state);
+        let shared = Arc::clone(shared);
+        threads.push(thread::spawn(move || {
+            // That a client goes away, or sends nonsense, is its own affair.
+            let _ = serve(&stream, &shared);
+            shared.state().connections.remove(&number);
+            let _ = stream.shutdown(Shutdown::Both);
+        }));
+    }
+    for thread in threads {
+        let _ = thread.join();
+    }
+}
+
+fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while let Some(head) = http::read(&mut reader)? {
+        let (received, reply) = answer(head, shared);
+        let sent = send(&mut stream, &received, &reply);
+        match sent {
+            Ok(Sent::Whole) => {}
+            Ok(Sent::Closed) => return Ok(()),
+            Ok(Sent::Gone) | Err(_) => {
+                shared.change(|state| {
+                    if !state.ended {
+                        state.disconnects += 1;
+                    }
+                });
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is answered to a request: what the script says, if the request is one that a real server would take.
+fn answer(head: Head, shared: &Shared) -> (Received, Reply) {
+    let place = head.path.split('?').next().unwrap_or_default().to_owned();
+    let api = if place.ends_with("/messages") || head.header("anthropic-version").is_some() {
+        Wire::Anthropic
+    } else {
+        Wire::OpenAi
+    };
+    let checked = admit(&head, &place, api, shared.key.as_deref());
+    let body = serde_json::from_slice(&head.body).unwrap_or(Value::Null);
+    let Head { method, path, headers, body: raw } = head;
+    let mut received = Received { api, method, path, headers, raw, body, number: 0 };
+    shared.change(|state| {
+        received.number = state.requests.len() + 1;
+        state.requests.push(received.clone());
+        if let Err((status, message)) = &checked {
+            state.refused.push(format!("{status}: {message}"));
+        }
+    });
+    let reply = match checked {
+        Err((status, message)) => Reply::status(status).message(message),
+        Ok(Some(fixed)) => Reply::body("application/json", fixed.to_string()),
+        // A script that panics is a test that fails: the client is told, and the test sees what it was.
+        Ok(None) => catch_unwind(AssertUnwindSafe(|| (shared.script)(&received))).unwrap_or_else(|_| {
+            shared.change(|state| state.refused.push("the script panicked".to_owned()));
+            Reply::status(418).message("the script panicked")
+        }),
+    };
+    (received, reply)
+}
+
+/// Nothing if the script is to be asked, or what to answer instead.
+fn admit(head: &Head, place: &str, api: Wire, key: Option<&str>) -> Result<Option<Value>, (u16, String)> {
+    if let Some(key) = key {
+        let given = match api {
+            Wire::OpenAi => head.header("authorization").and_then(|value| value.strip_prefix("Bearer ")),
+            Wire::Anthropic => head.header("x-api-key"),
+        };
+        if given != Some(key) {
+            return Err((401, "the key is missing or wrong".to_owned()));
+        }
+    }
+    if head.method == "GET" && place.ends_with("/models") {
+        return Ok(Some(json!({"object": "list", "data": [{"id": "scripted", "object": "model", "created": 0}]})));
+    }
+    let posted = place.ends_with("/chat/completions") || place.ends_with("/messages");
+    if !posted {
+        return Err((404, format!("Invalid URL ({} {place})", head.method)));
+    }
+    if head.method != "POST" {
+        return Err((405, "Not allowed to GET here".to_owned()));
+    }
+    if !head.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+        return Err((415, "Unsupported content type".to_owned()));
+    }
+    let body: Value = serde_json::from_slice(&head.body)
+        .map_err(|error| (400, format!("We could not parse the JSON body of your request: {error}")))?;
+    let checked = match api {
+        Wire::OpenAi => check::openai(&body),
+        Wire::Anthropic if head.header("anthropic-version") != Some("2023-06-01") => {
+            Err("anthropic-version: header is required".to_owned())
+        }
+        Wire::Anthropic => check::anthropic(&body),
+    };
+    checked.map(|()| None).map_err(|why| (400, why))
+}
+
+enum Sent {
+    /// All of it; the connection stays.
+    Whole,
+    /// What was to be sent; the connection is to be closed.
+    Closed,
+    /// The client did not wait for it.
+    Gone,
+}
+
+fn send(stream: &mut &TcpStream, received: &Received, reply: &Reply) -> io::Result<Sent> {
+    if !reply.delay.is_zero() && gone(stream, Some(reply.delay))? {
+        return Ok(Sent::Gone);
+    }
+    let model = received.body["model"].as_str().unwrap_or("scripted");
+    let (status, kind, events) = match &reply.what {
+        What::Nothing => {
+            gone(stream, None)?;
+            return Ok(Sent::Gone);
+        }
+        What::Raw(bytes) => {
+            stream.write_all(bytes)?;
+            return Ok(Sent::Closed);
+        }
+        What::Status { status, message } => {
+            let body = reply::error(received.api, *status, message.as_deref());
+            (*status, "application/json", vec![body.into_bytes()])
+        }
+        What::Body { kind, .. } => (200, kind.as_str(), reply.events(received.api, model)),
+        What::Said(said) if reply.whole || !received.streams() => {
+            let body = match received.api {
+                Wire::OpenAi => openai::whole(said, model),
+                Wire::Anthropic => anthropic::whole(said, model),
+            };
+            (200, "application/json", vec![body.to_string().into_bytes()])
+        }
+        What::Said(said) => {
+            let events = match received.api {
+                Wire::OpenAi => {
+                    let wanted = received.body["stream_options"]["include_usage"] == true;
+                    openai::stream(said, model, wanted)
+                }
+                Wire::Anthropic => anthropic::stream(said, model),
+            };
+            (200, "text/event-stream; charset=utf-8", events)
+        }
+    };
+    let framing = match (reply.until_close, events.as_slice()) {
+        (true, _) => Framing::Close,
+        (false, [one]) => Framing::Length(one.len()),
+        (false, _) => Framing::Chunks,
+    };
+    http::write_head(stream, status, kind, framing, &reply.headers)?;
+    let mut left = [reply.cut, reply.stall].into_iter().flatten().min().unwrap_or(usize::MAX);
+    for event in &events {
+        if event.len() > left {
+            http::write_piece(stream, framing, &event[..left])?;
+            if reply.cut.is_some() {
+                return Ok(Sent::Closed);
+            }
+            gone(stream, None)?;
+            return Ok(Sent::Gone);
+        }
+        left -= event.len();
+        http::write_piece(stream, framing, event)?;
+    }
+    http::write_end(stream, framing)?;
+    Ok(if framing == Framing::Close { Sent::Closed } else { Sent::Whole })
+}
+
+/// Waits for the client to go away, at most for so long. A client that waits for its answer sends nothing.
+fn gone(stream: &TcpStream, most: Option<Duration>) -> io::Result<bool> {
+    let began = Instant::now();
+    let gone = loop {
+        let left = most.map(|most| most.saturating_sub(began.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            break false;
+        }
+        stream.set_read_timeout(left)?;
+        match stream.peek(&mut [0]) {
+            Ok(0) => break true,
+            Ok(_) => return Err(io::Error::other("the client speaks out of turn")),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                ) => {}
+            Err(_) => break true,
+        }
+    };
+    stream.set_read_timeout(None)?;
+    Ok(gone)
+}
