@@ -1,5 +1,22 @@
 //! Models behind HTTP: what is asked, what comes back.
+//!
+//! Two APIs are spoken: OpenAI's chat completions, which most servers understand, and Anthropic's messages.
 
+mod anthropic;
+mod client;
+mod draft;
+mod endpoint;
+mod error;
+mod fault;
+mod names;
+mod openai;
 mod request;
+mod retry;
+mod secret;
+mod sse;
 
+pub use client::Model;
+pub use endpoint::{Api, Endpoint, EndpointError, Overrides, Timing};
+pub use error::ModelError;
 pub use request::{Answer, Delta, Request, Stop, SystemText, Usage};
+pub use secret::Secret;

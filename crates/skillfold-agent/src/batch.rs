@@ -1,0 +1,104 @@
+//! Many conversations at once.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Agent, AgentError, Approvals, Conversation, Event, Hooks, TurnReport};
+
+/// A conversation to be held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// What tells it apart from others.
+    pub id: String,
+    /// What the user says, turn by turn.
+    pub messages: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct TaskDone {
+    /// The task's id.
+    pub id: String,
+    /// The conversation's id; empty if it could not begin.
+    pub session: String,
+    /// The answers, turn by turn, up to the one that failed.
+    pub answers: Vec<String>,
+    /// What went wrong beside, and did not stop it.
+    pub problems: Vec<String>,
+    /// Of the last turn: what came of it, or why it has no answer.
+    pub outcome: Result<TurnReport, AgentError>,
+}
+
+/// Holds all conversations, `jobs` at a time. `begin` makes one, `done` hears of each as it ends, in whatever order: of
+/// every task exactly once, also if it is interrupted before it has begun.
+pub async fn batch(
+    agent: &Agent,
+    tasks: Vec<Task>,
+    jobs: usize,
+    begin: &(dyn Fn(&Task) -> Result<Conversation, AgentError> + Sync),
+    done: &mut (dyn FnMut(TaskDone) + Send),
+    approvals: &Approvals,
+    cancel: &CancellationToken,
+) {
+    let hold = |task: Task| async move {
+        let id = task.id.clone();
+        // One that panics must not take the others with it.
+        let held = AssertUnwindSafe(hold(agent, task, begin, approvals, cancel)).catch_unwind().await;
+        let lost = |_| TaskDone {
+            id,
+            session: String::new(),
+            answers: Vec::new(),
+            problems: Vec::new(),
+            outcome: Err(AgentError::Internal),
+        };
+        held.unwrap_or_else(lost)
+    };
+    let mut ended = futures_util::stream::iter(tasks).map(hold).buffer_unordered(jobs.max(1));
+    while let Some(task) = ended.next().await {
+        done(task);
+    }
+}
+
+async fn hold(
+    agent: &Agent,
+    task: Task,
+    begin: &(dyn Fn(&Task) -> Result<Conversation, AgentError> + Sync),
+    approvals: &Approvals,
+    cancel: &CancellationToken,
+) -> TaskDone {
+    let mut done = TaskDone {
+        id: task.id.clone(),
+        session: String::new(),
+        answers: Vec::new(),
+        problems: Vec::new(),
+        outcome: Err(AgentError::Cancelled),
+    };
+    if cancel.is_cancelled() {
+        return done;
+    }
+    let mut conversation = match begin(&task) {
+        Ok(conversation) => conversation,
+        Err(error) => return TaskDone { outcome: Err(error), ..done },
+    };
+    conversation.id().clone_into(&mut done.session);
+    let problems = Mutex::new(Vec::new());
+    let events = |event: &Event<'_>| {
+        if let Event::Problem { provider, message } = event {
+            let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
+            problems.push(format!("{provider}: {message}"));
+        }
+    };
+    let hooks = Hooks { events: &events, approvals, cancel };
+    for message in &task.messages {
+        done.outcome = agent.turn(&mut conversation, message, &hooks).await;
+        match &done.outcome {
+            Ok(report) => done.answers.push(report.answer.clone()),
+            Err(_) => break,
+        }
+    }
+    done.problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done
+}

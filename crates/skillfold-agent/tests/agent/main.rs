@@ -1,0 +1,13 @@
+//! The loop, against a server that speaks the real wire formats.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod approvals;
+mod batch;
+mod compaction;
+mod house;
+mod interrupted;
+mod providers;
+mod tokens;
+mod tools;
+mod walk;
