@@ -5,6 +5,7 @@
 //! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
+//! - `model`: the agent against a real model server, llama.cpp's.
 //! - `deny`: licences and advisories of the dependencies.
 //!
 //! It starts programs and depends on none of the crates that it checks: whatever state they are
@@ -16,6 +17,7 @@ mod coverage;
 mod deny;
 mod fresh;
 mod mcp;
+mod model;
 mod process;
 mod python;
 mod reference;
@@ -35,6 +37,7 @@ usage: cargo xtask CHORE
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
+  model                       the agent against llama.cpp's server and a small model; installs 130 MB
   deny                        licences and advisories of the dependencies
 
 steps of `test`, in order: fmt, clippy, tests, toolsets, doctests, docs, reference, mcp, smoke";
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["fresh"] => fresh::main(),
         ["coverage"] => coverage::main(),
         ["mcp-load", rest @ ..] => mcp::load(rest),
+        ["model"] => model::main(),
         ["deny"] => deny::main(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -68,6 +72,18 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &[&str]) -> Result<(), Failure> {
-    let build = ["run", "--profile", "dist", "--package", "skillfold-cli", "--bin", "skillfold", "--", "bench"];
+    let build = [
+        "run",
+        "--profile",
+        "dist",
+        "--package",
+        "skillfold-cli",
+        "--bin",
+        "skillfold",
+        "--features",
+        "full",
+        "--",
+        "bench",
+    ];
     run(cargo().args(build).args(arguments))
 }

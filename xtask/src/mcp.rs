@@ -49,7 +49,16 @@ pub(crate) fn load(arguments: &[&str]) -> Result<(), Failure> {
     let requirements = read("requirements-fastmcp.txt")?;
     // All of them are listed, so nothing is left to resolve; its header says why it must not be.
     let rival = python::environment(system, "fastmcp", &["--no-deps"], &python::pinned(&requirements))?;
-    run(cargo().args(["build", "--release", "--package", "skillfold-cli", "--bin", "skillfold"]))?;
+    run(cargo().args([
+        "build",
+        "--release",
+        "--package",
+        "skillfold-cli",
+        "--bin",
+        "skillfold",
+        "--features",
+        "full",
+    ]))?;
     run(cargo().args(["build", "--release", "--package", "skillfold-bench", "--bin", "generate"]))?;
     let tree = target().join("mcp/load");
     run(Command::new(release("generate")).arg(&tree).arg(SKILLS))?;

@@ -48,7 +48,7 @@ pub(crate) fn release(name: &str) -> PathBuf {
 
 /// Builds [`skillfold()`].
 pub(crate) fn build_skillfold() -> Result<(), Failure> {
-    run(cargo().args(["build", "--quiet", "--package", "skillfold-cli", "--bin", "skillfold"]))
+    run(cargo().args(["build", "--quiet", "--package", "skillfold-cli", "--bin", "skillfold", "--all-features"]))
 }
 
 /// Cargo, the one that started us, in the repository's root.

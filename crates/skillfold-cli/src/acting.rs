@@ -65,6 +65,13 @@ impl Acting {
         self.toolsets.end();
     }
 
+    /// Something that ends what runs, from any thread.
+    #[cfg(feature = "agent")]
+    pub(crate) fn ender(&self) -> impl Fn() + Send + use<> {
+        let toolsets = Arc::clone(&self.toolsets);
+        move || toolsets.end()
+    }
+
     /// What runs scripts; without a sandbox only if it is allowed to.
     pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();

@@ -17,6 +17,7 @@ Examples:
   skillfold list                              every skill there is
   skillfold show hello-extended               what it is, and what belongs to it
   skillfold load hello-extended Alice         its instructions, with an argument
+  skillfold agent -p \"Say bonjour to Alice\"   a model's answer, with the skill in its hands
   skillfold new release-notes                 start a skill of your own
   skillfold --isolated --skills-dir ./s list  only the skills below ./s
 
@@ -119,6 +120,14 @@ pub(crate) enum Command {
     Toolset(commands::toolset::Args),
     /// Show what the programs of skills may do beyond the sandbox, grant it, take it back
     Permissions(commands::permissions::Args),
+    /// Talk to a model that uses the skills, or have it answer
+    Agent(commands::agent::Args),
+    /// List the agent's conversations, show one, remove them
+    Sessions(commands::sessions::Args),
+    /// Show what a conversation cost, by turn and part, and what skills saved
+    Trace(commands::trace::Args),
+    /// Show what the agent remembers, and make it forget
+    Memory(commands::memory::Args),
     /// Serve the skills to MCP clients, or look at an MCP server
     Mcp(commands::mcp::Args),
     /// Show skills by source, MCP servers, and what was approved

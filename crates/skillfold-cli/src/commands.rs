@@ -1,5 +1,7 @@
 //! One file per command.
 
+#[cfg(feature = "agent")]
+pub(crate) mod agent;
 pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod bench;
@@ -16,6 +18,10 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod mcp;
+#[cfg(feature = "agent")]
+pub(crate) mod memory;
+#[cfg(not(feature = "agent"))]
+pub(crate) mod missing;
 pub(crate) mod new;
 pub(crate) mod permissions;
 pub(crate) mod prompt;
@@ -23,16 +29,30 @@ pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod run;
 pub(crate) mod search;
+#[cfg(feature = "agent")]
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod tools;
 pub(crate) mod toolset;
+#[cfg(feature = "agent")]
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod why;
+
+// Where the agent was left out, its commands say so.
+#[cfg(not(feature = "agent"))]
+pub(crate) use missing as agent;
+#[cfg(not(feature = "agent"))]
+pub(crate) use missing as memory;
+#[cfg(not(feature = "agent"))]
+pub(crate) use missing as sessions;
+#[cfg(not(feature = "agent"))]
+pub(crate) use missing as trace;
 
 use crate::Outcome;
 use crate::cli::Command;
@@ -57,6 +77,10 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Call(args) => call::run(args, context),
         Command::Toolset(args) => toolset::run(args, context),
         Command::Permissions(args) => permissions::run(args, context),
+        Command::Agent(args) => agent::run(args, context),
+        Command::Sessions(args) => sessions::run(args, context),
+        Command::Trace(args) => trace::run(args, context),
+        Command::Memory(args) => memory::run(args, context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),

@@ -45,6 +45,20 @@ pub(crate) struct Context {
     skills: OnceCell<Arc<Skillfold>>,
     acting: OnceCell<Acting>,
     registries: OnceCell<Registries>,
+    /// What the agent wants of its skills. Whoever says so looks after signals, too.
+    shape: Shape,
+}
+
+/// What is done to the builder of the skills before it builds.
+#[derive(Default)]
+struct Shape(OnceCell<Box<Shaping>>);
+
+type Shaping = dyn Fn(skillfold::Builder) -> Result<skillfold::Builder, CliError>;
+
+impl std::fmt::Debug for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Shape").field(&self.0.get().is_some()).finish()
+    }
 }
 
 impl Context {
@@ -59,7 +73,28 @@ impl Context {
             skills: OnceCell::new(),
             acting: OnceCell::new(),
             registries: OnceCell::new(),
+            shape: Shape::default(),
         }
+    }
+
+    /// Has the skills built in a certain way, for who does not end by the first signal. Before anybody has asked for them.
+    #[cfg(feature = "agent")]
+    pub(crate) fn shape_skills(
+        &self,
+        shape: impl Fn(skillfold::Builder) -> Result<skillfold::Builder, CliError> + 'static,
+    ) {
+        let _ = self.shape.0.set(Box::new(shape));
+    }
+
+    fn shaped(&self, builder: skillfold::Builder) -> Result<skillfold::Builder, CliError> {
+        match self.shape.0.get() {
+            Some(shape) => shape(builder),
+            None => Ok(builder),
+        }
+    }
+
+    fn looks_after_signals(&self) -> bool {
+        self.shape.0.get().is_some()
     }
 
     /// The global options as somebody would type them again, wherever they stand.
@@ -166,7 +201,9 @@ impl Context {
         if self.skills.get().is_none()
             && let Some(host) = self.host()?
         {
-            close_on_signal(host.clone());
+            if !self.looks_after_signals() {
+                close_on_signal(host.clone());
+            }
             let progress = Progress::unknown("asking MCP servers");
             let asked: Vec<String> =
                 host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
@@ -209,6 +246,7 @@ impl Context {
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }
+        let builder = self.shaped(builder)?;
         let progress = Progress::unknown("looking for skills");
         let start = Instant::now();
         let skills = Arc::new(builder.build());

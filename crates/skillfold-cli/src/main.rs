@@ -5,7 +5,11 @@
 //! left: ask the library, show the answer.
 
 mod acting;
+#[cfg(feature = "agent")]
+mod agent;
 mod bundled;
+#[cfg(feature = "agent")]
+mod chat;
 mod chunks;
 mod cli;
 mod commands;
@@ -40,16 +44,29 @@ const ENGINE: Option<fn() -> i32> = Some(skillfold_toolset::engine);
 #[cfg(not(feature = "engine"))]
 const ENGINE: Option<fn() -> i32> = None;
 
-/// What a command that did its work came to. The numbers are the exit codes, and part of the interface.
+/// What a command that did its work came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Done.
-    Done = 0,
+    Done,
     /// Done, and found wanting: `validate` and `lint` say so.
-    Wanting = 1,
+    Wanting,
+    /// Ended by a signal before it was done, in an orderly way.
+    #[cfg(feature = "agent")]
+    Signalled(i32),
 }
 
 impl Outcome {
+    /// The exit codes are part of the interface.
+    fn exit_code(self) -> i32 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Wanting => 1,
+            #[cfg(feature = "agent")]
+            Outcome::Signalled(code) => code,
+        }
+    }
+
     /// The outcome, once it was printed. It stands even if nobody wanted to read it to its end, as in
     /// `skillfold list | head -1`: that is how pipes are meant to work, and no reason to complain. ripgrep does the same.
     pub(crate) fn once(self, printed: Result<(), CliError>) -> Result<Outcome, CliError> {
@@ -93,7 +110,7 @@ fn main() {
     let code = match commands::run(&cli.command, &context)
         .and_then(|outcome| outcome.once(context.terminal.flush().map_err(CliError::from)))
     {
-        Ok(outcome) => outcome as i32,
+        Ok(outcome) => outcome.exit_code(),
         // Commands that may find something wanting keep that; the others were just not read to their end.
         Err(error) if error.is_broken_pipe() => 0,
         Err(error) => {

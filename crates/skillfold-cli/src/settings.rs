@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skillfold::{
-    Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root, RunSection, Setup,
-    Source, installed_plugins, plugin_roots,
+    AgentSection, Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root,
+    RunSection, Setup, Source, installed_plugins, plugin_roots,
 };
 
 use crate::bundled;
@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) run: RunSection,
     /// Servers whose skills join.
     pub(crate) servers: Vec<McpServer>,
+    /// How the agent works.
+    pub(crate) agent: AgentSection,
     /// The index cache, if it is to be used.
     pub(crate) cache: Option<PathBuf>,
     /// The configuration files that were read.
@@ -82,6 +84,7 @@ impl Settings {
         settings.disclose = config.disclose;
         settings.run = config.run;
         settings.servers = config.mcp;
+        settings.agent = config.agent;
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
@@ -169,6 +172,13 @@ impl Settings {
                     code: "untrusted_limits",
                     message: format!("{} may not set limits for what runs", project.join(FILE).display()),
                     help: "look at [run] in it; `skillfold trust` lets it".to_owned(),
+                });
+            }
+            if distrusted.agent != AgentSection::default() {
+                self.notices.push(Notice {
+                    code: "untrusted_agent",
+                    message: format!("{} may not say how the agent works", project.join(FILE).display()),
+                    help: "look at [agent] in it; `skillfold trust` lets it".to_owned(),
                 });
             }
             for refused in distrusted.dirs {
@@ -322,19 +332,61 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
             let config = config.below(path.parent().unwrap_or(Path::new("/")));
             Ok(Some((text, config)))
         }
-        Err(error) => Err(CliError::failure("config", error.message.clone())
+        Err(error) => Err(CliError::failure("config", hidden_in(&error.message, &text, error.line))
             .help(
                 "`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], \
-                   `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]]",
+                   `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], \
+                   `model`, `base_url` and the like below [agent]",
             )
             .excerpt(Excerpt {
                 path: path.display().to_string(),
                 line: error.line,
                 column: error.column,
                 width: error.width,
-                text,
+                text: without_key(&text, error.line),
             })),
     }
+}
+
+/// What a line is about that may hold a key, however it is misspelt.
+const SECRETS: [&str; 4] = ["key", "token", "secret", "password"];
+
+/// The value on a line that may hold a key: all that stands behind the first sign that something is one.
+fn secret_of(line: &str) -> Option<&str> {
+    let lower = line.to_lowercase();
+    let (at, _) = line.char_indices().find(|(_, c)| matches!(c, '=' | ':'))?;
+    let value = line.get(at + 1..)?;
+    // Numbers of tokens are none.
+    let is_long = words(value).any(|word| word.len() >= 8);
+    (is_long && SECRETS.iter().any(|word| lower.contains(word))).then_some(value)
+}
+
+/// Runs of what keys are made of.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
+}
+
+/// The same text, but for what may be a key on the line that is shown. Every place stays where it is.
+fn without_key(text: &str, line: usize) -> String {
+    let hidden = |(number, line_text): (usize, &str)| match secret_of(line_text).filter(|_| number + 1 == line) {
+        Some(secret) => {
+            let stars = secret.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_') { '*' } else { c });
+            let head = &line_text[..line_text.len() - secret.len()];
+            head.chars().chain(stars).collect()
+        }
+        None => line_text.to_owned(),
+    };
+    text.split_inclusive('\n').enumerate().map(hidden).collect()
+}
+
+/// What a parser complains about, without what may be a key.
+fn hidden_in(message: &str, text: &str, line: usize) -> String {
+    let secret = text.lines().nth(line.saturating_sub(1)).and_then(secret_of).unwrap_or_default();
+    let mut message = message.to_owned();
+    for word in words(secret).filter(|word| word.len() > 5) {
+        message = message.replace(word, "…");
+    }
+    message
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

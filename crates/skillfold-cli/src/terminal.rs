@@ -62,6 +62,12 @@ impl Terminal {
         }
     }
 
+    /// The same terminal, for who has to own one.
+    #[cfg(feature = "agent")]
+    pub(crate) fn twin(&self) -> Terminal {
+        Terminal { stdout: io::stdout(), ..*self }
+    }
+
     /// Sends what the library logs to stderr: refused paths always, more if asked for.
     pub(crate) fn log(&self, verbose: u8) {
         let level = match verbose {

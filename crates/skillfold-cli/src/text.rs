@@ -66,6 +66,14 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// The same for prose, in which one emoji may be made of several, and letters of some scripts are held apart.
+#[cfg(feature = "agent")]
+pub(crate) fn visible_prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_visible(&mut out, text, &['\n', '\t', '\u{200c}', '\u{200d}']);
+    out
+}
+
 /// A character, visible.
 pub(crate) fn one_char(c: char) -> String {
     let mut out = String::new();

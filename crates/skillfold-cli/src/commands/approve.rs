@@ -26,6 +26,7 @@ changes, it is asked again. `skillfold status` lists what is approved.";
 const AFTER_REVOKE: &str = "\
 Examples:
   skillfold revoke acme:refunds     one skill
+  skillfold revoke pdf              what the agent may do with a skill for good
   skillfold revoke --server acme    all of a server
   skillfold revoke --all            everything";
 
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 #[command(after_help = AFTER_REVOKE)]
 #[group(id = "what", required = true, multiple = false)]
 pub(crate) struct RevokeArgs {
-    /// The skill: SERVER:NAME
+    /// The skill: SERVER:NAME, or the NAME of one on this machine that the agent may load or run
     #[arg(group = "what")]
     name: Option<String>,
     /// All skills of a server
@@ -126,6 +127,7 @@ pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, Cl
         approvals.revoke(&approval.label, &approval.uri).map_err(|error| refused(&error))?;
         revoked.push(format!("{}:{}", approval.label, approval.name));
     }
+    revoked.extend(revoke_allowed(args, context)?);
     if context.json() {
         context.print_json(&json!({"revoked": revoked}))?;
     } else if revoked.is_empty() {
@@ -134,6 +136,26 @@ pub(crate) fn revoke(args: &RevokeArgs, context: &Context) -> Result<Outcome, Cl
         context.terminal.say(&format!("not approved any more: {}", text::one_line(&revoked.join(", "))));
     }
     Ok(Outcome::Done)
+}
+
+/// Takes back what the agent was allowed for good.
+#[cfg(feature = "agent")]
+fn revoke_allowed(args: &RevokeArgs, context: &Context) -> Result<Vec<String>, CliError> {
+    let approvals = crate::agent::allowed(context)?;
+    let mut skills: Vec<String> = approvals.list().into_iter().map(|allowed| allowed.skill).collect();
+    skills.sort_unstable();
+    skills.dedup();
+    skills.retain(|skill| args.all || args.name.as_ref() == Some(skill));
+    for skill in &skills {
+        approvals.revoke(skill).map_err(|error| CliError::failure("approval", error.to_string()))?;
+    }
+    Ok(skills)
+}
+
+#[cfg(not(feature = "agent"))]
+#[expect(clippy::unnecessary_wraps, reason = "it may fail where there is an agent")]
+fn revoke_allowed(_: &RevokeArgs, _: &Context) -> Result<Vec<String>, CliError> {
+    Ok(Vec::new())
 }
 
 /// What was approved, whether its server is still configured or not.

@@ -68,13 +68,23 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum PolicyArg {
+pub(crate) enum PolicyArg {
     /// All in the turn: nothing that does not fit, whole documentation of what does
     Inject,
     /// A static section that lists the skills, nothing in the turn
     Catalog,
     /// The static section, and one line in the turn
     Hint,
+}
+
+impl From<PolicyArg> for Policy {
+    fn from(policy: PolicyArg) -> Policy {
+        match policy {
+            PolicyArg::Inject => Policy::Inject,
+            PolicyArg::Catalog => Policy::Catalog,
+            PolicyArg::Hint => Policy::Hint,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -113,13 +123,7 @@ impl Args {
     fn config(&self, context: &Context) -> Result<(DiscloseConfig, Mode), CliError> {
         let configured = context.disclose()?;
         let mut config = configured.config();
-        if let Some(policy) = self.policy {
-            config.policy = match policy {
-                PolicyArg::Inject => Policy::Inject,
-                PolicyArg::Catalog => Policy::Catalog,
-                PolicyArg::Hint => Policy::Hint,
-            };
-        }
+        config.policy = self.policy.map_or(config.policy, Policy::from);
         if let Some(fallback) = self.fallback {
             config.fallback = match fallback {
                 FallbackArg::None => Fallback::None,

@@ -20,7 +20,8 @@ Examples:
   skillfold permissions revoke --all
 
 A skill asks in its manifest, below `permissions`: read, write, network, env, runtime. A grant covers exactly
-the skill's files as they are: when one changes, it is asked again.";
+the skill's files as they are: when one changes, it is asked again. What the agent was allowed for good:
+see `skillfold status` and `skillfold revoke`.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER, args_conflicts_with_subcommands = true)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use skillfold_exec::Support;
 use skillfold_mcp::host::Host;
 use skillfold_registry::Kind;
@@ -22,8 +22,8 @@ Examples:
 
 With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
 version, digest, enabled, skills}], servers: [{name, identity, skills, fetched,
-stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], sandbox: {sandboxed, layers,
-missing: [{layer, reason}], landlock_abi}}.";
+stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], allowed: [{kind, skill, tool,
+digest}], sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -41,6 +41,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let host = context.host()?;
     let servers = host.map(Host::status).unwrap_or_default();
     let approvals = super::approve::approvals(context)?;
+    let allowed = allowed(context)?;
     let sandbox = context.acting()?.launcher().support();
     let installed = installed(context)?;
     if context.json() {
@@ -63,6 +64,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
             "servers": servers,
             "approvals": approvals,
+            "allowed": allowed,
             "sandbox": sandbox.as_ref().ok(),
         }))?;
         return Ok(Outcome::Done);
@@ -98,7 +100,12 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         );
         let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.identity)));
     }
-    let _ = writeln!(out, "{}  {}", paint(style::NAME, "Approved"), if approvals.is_empty() { "nothing" } else { "" });
+    let _ = writeln!(
+        out,
+        "{}  {}",
+        paint(style::NAME, "Approved"),
+        if approvals.is_empty() && allowed.is_empty() { "nothing" } else { "" }
+    );
     for (approval, current) in &approvals {
         let state = if *current {
             paint(style::GOOD, "counts")
@@ -120,6 +127,16 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             )
         );
     }
+    for allowed in &allowed {
+        let word = |key: &str| text::one_line(allowed[key].as_str().unwrap_or_default());
+        let what = match word("kind").as_str() {
+            "load_skill" => "the agent may load it".to_owned(),
+            "run_script" => format!("the agent may run {}", word("tool")),
+            _ => format!("the agent may call {}", word("tool")),
+        };
+        let digest = paint(style::DIM, word("digest"));
+        let _ = writeln!(out, "  {}  {what}, while it is\n    {digest}", word("skill"));
+    }
     let said = match &sandbox {
         Ok(support) => described(support),
         Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
@@ -137,7 +154,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
 /// Something installed, for people and for programs.
 struct Row {
     text: String,
-    json: serde_json::Value,
+    json: Value,
 }
 
 fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
@@ -192,4 +209,16 @@ pub(crate) fn described(support: &Support) -> String {
 
 fn seconds(time: SystemTime) -> Option<u64> {
     Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
+}
+
+/// What the agent was allowed for good.
+#[cfg(feature = "agent")]
+fn allowed(context: &Context) -> Result<Vec<Value>, CliError> {
+    Ok(crate::agent::allowed(context)?.list().iter().map(|allowed| json!(allowed)).collect())
+}
+
+#[cfg(not(feature = "agent"))]
+#[expect(clippy::unnecessary_wraps, reason = "it may fail where there is an agent")]
+fn allowed(_: &Context) -> Result<Vec<Value>, CliError> {
+    Ok(Vec::new())
 }

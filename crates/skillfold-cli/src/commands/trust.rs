@@ -1,9 +1,10 @@
-//! `skillfold trust`: let a project's `skillfold.toml` add servers and directories outside of it, and set limits.
+//! `skillfold trust`: let a project's `skillfold.toml` add servers and directories outside of it, set limits, and
+//! say how the agent works.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use skillfold::{Distrusted, RunSection};
+use skillfold::{AgentSection, Distrusted, RunSection};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -20,7 +21,8 @@ Examples:
   skillfold trust --revoke    take it back for this project
 
 A project comes with a checkout, so its skillfold.toml may not add servers, or directories outside of
-the project, until you say so. You say it for the file as it is: after an edit it is asked again.";
+the project, nor set limits for what runs, nor say how the agent works, until you say so. You say it
+for the file as it is: after an edit it is asked again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     trust.add(project, &text)?;
     let servers: Vec<&str> = wants.servers.iter().map(|server| server.name.as_str()).collect();
     if context.json() {
-        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs, "limits": limits(&wants.run)}))?;
+        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs, "limits": limits(&wants.run), "agent": agent(&wants.agent)}))?;
         return Ok(Outcome::Done);
     }
     context.terminal.say(&format!("{} is trusted as it is now", context.short_path(project)));
@@ -102,6 +104,28 @@ fn limits(run: &RunSection) -> Vec<String> {
         numbers.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect();
     set.extend(run.allow_unsandboxed.map(|yes| format!("allow_unsandboxed = {yes}")));
     set
+}
+
+/// What an `[agent]` section sets, as it is written there; a key is not shown.
+fn agent(agent: &AgentSection) -> Vec<String> {
+    let quoted = |text: &String| format!("{text:?}");
+    let fields = [
+        ("model", agent.model.as_ref().map(quoted)),
+        ("api", agent.api.map(|api| format!("{:?}", format!("{api:?}").to_lowercase()))),
+        ("base_url", agent.base_url.as_ref().map(quoted)),
+        ("api_key", agent.api_key.as_ref().map(|_| "…".to_owned())),
+        ("api_key_env", agent.api_key_env.as_ref().map(quoted)),
+        ("window", agent.window.map(|n| n.to_string())),
+        ("max_tokens", agent.max_tokens.map(|n| n.to_string())),
+        ("rounds", agent.rounds.map(|n| n.to_string())),
+        ("memory", agent.memory.map(|on| on.to_string())),
+        ("allow", agent.allow.as_ref().map(|all| format!("{all:?}").to_lowercase())),
+        ("attempts", agent.attempts.map(|n| n.to_string())),
+        ("backoff_ms", agent.backoff_ms.map(|n| n.to_string())),
+        ("idle_s", agent.idle_s.map(|n| n.to_string())),
+        ("system", agent.system.as_ref().map(quoted)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
 }
 
 /// Everything that the file wants: what is started, with which variables, and what is sent where.
@@ -129,6 +153,15 @@ fn described(wants: &Distrusted, context: &Context) -> String {
     }
     for limit in limits(&wants.run) {
         let _ = writeln!(out, "  for what runs, {limit}");
+    }
+    for said in agent(&wants.agent) {
+        let _ = writeln!(out, "  for the agent, {}", text::one_line(&said));
+    }
+    if wants.agent.base_url.is_some() {
+        out.push_str("    sends what you say there, with your OPENAI_API_KEY or ANTHROPIC_API_KEY if that is set\n");
+    }
+    if let Some(name) = &wants.agent.api_key_env {
+        let _ = writeln!(out, "    sends your variable {} to the model's server", text::one_line(name));
     }
     if wants.is_empty() {
         out.push_str("  nothing that needs trust\n");

@@ -81,6 +81,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
+/// Which words of a message speak for which skill, for who asks in a conversation.
+#[cfg(feature = "agent")]
+pub(crate) fn explained(skills: &skillfold::Skillfold, message: &str, mode: Mode, columns: usize) -> String {
+    let turn = Turn::new(message);
+    let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
+    all(&turn, &found, columns)
+}
+
 /// Everything that matched.
 fn all(turn: &Turn<'_>, found: &Selection, columns: usize) -> String {
     let mut out = String::new();

@@ -496,7 +496,7 @@ fn a_broken_section_is_shown() {
     3 | max_tokens = 5
       | ^^^^^^^^^^
       |
-      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]]
+      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], `model`, `base_url` and the like below [agent]
     ");
     sandbox.write("work/skillfold.toml", "[disclose]\npolicy = \"all\"\n");
     let run = sandbox.run(&["context", "x"]);

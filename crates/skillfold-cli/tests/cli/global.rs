@@ -28,6 +28,10 @@ fn help() {
       call         Call a tool, as a model would
       toolset      Install what toolsets import
       permissions  Show what the programs of skills may do beyond the sandbox, grant it, take it back
+      agent        Talk to a model that uses the skills, or have it answer
+      sessions     List the agent's conversations, show one, remove them
+      trace        Show what a conversation cost, by turn and part, and what skills saved
+      memory       Show what the agent remembers, and make it forget
       mcp          Serve the skills to MCP clients, or look at an MCP server
       status       Show skills by source, MCP servers, and what was approved
       doctor       Check the whole set-up, and say what is wrong with it
@@ -71,6 +75,7 @@ fn help() {
       skillfold list                              every skill there is
       skillfold show hello-extended               what it is, and what belongs to it
       skillfold load hello-extended Alice         its instructions, with an argument
+      skillfold agent -p "Say bonjour to Alice"   a model's answer, with the skill in its hands
       skillfold new release-notes                 start a skill of your own
       skillfold --isolated --skills-dir ./s list  only the skills below ./s
 
@@ -272,4 +277,27 @@ fn programs_are_told_of_wrong_usage() {
     assert!(run.code == Some(0) && run.stdout.starts_with("Give a model"), "{run}");
     let run = sandbox.finish(sandbox.command(&["list", "--json"]).env("SKILLFOLD_COLOR", "blue").output().unwrap());
     assert!(run.code == Some(2) && run.stdout.starts_with(r#"{"error":{"code":"usage","#), "{run}");
+}
+
+#[cfg(not(feature = "agent"))]
+#[test]
+fn without_the_agent_it_says_how_to_get_it() {
+    let sandbox = Sandbox::new();
+    for args in [&["agent", "-p", "hi"][..], &["sessions", "list"], &["trace", "--all"], &["memory"]] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(1), "{run}");
+        assert!(run.stderr.starts_with("error[no_agent]") && run.stderr.contains("--features full"), "{run}");
+    }
+}
+
+#[cfg(not(feature = "engine"))]
+#[test]
+fn without_the_engine_it_says_how_to_get_it() {
+    let sandbox = Sandbox::new();
+    for args in [&["tools", "hello-extended"][..], &["call", "hello-extended__greeting", "{\"language\": \"fr\"}"]] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(1), "{run}");
+        let said = run.to_string();
+        assert!(said.contains("built without the engine") && said.contains("--features full"), "{run}");
+    }
 }

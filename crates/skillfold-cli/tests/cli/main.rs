@@ -2,6 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[cfg(feature = "agent")]
+mod agent;
+#[cfg(feature = "agent")]
+mod agent_batch;
+#[cfg(feature = "agent")]
+mod agent_chat;
+#[cfg(feature = "agent")]
+mod agent_kept;
+#[cfg(feature = "agent")]
+mod agent_signals;
+#[cfg(feature = "engine")]
 mod call;
 mod completions;
 mod config;

@@ -135,6 +135,7 @@ fn a_client_over_stdio_hears_of_changes_and_the_server_ends_with_it() {
     server.1.read_to_string(&mut rest).unwrap();
 }
 
+#[cfg(feature = "engine")]
 #[test]
 fn tools_join_with_their_skill_and_leave_with_it() {
     let sandbox = Sandbox::new();
