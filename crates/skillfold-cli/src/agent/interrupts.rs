@@ -36,14 +36,23 @@ struct State {
     terminal: Option<Termios>,
     /// Whether there is a line editor.
     is_edited: bool,
+    /// What programs are told when we leave at once, if programs read what we print.
+    farewell: Option<String>,
 }
 
 impl Interrupts {
-    /// Listens from here on. `ends` end what runs for us before the process does.
-    pub(crate) fn listen(ends: Vec<Box<dyn Fn() + Send>>) -> Interrupts {
+    /// Listens from here on. `ends` end what runs for us before the process does; `farewell` is what programs that read what
+    /// we print are told then.
+    pub(crate) fn listen(ends: Vec<Box<dyn Fn() + Send>>, farewell: Option<String>) -> Interrupts {
         let terminal = tcgetattr(rustix::stdio::stdin()).ok();
-        let interrupts =
-            Interrupts(Arc::new(Mutex::new(State { turn: None, code: None, ends, terminal, is_edited: false })));
+        let interrupts = Interrupts(Arc::new(Mutex::new(State {
+            turn: None,
+            code: None,
+            ends,
+            terminal,
+            is_edited: false,
+            farewell,
+        })));
         let heard = interrupts.clone();
         on_signals(move |code| {
             heard.hear(code);
@@ -118,6 +127,9 @@ fn leave(mut state: MutexGuard<'_, State>, code: i32) -> ! {
         // The editor has asked the terminal to mark what is pasted.
         let _ = std::io::stdout().write_all(b"\x1b[?2004l\n");
         let _ = std::io::stdout().flush();
+    }
+    if let Some(farewell) = &state.farewell {
+        let _ = writeln!(std::io::stdout(), "{farewell}");
     }
     let ends = std::mem::take(&mut state.ends);
     let (done, all_ended) = channel::<()>();

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use serde_json::json;
 use skillfold::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillfold, usual_mode};
 use skillfold_agent::model::Model;
 use skillfold_agent::{
@@ -65,7 +66,7 @@ impl Setup {
             .build()
             .map_err(|error| CliError::failure("threads", skillfold::os_message(&error)))?;
         let screen = Arc::new(Screen::new(context.terminal.twin(), mode, context.verbose(), &name));
-        let interrupts = listen(context)?;
+        let interrupts = listen(context, args.batch.is_some())?;
         let policy = policy(args, &section);
         let asking = Arc::default();
         let approvals = if asks {
@@ -206,12 +207,16 @@ pub(crate) fn allowed(context: &Context) -> Result<Approvals, CliError> {
 }
 
 /// What a signal ends: the turn, and before the process, what runs for us.
-fn listen(context: &Context) -> Result<Interrupts, CliError> {
+fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.acting()?.ender())];
     if let Some(host) = context.host()?.cloned() {
         ends.push(Box::new(move || host.close()));
     }
-    Ok(Interrupts::listen(ends))
+    let farewell = || {
+        let error = AgentError::Cancelled;
+        json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": error.hint()}).to_string()
+    };
+    Ok(Interrupts::listen(ends, (context.json() && !is_batch).then(farewell)))
 }
 
 /// How skills are disclosed and matched, and which are held back until somebody has agreed.

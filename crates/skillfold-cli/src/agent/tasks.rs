@@ -56,6 +56,8 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut lines: HashMap<String, usize> = HashMap::new();
     let mut wrong: Vec<String> = Vec::new();
+    // Editors of some systems begin files with a mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
             continue;
@@ -86,6 +88,10 @@ const FORM: &str =
 
 /// One conversation, or the column and what is wrong there.
 fn task(line: &str, number: usize) -> Result<Task, (usize, String)> {
+    // A list would do for the parser, too.
+    if line.trim_start().starts_with('[') {
+        return Err((1, "it is no object".to_owned()));
+    }
     let parsed: Line = serde_json::from_str(line).map_err(|error| {
         // The line is named beside it.
         let why = error.to_string();
@@ -134,10 +140,7 @@ mod tests {
             "f:2:9: unknown field `mesage`, expected one of `id`, `message`, `messages`"
         );
         assert_eq!(wrong(&format!("{good}{{\"message\": \"a\"")), "f:2:15: EOF while parsing an object");
-        assert_eq!(
-            wrong("[]\n{}\n5"),
-            "f:1:2: invalid length 0, expected struct Line with 3 elements (and 2 more lines)"
-        );
+        assert_eq!(wrong("[]\n{}\n5"), "f:1:1: it is no object (and 2 more lines)");
         assert_eq!(wrong("{}"), "f:1:1: it has neither `message` nor `messages`");
         assert_eq!(wrong("{\"message\": \"\"}"), "f:1:1: a message is empty");
         assert_eq!(wrong("{\"messages\": []}"), "f:1:1: a message is empty");
@@ -149,5 +152,11 @@ mod tests {
     fn no_two_have_one_id() {
         let same = "{\"id\": \"2\", \"message\": \"a\"}\n{\"message\": \"b\"}\n";
         assert_eq!(wrong(same), "f:2:1: the id \"2\" is that of line 1, too");
+    }
+
+    #[test]
+    fn a_mark_at_the_beginning_is_none_of_it_and_a_list_is_no_conversation() {
+        assert_eq!(parse("\u{feff}{\"message\": \"Hi\"}\r\n", "f").unwrap()[0].messages, ["Hi"]);
+        assert!(parse("[\"a\", \"b\", null]\n", "f").is_err());
     }
 }
