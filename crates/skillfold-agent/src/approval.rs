@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use skillfold::{Records, RecordsError, Skill, SkillDir, Skillfold, Source};
+use skillfold::{Records, RecordsError, Skill, SkillDir, Skillfold, Source, is_hidden};
 use tokio_util::sync::CancellationToken;
 
 /// What a model is told when the user does not want to go on.
@@ -328,7 +328,7 @@ fn question(skills: &Skillfold, name: &str, arguments: &Map<String, Value>, load
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if hides(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
     }
     shown
 }
@@ -338,19 +338,15 @@ fn visible_json(arguments: &Map<String, Value>) -> String {
     let text = Value::Object(arguments.clone()).to_string();
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if hides(c) {
-            // All of them are of one unit.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
         } else {
             shown.push(c);
         }
     }
     shown
-}
-
-fn hides(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Does something that blocks.

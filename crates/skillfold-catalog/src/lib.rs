@@ -59,7 +59,7 @@ pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use records::{Records, RecordsError};
 pub use remote::RemoteSkill;
 pub use replace::replace_file;
-pub use shown::{Shown, os_message};
+pub use shown::{Shown, is_hidden, os_message};
 pub use skill::{Glimpse, Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;

@@ -27,7 +27,7 @@ impl fmt::Display for Shown<'_> {
             if shown == Self::MAX_CHARS {
                 return f.write_str("…");
             }
-            if c.is_control() || is_invisible(c) {
+            if is_hidden(c) {
                 write!(f, "{}", c.escape_default())?;
             } else {
                 write!(f, "{c}")?;
@@ -37,18 +37,21 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Line and paragraph separators, zero-width characters, and those that reverse the direction of what follows.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
+/// Whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a terminal; the
+/// others hide or reorder what stands around them.
+///
+/// ```
+/// use skillfold_catalog::is_hidden;
+///
+/// assert!(is_hidden('\u{1b}') && is_hidden('\u{202e}') && is_hidden('\u{e0041}'));
+/// assert!(!is_hidden('ß') && !is_hidden(' '));
+/// ```
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// What the operating system said, in words only.

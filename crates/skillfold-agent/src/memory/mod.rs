@@ -280,20 +280,7 @@ fn key(text: &str) -> String {
 
 /// A text on one line, with nothing in it that cannot be seen.
 fn one_line(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(
-                c,
-                '\u{ad}'
-                    | '\u{61c}'
-                    | '\u{200b}'..='\u{200f}'
-                    | '\u{2028}'..='\u{202e}'
-                    | '\u{2060}'..='\u{206f}'
-                    | '\u{feff}'
-                    | '\u{e0000}'..='\u{e007f}'
-            )
-    };
-    let seen: String = text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect();
+    let seen: String = text.chars().map(|c| if skillfold::is_hidden(c) { ' ' } else { c }).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

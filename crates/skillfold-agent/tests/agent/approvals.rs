@@ -246,7 +246,7 @@ async fn interrupting_does_not_wait_for_an_answer() {
 async fn a_question_shows_what_hides() {
     let house = House::new(Api::OpenAi, |received| {
         if received.new_results().is_empty() {
-            let arguments = json!({"skill_id": "theirs", "arguments": "\u{1b}[2K\u{9b}2K\u{202e}"});
+            let arguments = json!({"skill_id": "theirs", "arguments": "\u{1b}[2K\u{9b}2K\u{202e}\u{61c}\u{e0041}"});
             Reply::calls([("c", "load_skill", arguments)])
         } else {
             Reply::text("Done.")
@@ -259,5 +259,6 @@ async fn a_question_shows_what_hides() {
     loads(&house, &mut house.conversation(), &approvals).await;
     let ask = person.asked.lock().unwrap()[0].clone();
     assert!(ask.arguments.contains("\\u009b") && ask.arguments.contains("\\u202e"), "{}", ask.arguments);
-    assert!(!ask.arguments.contains(|c: char| c.is_control() || c == '\u{202e}'));
+    assert!(ask.arguments.contains("\\u061c") && ask.arguments.contains("\\udb40\\udc41"), "{}", ask.arguments);
+    assert!(!ask.arguments.contains(skillfold::is_hidden));
 }
