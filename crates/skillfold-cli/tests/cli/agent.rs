@@ -445,3 +445,41 @@ fn an_answer_that_cannot_be_printed_is_a_failure() {
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.contains("error[output]"), "{run}");
 }
+
+/// A skill of the user's own, with a tool.
+#[cfg(feature = "engine")]
+pub(crate) fn with_tool(sandbox: &Sandbox) {
+    sandbox.write(
+        "home/.agents/skills/calc/SKILL.md",
+        "---\nname: calc\ndescription: Doubles numbers. Use when asked.\nmetadata:\n  toolsets: [\"toolsets/index:Calc\"]\n---\nCall the tool.\n",
+    );
+    sandbox.write(
+        "home/.agents/skills/calc/toolsets/index.ts",
+        "import { Tool } from '@agent/tools';\nexport const Calc = [Tool.define('twice', {\n  description: 'Doubles.',\n  \
+         parameters: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },\n  \
+         execute: async (given: { n: number }) => ({ title: '', metadata: {}, output: `it is ${given.n * 2}` }),\n})];\n",
+    );
+}
+
+/// Loads that skill, calls its tool, and says what came of it.
+#[cfg(feature = "engine")]
+pub(crate) fn tool_caller(received: &Received) -> Reply {
+    match &received.tool_results()[..] {
+        [] => Reply::calls([("a", "load_skill", json!({"skill_id": "calc"}))]),
+        [_] => Reply::calls([("b", "twice", json!({"n": 21}))]),
+        [.., (_, result)] if result == "it is 42" => Reply::text("42"),
+        [.., (_, result)] if result.contains("declined") => Reply::text("It was declined."),
+        [.., (_, result)] => Reply::text(format!("? {result}")),
+    }
+}
+
+#[cfg(feature = "engine")]
+#[test]
+fn no_tool_is_called_that_nobody_allowed() {
+    let talk = Talk::new(tool_caller);
+    with_tool(&talk.sandbox);
+    assert_eq!(talk.run(&["-p", "go"]).stdout, "It was declined.\n");
+    assert!(talk.last().tools().contains(&"twice".to_owned()), "it was offered once its skill was loaded");
+    assert_eq!(talk.run(&["--allow", "scripts", "-p", "go"]).stdout, "It was declined.\n");
+    assert_eq!(talk.run(&["--allow", "tools", "-p", "go"]).stdout, "42\n");
+}

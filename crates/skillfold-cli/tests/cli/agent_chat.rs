@@ -328,3 +328,20 @@ fn what_is_no_text_or_no_command_is_not_sent() {
     assert_eq!(talk.server.requests().len(), 1);
     assert!(!talk.sandbox.path("home/.local/share/skillfold/agent-history").exists(), "nothing is written");
 }
+
+#[cfg(feature = "engine")]
+#[test]
+fn a_person_is_asked_about_tools() {
+    let talk = Talk::new(crate::agent::tool_caller);
+    crate::agent::with_tool(&talk.sandbox);
+    let mut typist = Typist::at(&talk, &["-p", "go"]);
+    let asked = typist.sees("[N]o:");
+    assert!(asked.contains("The model wants to call twice, a tool of calc (source user)"), "{asked}");
+    typist.types("a\n");
+    typist.sees("42");
+    assert_eq!(typist.ends().0, Some(0));
+    // For as long as no byte of it changes.
+    assert_eq!(talk.run(&["-p", "go"]).stdout, "42\n");
+    talk.sandbox.write("home/.agents/skills/calc/notes.txt", "x");
+    assert_eq!(talk.run(&["-p", "go"]).stdout, "It was declined.\n");
+}
