@@ -139,8 +139,7 @@ impl Screen {
                     let _ = write!(line, ", tier {tier}");
                 }
                 for skill in skills {
-                    let decision = format!("{:?}", skill.decision).to_lowercase();
-                    let _ = write!(line, ", {} {decision}", text::one_line(&skill.name));
+                    let _ = write!(line, ", {} {}", text::one_line(&skill.name), text::one_line(&skill.decision));
                 }
                 self.dim(state, &line);
             }
