@@ -759,7 +759,16 @@ async fn a_cancellation_behind_too_many_requests_gets_through() {
         let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
         client.raw(format!("{message}\n").as_bytes()).await;
     }
-    let mut answered = [client.next().await.unwrap()["id"].clone(), client.next().await.unwrap()["id"].clone()];
+    let mut answered = Vec::new();
+    while answered.len() < 2 {
+        let message = client.next().await.unwrap();
+        // Tools that began before they were cancelled may tell how far they got.
+        if message.get("id").is_none() {
+            assert!(message["method"].is_string(), "{message}");
+            continue;
+        }
+        answered.push(message["id"].clone());
+    }
     answered.sort_by_key(Value::as_u64);
     assert_eq!(answered, pings.map(Value::from));
     // None of the places is lost.

@@ -471,6 +471,11 @@ impl Skillfold {
         self.providers.iter().find_map(|provider| provider.runs(self, name, arguments, loaded))
     }
 
+    /// Whether a skill's body is held back from disclosure: see [`Builder::hold_back`].
+    pub fn holds_back(&self, name: &str) -> bool {
+        self.catalog().get(name).is_some_and(|skill| self.held.holds(skill))
+    }
+
     /// Calls a tool. Nothing if there is none of that name; whatever else goes wrong is in the output.
     pub fn call_tool(
         &self,

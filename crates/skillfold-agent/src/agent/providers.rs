@@ -47,6 +47,7 @@ pub(super) async fn before(
     let asked = &mut Asked::new(conversation);
     asked.conversation.messages.push(Message::user(message));
     let counter = agent.counter();
+    let mut held: Vec<String> = Vec::new();
     for (at, provider) in asked.providers.iter_mut().enumerate() {
         let name = provider.name().to_owned();
         let messages = &asked.conversation.messages;
@@ -77,8 +78,18 @@ pub(super) async fn before(
         if tokens > 0 || disclosure.is_some() {
             let tier = disclosure.map(|disclosure| disclosure.tier.number());
             let skills = disclosure.map(shown).unwrap_or_default();
+            held.extend(
+                skills.iter().filter(|skill| agent.skills.holds_back(&skill.name)).map(|skill| skill.name.clone()),
+            );
             (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills });
         }
+    }
+    let loaded = asked.conversation.loaded();
+    held.retain(|name| !loaded.contains(name));
+    if !held.is_empty() {
+        // The model knows how to ask for them; the user should know why they are not simply used.
+        let message = format!("not shown until somebody approves: {}", held.join(", "));
+        (hooks.events)(&Event::Problem { provider: SKILLS, message });
     }
     problems
 }

@@ -118,6 +118,7 @@ async fn what_nobody_approved_is_named_and_not_shown() {
     house.say_with(&mut house.conversation(), "deploy it", &approvals, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests()[0].last_user();
     assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
+    assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody approves: theirs");
 
     let allowed = Approvals::new(Policy { skills: true, ..Policy::default() }, None);
     let house = with(house, &allowed);
