@@ -117,8 +117,8 @@ pub struct Allowed {
 
 /// Decides what a model may load and run, and remembers what people said. Many conversations share it.
 ///
-/// Skills that come with the program are trusted, and run without asking. Loading is asked about for skills of a project,
-/// which came with a checkout; those of servers have approvals of their own.
+/// Skills that come with the program are trusted, and run without asking. Loading is asked about for skills that came with
+/// a checkout ([`Skill::is_foreign`]); those of servers have approvals of their own.
 #[derive(Clone)]
 pub struct Approvals(Arc<Inner>);
 
@@ -182,7 +182,7 @@ impl Approvals {
 
     /// Whether a skill's text may be disclosed without asking: see [`Builder::hold_back`](skillfold::Builder::hold_back).
     pub fn may_show(&self, skill: &Skill) -> bool {
-        if self.0.policy.skills || !is_foreign(skill) {
+        if self.0.policy.skills || !skill.is_foreign() {
             return true;
         }
         let Ok(allowed) = allowed(AskKind::LoadSkill, skill, "") else { return false };
@@ -307,7 +307,7 @@ fn question(skills: &Skillfold, name: &str, arguments: &Map<String, Value>, load
     // What is not there, or not for models, the tool itself refuses.
     let skill = skillfold::tools::for_model(&catalog, &id).ok()?;
     let needs = match kind {
-        AskKind::LoadSkill => is_foreign(skill),
+        AskKind::LoadSkill => skill.is_foreign(),
         AskKind::RunScript | AskKind::CallTool => skill.source() != Source::Bundled && skill.server().is_none(),
     };
     needs.then(|| {
@@ -352,11 +352,6 @@ fn visible_json(arguments: &Map<String, Value>) -> String {
 /// Does something that blocks.
 async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.map_err(|_| "It could not be found out whether this is allowed.".to_owned())
-}
-
-/// Whether a skill came with a checkout.
-fn is_foreign(skill: &Skill) -> bool {
-    skill.source() == Source::Project
 }
 
 fn allowed(kind: AskKind, skill: &Skill, tool: &str) -> Result<Allowed, String> {

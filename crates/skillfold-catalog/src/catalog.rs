@@ -11,6 +11,7 @@ use serde::Serialize;
 use skillfold_format::{Code, Diagnostic, Triggers};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use crate::checkout::Origins;
 use crate::discovery::{Effort, Enablement};
 use crate::many::{MANY, all_pairs};
 use crate::{Invalid, Skill, Source};
@@ -40,19 +41,26 @@ impl fmt::Display for Generation {
     }
 }
 
+/// What decides about each skill when a catalog is put together.
+pub(crate) struct Rules<'r> {
+    pub(crate) enablement: &'r Enablement,
+    pub(crate) origins: Origins<'r>,
+}
+
 impl Catalog {
     pub(crate) fn put_together(
         mut skills: Vec<Box<Skill>>,
         mut invalid: Vec<Invalid>,
         mut diagnostics: Vec<Diagnostic>,
-        enablement: &Enablement,
+        rules: &Rules<'_>,
         effort: Effort,
         missing: &mut dyn FnMut(&Skill) -> Option<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &mut diagnostics);
         // Skills lie all over memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
-            skill.state.enabled = is_enabled(skill, enablement);
+            skill.state.foreign = rules.origins.is_foreign(skill);
+            skill.state.enabled = is_enabled(skill, rules.enablement);
             (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);

@@ -10,13 +10,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use skillfold_format::{Code, Diagnostic};
 
 use crate::candidate::Invalid;
+use crate::catalog::Rules;
+use crate::checkout::Origins;
 use crate::index_cache::{IndexCache, encode};
 use crate::many::{all_pairs, sort_by};
 use crate::memory::{Memory, Touched};
 use crate::section::{Child, Section, is_young};
 use crate::shown::os_message;
 use crate::walk::{Findings, walk};
-use crate::{Catalog, RemoteSkill, Root, Skill, SkillFile};
+use crate::{Catalog, Checkout, RemoteSkill, Root, Skill, SkillFile};
 
 /// Which skills are switched on, beyond the defaults.
 ///
@@ -52,6 +54,7 @@ pub struct Discovery {
     enablement: Enablement,
     nested: bool,
     remote: Arc<[RemoteSkill]>,
+    checkout: Option<Checkout>,
 }
 
 /// How much work a discovery was.
@@ -94,6 +97,13 @@ impl Discovery {
     #[must_use]
     pub fn enablement(mut self, enablement: Enablement) -> Discovery {
         self.enablement = enablement;
+        self
+    }
+
+    /// Takes what is inside this checkout for what it is, by whatever root it is found: see [`Skill::is_foreign`].
+    #[must_use]
+    pub fn checkout(mut self, checkout: Checkout) -> Discovery {
+        self.checkout = Some(checkout);
         self
     }
 
@@ -212,9 +222,9 @@ impl Discovery {
         }
         sort_skills(&mut skills);
         let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };
-        Catalog::put_together(skills, invalid, diagnostics, &self.enablement, effort, &mut |skill| {
-            programs.missing(skill)
-        })
+        let origins = Origins::new(self.checkout.as_ref(), roots);
+        let rules = Rules { enablement: &self.enablement, origins };
+        Catalog::put_together(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
     }
 }
 

@@ -30,6 +30,7 @@
 mod body;
 mod candidate;
 mod catalog;
+mod checkout;
 mod discovery;
 mod hex;
 mod index_cache;
@@ -52,6 +53,7 @@ mod walk;
 pub use body::{BodyAt, BodyFile};
 pub use candidate::Invalid;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
+pub use checkout::Checkout;
 pub use discovery::{Discovery, Effort, Enablement};
 pub use hex::hex;
 pub use memory::Memory;

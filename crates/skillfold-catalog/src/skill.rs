@@ -175,12 +175,13 @@ pub(crate) struct State {
     pub(crate) shadowed: bool,
     pub(crate) enabled: bool,
     pub(crate) available: bool,
+    pub(crate) foreign: bool,
     /// Which it is of those with the same name and source.
     pub(crate) nth: u16,
 }
 
 impl State {
-    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true, nth: 1 };
+    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true, foreign: false, nth: 1 };
 }
 
 /// A range of `u32`s.
@@ -285,6 +286,13 @@ impl Skill {
     /// Where it comes from.
     pub fn source(&self) -> Source {
         self.shelf.root.source
+    }
+
+    /// Whether it came with a checkout, whatever its source is called: it is inside the project, one of the project's
+    /// files brings it in, or a link leads there. Nobody has agreed to what it says, so hosts ask before a model reads it.
+    /// Never what a person has named for this run, and never what servers list, which has approvals of its own.
+    pub fn is_foreign(&self) -> bool {
+        self.state.foreign
     }
 
     /// The root below which it was found.
@@ -401,6 +409,7 @@ impl Skill {
         let (mine, theirs) = (self.copies(), other.copies());
         self.bytes(self.rel) == other.bytes(other.rel)
             && self.file == other.file
+            && self.state.foreign == other.state.foreign
             && same(&self.shelf.root, &other.shelf.root)
             && mine.len() == theirs.len()
             && mine.iter().zip(theirs).all(|(a, b)| a.path == b.path && same(&a.root, &b.root))

@@ -72,6 +72,9 @@ pub struct Root {
     pub required: bool,
     /// Whether its skills are off until somebody enables them: what was fetched, and not put there by a person.
     pub opt_in: bool,
+    /// Whether a checkout brings it: it is one of the project's directories, or a file of the project names it. See
+    /// [`Skill::is_foreign`](crate::Skill::is_foreign).
+    pub foreign: bool,
     /// Its place among all roots, set when discovery has ordered them.
     pub(crate) rank: u32,
 }
@@ -79,7 +82,16 @@ pub struct Root {
 impl Root {
     /// A directory that may be there or not.
     pub fn new(path: impl Into<PathBuf>, source: Source) -> Root {
-        Root { path: path.into(), source, plugin: None, server: None, required: false, opt_in: false, rank: 0 }
+        Root {
+            path: path.into(),
+            source,
+            plugin: None,
+            server: None,
+            required: false,
+            opt_in: false,
+            foreign: source == Source::Project,
+            rank: 0,
+        }
     }
 
     /// A directory that somebody named.
@@ -96,6 +108,19 @@ impl Root {
     #[must_use]
     pub fn off_until_enabled(self) -> Root {
         Root { opt_in: true, ..self }
+    }
+
+    /// A root that a checkout brings, whatever its source is called: a plugin that a project's file names.
+    ///
+    /// ```
+    /// use skillfold_catalog::{Root, Source};
+    /// assert!(Root::new("/repo/vendor/office", Source::Plugin).from_checkout().foreign);
+    /// assert!(Root::new("/repo/skills", Source::Project).foreign);
+    /// assert!(!Root::new("/home/a/.agents/skills", Source::User).foreign);
+    /// ```
+    #[must_use]
+    pub fn from_checkout(self) -> Root {
+        Root { foreign: true, ..self }
     }
 }
 

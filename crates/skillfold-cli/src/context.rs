@@ -246,6 +246,9 @@ impl Context {
         if let Some(cache) = &settings.cache {
             builder = builder.index_cache(cache);
         }
+        if let Some(checkout) = environment.checkout() {
+            builder = builder.checkout(checkout);
+        }
         let builder = self.shaped(builder)?;
         let progress = Progress::unknown("looking for skills");
         let start = Instant::now();

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use skillfold::Checkout;
+
 use crate::error::CliError;
 
 /// What this run may know of the machine it runs on.
@@ -75,6 +77,15 @@ impl Environment {
         let cwd = self.cwd.as_deref()?;
         // A file, in worktrees and submodules.
         Some(cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd))
+    }
+
+    /// The project as what other people may have written, apart from what is the user's own.
+    pub(crate) fn checkout(&self) -> Option<Checkout> {
+        let mut checkout = Checkout::new(self.project()?);
+        if let Some(home) = &self.home {
+            checkout = checkout.of_user(home);
+        }
+        Some(checkout)
     }
 }
 

@@ -93,7 +93,10 @@ pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<R
         if installed.kind == Kind::Plugin {
             // What is wrong with it was said when it was installed, and `verify` says it again.
             let (of_plugin, _) = plugin_roots(&registry.dir_of(Kind::Plugin, name));
-            roots.extend(of_plugin.into_iter().map(Root::off_until_enabled));
+            let of_plugin = of_plugin.into_iter().map(Root::off_until_enabled);
+            // A project's registry comes with a checkout, and so does what it names.
+            let by_project = source == Source::Project;
+            roots.extend(of_plugin.map(|root| if by_project { root.from_checkout() } else { root }));
         }
     }
     roots

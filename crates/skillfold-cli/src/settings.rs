@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     /// Those that there were when it began, beside: what is installed, and plugins.
     further: Vec<Root>,
     /// Plugins that the files name.
-    plugins: Vec<PathBuf>,
+    plugins: Vec<NamedPlugin>,
     /// What the files enable and disable; the registries have a say, too.
     pub(crate) by_files: Enablement,
     pub(crate) loader: LoaderConfig,
@@ -48,6 +48,14 @@ pub(crate) struct Settings {
     /// What was found on the way, to be told.
     pub(crate) notices: Vec<Notice>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// A plugin that a configuration file names.
+#[derive(Debug, Clone)]
+struct NamedPlugin {
+    dir: PathBuf,
+    /// Whether it is the project's file, which comes with a checkout.
+    by_project: bool,
 }
 
 /// Something that the user should know, though the work goes on.
@@ -216,7 +224,9 @@ impl Settings {
 
     fn configured_places(&mut self, config: &Config, source: Source) {
         self.roots.extend(config.skills.dirs.iter().map(|dir| Root::required(absolute(dir), source)));
-        self.plugins.extend(config.skills.plugins.iter().map(|dir| absolute(dir)));
+        let by_project = source == Source::Project;
+        let plugins = config.skills.plugins.iter();
+        self.plugins.extend(plugins.map(|dir| NamedPlugin { dir: absolute(dir), by_project }));
     }
 
     /// The places where skills usually are.
@@ -283,7 +293,7 @@ struct Further {
     notices: Vec<Notice>,
 }
 
-fn further(environment: &Environment, plugins: &[PathBuf]) -> Further {
+fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     let mut further = Further::default();
     let mut dirs = plugins.to_vec();
     let registries = Registries::open(environment);
@@ -297,11 +307,13 @@ fn further(environment: &Environment, plugins: &[PathBuf]) -> Further {
         }));
     }
     if let Some(home) = &environment.home {
-        dirs.extend(installed_plugins(&home.join(".claude/plugins"), environment.cwd.as_deref()));
+        let installed = installed_plugins(&home.join(".claude/plugins"), environment.cwd.as_deref());
+        dirs.extend(installed.into_iter().map(|dir| NamedPlugin { dir, by_project: false }));
     }
-    for dir in &dirs {
-        let (roots, diagnostics) = plugin_roots(dir);
-        further.roots.extend(roots);
+    for plugin in &dirs {
+        let (roots, diagnostics) = plugin_roots(&plugin.dir);
+        let by_project = plugin.by_project;
+        further.roots.extend(roots.into_iter().map(|root| if by_project { root.from_checkout() } else { root }));
         further.diagnostics.extend(diagnostics);
     }
     further

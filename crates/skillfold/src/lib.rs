@@ -57,7 +57,7 @@ pub use error::Error;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillfold_catalog::{
-    Catalog, Child, Civil, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
+    Catalog, Checkout, Child, Civil, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
     ListLimits, ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason,
     Source, Stamp, hex, installed_plugins, is_hidden, os_message, parse_rfc3339, plugin_roots, plugins_below,
     project_roots, replace_file, rfc3339, uri, user_roots,

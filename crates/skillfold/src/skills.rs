@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
 use skillfold_catalog::{
-    Catalog, Discovery, Enablement, FileError, ListLimits, Listing, Memory, Root, Skill, SkillDir, Source,
+    Catalog, Checkout, Discovery, Enablement, FileError, ListLimits, Listing, Memory, Root, Skill, SkillDir, Source,
     project_roots, user_roots,
 };
 #[cfg(feature = "tokio")]
@@ -93,6 +93,10 @@ pub struct Builder {
     providers: Vec<Arc<dyn ToolProvider>>,
     remotes: Vec<Arc<dyn Remote>>,
     held: Held,
+    checkout: Option<Checkout>,
+    /// The project and the home directory that were looked in: they say what a checkout is, unless somebody does.
+    project: Option<PathBuf>,
+    home: Option<PathBuf>,
 }
 
 impl Builder {
@@ -101,13 +105,16 @@ impl Builder {
         self.root(Root::required(dir, Source::Inline))
     }
 
-    /// Looks in the usual places of a project: in `start` and the directories above it up to `top`.
-    pub fn project(self, start: &Path, top: &Path) -> Builder {
+    /// Looks in the usual places of a project: in `start` and the directories above it up to `top`, which is a
+    /// [checkout](Builder::checkout) from then on.
+    pub fn project(mut self, start: &Path, top: &Path) -> Builder {
+        self.project = Some(top.to_path_buf());
         self.roots(project_roots(start, top))
     }
 
     /// Looks in the usual places below a home directory.
-    pub fn user(self, home: &Path) -> Builder {
+    pub fn user(mut self, home: &Path) -> Builder {
+        self.home = Some(home.to_path_buf());
         self.roots(user_roots(home))
     }
 
@@ -131,6 +138,25 @@ impl Builder {
     /// Where programs that skills require are looked for: the directories of `PATH`, usually.
     pub fn search_path(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Builder {
         self.search_path = Some(dirs.into_iter().collect());
+        self
+    }
+
+    /// Says which directory is a checkout, so that what is inside counts as foreign by whatever root it is found: see
+    /// [`Skill::is_foreign`].
+    ///
+    /// ```
+    /// use skillfold::{Checkout, Root, Skillfold, Source};
+    ///
+    /// let repo = tempfile::tempdir()?;
+    /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;
+    /// std::fs::write(repo.path().join("vendor/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
+    /// let plugin = Root::new(repo.path().join("vendor"), Source::Plugin);
+    /// let skills = Skillfold::builder().root(plugin).checkout(Checkout::new(repo.path())).build();
+    /// assert!(skills.catalog().get("pdf").unwrap().is_foreign());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn checkout(mut self, checkout: Checkout) -> Builder {
+        self.checkout = Some(checkout);
         self
     }
 
@@ -244,6 +270,16 @@ impl Builder {
         }
         if let Some(dirs) = &self.search_path {
             discovery = discovery.search_path(dirs.iter().cloned());
+        }
+        let of_project = || {
+            let checkout = Checkout::new(self.project.as_ref()?);
+            Some(match &self.home {
+                Some(home) => checkout.of_user(home),
+                None => checkout,
+            })
+        };
+        if let Some(checkout) = self.checkout.clone().or_else(of_project) {
+            discovery = discovery.checkout(checkout);
         }
         discovery
     }

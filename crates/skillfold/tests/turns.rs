@@ -332,3 +332,52 @@ fn nobody_waits_for_a_refresh() {
     // Looking at 3,000 skills takes a thousand times as long as an answer: who waited would have got one.
     assert!(meanwhile > 1, "{meanwhile} answers while 3,000 skills were looked at");
 }
+
+/// A checkout's plugin, found by the root of a plugin, and a user's own skill.
+fn checkout() -> (tempfile::TempDir, skillfold::Builder) {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join("repo/vendor"), "theirs", "metadata:\n  triggers: [invoice]\n", "EVIL\n");
+    write(&dir.path().join("home/.agents/skills"), "mine", "metadata:\n  triggers: [invoice]\n", "GOOD\n");
+    let plugin = skillfold::Root::new(dir.path().join("repo/vendor"), Source::Plugin);
+    let (home, repo) = (dir.path().join("home"), dir.path().join("repo"));
+    (dir, Skillfold::builder().root(plugin).user(&home).project(&repo, &repo))
+}
+
+#[test]
+fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
+    let messages = ["write the invoice", "$theirs $mine", "/theirs /mine", "what can you do?", "show all skills"];
+    for policy in [Policy::Inject, Policy::Hint, Policy::Catalog] {
+        let (_dir, builder) = checkout();
+        let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+        let skills = builder.disclosure(config).unwrap().hold_back(|skill| skill.is_foreign()).build();
+        assert!(skills.prompt().text.contains("theirs") && !skills.prompt().text.contains("EVIL"));
+        for message in messages {
+            for mode in [Mode::Keyword, Mode::Hybrid] {
+                skills.index_bodies();
+                let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+                let shown = skills.disclose_with(&Turn::new(message), None, &config, mode).unwrap();
+                let text = format!("{}{}", shown.stable, shown.turn);
+                assert!(!text.contains("EVIL"), "{policy:?} {message}: {text}");
+                let bodies = shown.tier == Tier::Documentation && policy == Policy::Inject;
+                assert_eq!(text.contains("GOOD"), bodies, "{policy:?} {message}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_held_back_does_not_come_back_after_compaction() {
+    let (_dir, builder) = checkout();
+    let skills = builder.hold_back(|skill| skill.is_foreign()).build();
+    // A session that says that both were loaded, as they were some time ago.
+    let mut session = Session::default();
+    for name in ["theirs", "mine"] {
+        session.record_load(name, "Something else that was there once.");
+    }
+    let again = skills.rehydrate(&mut session, skillfold::Budget::default());
+    assert!(again.text.contains("GOOD") && !again.text.contains("EVIL"), "{}", again.text);
+    // What the conversation has seen as it is, it was allowed to see.
+    let loaded = skills.load("theirs", &skillfold::LoadRequest::default()).unwrap();
+    session.record_load("theirs", &loaded.content);
+    assert!(skills.rehydrate(&mut session, skillfold::Budget::default()).text.contains("EVIL"));
+}

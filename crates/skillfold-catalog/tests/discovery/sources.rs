@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use skillfold_catalog::{Discovery, Enablement, Filter, Root, Source, plugin_roots, plugins_below};
+use skillfold_catalog::{Checkout, Discovery, Enablement, Filter, Root, Source, plugin_roots, plugins_below};
 use skillfold_format::pattern;
 
 use crate::{Tree, codes, names, skill};
@@ -242,4 +242,87 @@ fn close_names() {
     assert_eq!(catalog.close_names("helo-extended"), ["hello-extended"]);
     assert_eq!(catalog.close_names("secre"), Vec::<&str>::new(), "hidden skills are not given away");
     assert_eq!(catalog.close_names("zzz"), Vec::<&str>::new());
+}
+
+/// Whether each skill came with the checkout `repo`, first read from the files and then from the index cache.
+fn foreign(tree: &Tree, roots: &[Root], checkout: &Checkout) -> Vec<(String, bool)> {
+    let cache = tree.path().join("index");
+    let look = || {
+        let catalog = Discovery::new(roots.to_vec()).checkout(checkout.clone()).cache(&cache).run();
+        let all = catalog.all().iter();
+        all.map(|skill| (skill.address(), skill.is_foreign())).collect::<Vec<_>>()
+    };
+    let first = look();
+    assert_eq!(first, look(), "from the index cache");
+    first
+}
+
+#[test]
+fn what_is_inside_the_checkout_is_foreign_whatever_its_source_is_called() {
+    let tree = Tree::new();
+    for (dir, name) in [("repo/vendor/in", "in"), ("home/out", "out"), ("home/repo2/near", "near")] {
+        tree.write(&format!("{dir}/SKILL.md"), skill(name, name));
+    }
+    let checkout = Checkout::new(tree.path().join("repo"));
+    for source in [Source::Project, Source::User, Source::Plugin, Source::Bundled] {
+        let roots = [root(&tree, "repo/vendor", source), root(&tree, "home", Source::User)];
+        let all = foreign(&tree, &roots, &checkout);
+        let expected =
+            [(format!("in@{source}"), true), ("near@user".to_owned(), false), ("out@user".to_owned(), false)];
+        assert_eq!(all, expected);
+    }
+    // One root around the checkout: only what is inside is its own.
+    let around = [root(&tree, "", Source::User)];
+    let expected = [("in@user".to_owned(), true), ("near@user".to_owned(), false), ("out@user".to_owned(), false)];
+    assert_eq!(foreign(&tree, &around, &checkout), expected);
+    // A person's own word for this run.
+    let typed = [Root::required(tree.path().join("repo/vendor"), Source::Inline)];
+    assert_eq!(foreign(&tree, &typed, &checkout), [("in@inline".to_owned(), false)]);
+    // What a project's file brings in from elsewhere.
+    let brought = [root(&tree, "home", Source::Plugin).from_checkout()];
+    assert!(foreign(&tree, &brought, &checkout).iter().all(|(_, is_foreign)| *is_foreign));
+}
+
+#[test]
+fn links_into_the_checkout_bring_foreign_skills() {
+    let tree = Tree::new();
+    tree.write("repo/vendor/dir/SKILL.md", skill("dir", "A directory that a link leads to."));
+    tree.write("repo/vendor/file/SKILL.md", skill("file", "A file that a link leads to."));
+    tree.write("elsewhere/own/SKILL.md", skill("own", "Linked, and not of the checkout."));
+    tree.write("user/file/note.md", "");
+    let link = |at: &str, target: &str| {
+        std::os::unix::fs::symlink(tree.path().join(target), tree.path().join(at)).unwrap();
+    };
+    link("user/dir", "repo/vendor/dir");
+    link("user/file/SKILL.md", "repo/vendor/file/SKILL.md");
+    link("user/own", "elsewhere/own");
+    link("linked-root", "repo/vendor");
+    link("linked-repo", "repo");
+    for repo in ["repo", "linked-repo"] {
+        let checkout = Checkout::new(tree.path().join(repo));
+        let all = foreign(&tree, &[root(&tree, "user", Source::User)], &checkout);
+        assert_eq!(all.iter().map(|(_, is_foreign)| *is_foreign).collect::<Vec<_>>(), [true, true, false], "{all:?}");
+        let all = foreign(&tree, &[root(&tree, "linked-root", Source::User)], &checkout);
+        assert!(all.len() == 2 && all.iter().all(|(_, is_foreign)| *is_foreign), "{all:?}");
+    }
+}
+
+#[test]
+fn the_users_own_places_are_no_checkout() {
+    let tree = Tree::new();
+    tree.write("home/.agents/skills/mine/SKILL.md", skill("mine", "Mine."));
+    tree.write("home/.claude/plugins/p/skills/bought/SKILL.md", skill("bought", "Bought."));
+    tree.write("home/shop/vendor/theirs/SKILL.md", skill("theirs", "Theirs."));
+    let of = |dir: &str, source| root(&tree, dir, source);
+    let roots = [
+        of("home/.agents/skills", Source::User),
+        of("home/.claude/plugins/p/skills", Source::Plugin),
+        of("home/shop/vendor", Source::User),
+    ];
+    for (at, theirs) in [("home", false), ("", false), ("home/.agents/skills", false), ("home/shop", true)] {
+        let checkout = Checkout::new(tree.path().join(at)).of_user(tree.path().join("home"));
+        let all = foreign(&tree, &roots, &checkout);
+        let found: Vec<&str> = all.iter().filter(|(_, is_foreign)| *is_foreign).map(|(it, _)| it.as_str()).collect();
+        assert_eq!(found, if theirs { vec!["theirs@user"] } else { Vec::new() }, "{at:?}");
+    }
 }

@@ -9,6 +9,8 @@ mod agent_batch;
 #[cfg(feature = "agent")]
 mod agent_chat;
 #[cfg(feature = "agent")]
+mod agent_foreign;
+#[cfg(feature = "agent")]
 mod agent_kept;
 #[cfg(feature = "agent")]
 mod agent_signals;
