@@ -59,8 +59,13 @@ pub fn is_hidden(c: char) -> bool {
 /// ```
 /// let error = std::fs::read("/no/such/file").unwrap_err();
 /// assert_eq!(skillfold_catalog::os_message(&error), "no such file or directory");
+/// assert_eq!(skillfold_catalog::os_message(&std::io::ErrorKind::NotFound.into()), "no such file or directory");
 /// ```
 pub fn os_message(error: &std::io::Error) -> String {
+    if error.raw_os_error().is_none() && error.get_ref().is_none() && error.kind() == std::io::ErrorKind::NotFound {
+        // The standard library's own words for it are "entity not found".
+        return "no such file or directory".to_owned();
+    }
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((reason, _)) => reason.to_lowercase(),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use skillfold::format::noun;
 use skillfold::is_hidden;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -105,10 +106,9 @@ pub(crate) fn thousands(number: usize) -> String {
     out
 }
 
-/// `1 skill`, `2 skills`
+/// `1 skill`, `2,000 skills`
 pub(crate) fn count(number: usize, what: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {what}{s}", thousands(number))
+    format!("{} {}", thousands(number), noun(number, what))
 }
 
 /// `12 B`, `3.4 KiB`

@@ -176,7 +176,10 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interp
             }
             Err(match *extension {
                 "ts" => "TypeScript needs bun, deno, or node 22.18 or later on the PATH".to_owned(),
-                _ => format!("none of {} is on the PATH", names.join(", ")),
+                _ => match names {
+                    [name] => format!("{name} is not on the PATH"),
+                    names => format!("none of {} is on the PATH", names.join(", ")),
+                },
             })
         }
     }

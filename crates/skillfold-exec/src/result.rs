@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use skillfold_catalog::{FileError, Shown};
+use skillfold_format::counted;
 use thiserror::Error;
 
 use crate::error::ExecError;
@@ -111,7 +112,7 @@ pub enum RunError {
         result: Box<RunResult>,
     },
     /// It wrote too much.
-    #[error("it wrote more than {limit} bytes")]
+    #[error("it wrote more than {}", counted(*limit, "byte"))]
     OutputTruncated {
         /// How much it could write.
         limit: usize,
@@ -182,7 +183,7 @@ pub enum RunError {
         reason: String,
     },
     /// As many scripts run as may.
-    #[error("{concurrent} scripts are running, and no more may")]
+    #[error("{}, and no more may", running(*concurrent))]
     Busy {
         /// How many may.
         concurrent: usize,
@@ -282,6 +283,10 @@ impl From<ExecError> for RunError {
 
 fn seconds(limit: &Duration) -> String {
     format!("{} s", limit.as_secs_f64())
+}
+
+fn running(scripts: usize) -> String {
+    format!("{} {} running", counted(scripts, "script"), if scripts == 1 { "is" } else { "are" })
 }
 
 fn meant(close: &[String]) -> String {

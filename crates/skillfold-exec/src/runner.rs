@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use skillfold_catalog::SkillDir;
-use skillfold_format::{Manifest, Permissions};
+use skillfold_format::{Manifest, Permissions, counted};
 
 use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
@@ -169,7 +169,8 @@ impl Runner {
             None => Vec::new(),
         };
         if input.len() > limits.input {
-            let reason = format!("the input has {} bytes; at most {} are allowed", input.len(), limits.input);
+            let reason =
+                format!("the input has {}; at most {} are allowed", counted(input.len(), "byte"), limits.input);
             return Err(RunError::ArgsTooLarge { reason });
         }
         let _place = Place::take(&self.running, self.options.concurrent)?;
@@ -333,7 +334,7 @@ fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunE
     let reason = if count > limits.arguments {
         format!("there are {count} arguments; at most {} are allowed", limits.arguments)
     } else if bytes > limits.argument_bytes {
-        format!("the arguments have {bytes} bytes; at most {} are allowed", limits.argument_bytes)
+        format!("the arguments have {}; at most {} are allowed", counted(bytes, "byte"), limits.argument_bytes)
     } else if request.arguments.iter().any(|argument| argument.contains('\0')) {
         "an argument holds a NUL, which no program can get".to_owned()
     } else {

@@ -17,6 +17,7 @@
 
 mod brief;
 mod code;
+mod count;
 mod diagnostic;
 mod fields;
 mod lint;
@@ -36,6 +37,7 @@ mod yaml;
 
 pub use brief::{MAX_BRIEF, brief};
 pub use code::Code;
+pub use count::{counted, noun};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use fields::split_tools;
 pub use lint::lint;

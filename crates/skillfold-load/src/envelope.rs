@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use skillfold_catalog::Shown;
+use skillfold_format::noun;
 
 /// Most bytes of a body in one envelope. A longer one ends with a line that says how to get the rest.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;
@@ -64,7 +65,11 @@ impl std::fmt::Display for Envelope<'_> {
             writeln!(f, "    <file>{}</file>", text(&Shown(file).to_string()))?;
         }
         if let Some(more) = self.files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
-            writeln!(f, "    <omitted>{more} more files; `read_skill_file` of a directory lists it</omitted>")?;
+            writeln!(
+                f,
+                "    <omitted>{more} more {}; `read_skill_file` of a directory lists it</omitted>",
+                noun(more, "file")
+            )?;
         }
         f.write_str("  </active_resources>\n\n  <execution_directive>\n")?;
         writeln!(

@@ -545,7 +545,10 @@ impl Known {
         if let Some(first) = all.get(TOOLS) {
             let left_out = all.len() - TOOLS;
             offered.diagnostics.push(Finding {
-                message: format!("a skill may have at most {TOOLS} tools; {left_out} were left out"),
+                message: format!(
+                    "a skill may have at most {TOOLS} tools; {left_out} {} left out",
+                    if left_out == 1 { "was" } else { "were" }
+                ),
                 help: Some("put them into several skills".to_owned()),
                 ..about(first, "toolset_shape")
             });

@@ -137,8 +137,7 @@ impl Out<'_> {
         }
         let skills = text::count(skills, "skill");
         let line = match state {
-            State::Told { directories: 1 } => format!("watching {skills} in 1 directory"),
-            State::Told { directories } => format!("watching {skills} in {} directories", text::thousands(directories)),
+            State::Told { directories } => format!("watching {skills} in {}", text::count(directories, "directory")),
             _ => format!("looking at {skills} now and then"),
         };
         self.context.terminal.say(&paint(style::DIM, line));

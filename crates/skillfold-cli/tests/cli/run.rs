@@ -105,6 +105,13 @@ fn what_cannot_run_says_why() {
     error[interpreter_not_found]: nothing runs "scripts/odd.py": no-such-interpreter is not installed, or not on the PATH; its first line asks for it
       help: install what is missing, and see that it is on the PATH
     "#);
+    // Issue 15: of one program it said `none of ruby is on the PATH`.
+    sandbox.write("work/skills/report/scripts/odd.rb", "puts 1\n");
+    let run = sandbox.run(&["run", "report", "scripts/odd.rb"]);
+    assert!(run.stderr.contains("nothing runs \"scripts/odd.rb\": ruby is not on the PATH\n"), "{run}");
+    sandbox.write("work/skills/report/scripts/odd.js", "1;\n");
+    let run = sandbox.run(&["run", "report", "scripts/odd.js"]);
+    assert!(run.stderr.contains("none of ") && run.stderr.contains(" is on the PATH\n"), "{run}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rmcp::model::SubscriptionFilter;
 use skillfold::Catalog;
+use skillfold::format::counted;
 use tokio::sync::{Notify, watch};
 
 use super::logging::{Level, Line};
@@ -78,7 +79,7 @@ impl News {
         }
         news.resources |= changed.listing && !names.is_empty();
         if !names.is_empty() {
-            let count = if names.len() == 1 { "1 skill".to_owned() } else { format!("{} skills", names.len()) };
+            let count = counted(names.len(), "skill");
             let more = if names.len() > NAMED { ", …" } else { "" };
             names.truncate(NAMED);
             let message = format!("{count} changed: {}{more}", names.join(", "));

@@ -60,7 +60,7 @@ pub(super) struct Link {
     pub(super) trouble: RefCell<Option<Trouble>>,
     graph: Cell<(usize, usize)>,
     log_left: Cell<u32>,
-    log_dropped: Cell<u64>,
+    log_dropped: Cell<usize>,
     /// Bytes behind the message received last.
     pub(super) bytes: RefCell<Vec<Vec<u8>>>,
 }
@@ -209,7 +209,11 @@ impl Link {
         self.log_left.set(LOG_LINES);
         let dropped = self.log_dropped.replace(0);
         if dropped > 0 {
-            self.log(Level::Warn, &format!("{dropped} more lines were not logged"), None);
+            self.log(
+                Level::Warn,
+                &format!("the log leaves out {dropped} more {}", skillfold_format::noun(dropped, "line")),
+                None,
+            );
         }
     }
 }

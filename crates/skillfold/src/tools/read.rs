@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold_catalog::Shown;
+use skillfold_format::counted;
 use skillfold_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};
@@ -88,7 +89,7 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, _: &ToolContext<'
     let size = bytes.len();
     match String::from_utf8(bytes) {
         Ok(content) => part(&wanted, &opening, &content),
-        Err(_) => fail("not_text", &format!("The file is not text. It has {size} bytes.")),
+        Err(_) => fail("not_text", &format!("The file is not text. It has {}.", counted(size, "byte"))),
     }
 }
 
@@ -126,7 +127,9 @@ fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
     };
     let note = match total {
         0 => "[End of file: it is empty.]".to_owned(),
-        _ if first > total => format!("[End of file: it has {total} lines; line {first} is past its end.]"),
+        _ if first > total => {
+            format!("[End of file: it has {}; line {first} is past its end.]", counted(total, "line"))
+        }
         _ if end => format!("[End of file: line {last} of {total}.]"),
         _ => format!("[Lines {first}-{last} of {total}. Go on with offset {}.]", last + 1),
     };

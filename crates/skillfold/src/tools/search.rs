@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold_catalog::Shown;
+use skillfold_format::counted;
 use skillfold_load::text;
 use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn};
 
@@ -54,7 +55,7 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
     };
     if !skills.is_indexed() {
         let count = skills.catalog().len();
-        (context.progress)(0.0, None, &format!("indexing {count} skills"));
+        (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
     }
     let found = skills.search(&Turn::new(query), &SelectOptions { mode: Mode::Hybrid, limit });
     let catalog = skills.catalog();
@@ -72,7 +73,10 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
     let said = match hits.len() {
         0 => {
             let all = skills.census().visible;
-            format!("No skill fits \"{shown}\". {all} are available; try other words.\n")
+            format!(
+                "No skill fits \"{shown}\". {all} {} available; try other words.\n",
+                if all == 1 { "is" } else { "are" }
+            )
         }
         1 => format!("1 skill fits \"{shown}\":\n{lines}"),
         n if n < found.matched => format!("The best {n} of {} skills for \"{shown}\":\n{lines}", found.matched),

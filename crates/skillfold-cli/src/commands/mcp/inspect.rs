@@ -61,9 +61,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let head = paint(style::NAME, text::one_line(&skill.name));
         let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));
         let line = format!(
-            "  {}  {files}, {} bytes{verified}",
+            "  {}  {files}, {}{verified}",
             text::one_line(&skill.uri),
-            text::thousands(usize::try_from(skill.bytes).unwrap_or(usize::MAX))
+            text::count(usize::try_from(skill.bytes).unwrap_or(usize::MAX), "byte")
         );
         let _ = writeln!(out, "{}", paint(style::DIM, line));
         for finding in &skill.findings {
