@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use skillfold_catalog::Source;
-use skillfold_format::Tokens;
+use skillfold_format::{Tokens, counted};
 
 use crate::cut::cut_saying;
 use crate::{Decision, TokenCounter};
@@ -130,6 +130,8 @@ fn compare(a: &Fragment<'_>, b: &Fragment<'_>) -> Ordering {
 pub(crate) struct Purse<'c> {
     left: Option<Tokens>,
     per_skill: Option<Tokens>,
+    /// The limits as they were set, before the counter's reserve: what messages name.
+    set: Budget,
     /// Whether something did not fit any more.
     closed: bool,
     counter: &'c dyn TokenCounter,
@@ -138,7 +140,7 @@ pub(crate) struct Purse<'c> {
 impl<'c> Purse<'c> {
     pub(crate) fn new(budget: &Budget, counter: &'c dyn TokenCounter) -> Purse<'c> {
         let limit = |limit: Option<Tokens>| limit.filter(|limit| limit.0 > 0).map(|limit| counter.reserve(limit));
-        Purse { left: limit(budget.total), per_skill: limit(budget.per_skill), closed: false, counter }
+        Purse { left: limit(budget.total), per_skill: limit(budget.per_skill), set: *budget, closed: false, counter }
     }
 
     /// Takes something off for what is not a body.
@@ -183,15 +185,30 @@ impl<'c> Purse<'c> {
         };
         let by_total = self.left.is_some_and(|left| all > left && left <= limit);
         self.closed = by_total;
-        let which = if by_total { "what was left of the budget" } else { "the limit for one skill" };
+        let which = self.which(limit, by_total);
         match cut_saying(text, limit, rest, self.counter) {
             Some(cut) => {
                 self.charge(cut.tokens);
-                let why = format!("its {all} tokens are over {which}, {limit}");
+                let why = format!("its {} are over {which}", counted(all.0, "token"));
                 let (text, shown, tokens) = (Cow::Owned(cut.text), cut.shown, cut.tokens);
                 Share { fragment, decision: Decision::Shortened, text, shown, tokens, why: Some(why) }
             }
-            None => omitted(&format!("not even its first line fits into {which}, {limit} tokens")),
+            None => omitted(&format!("not even its first line fits into {which}")),
+        }
+    }
+
+    /// Names the limit that was in the way: the number that was set, and what the counter keeps in reserve of it.
+    fn which(&self, limit: Tokens, by_total: bool) -> String {
+        let set = if by_total { self.set.total } else { self.set.per_skill }.unwrap_or(limit);
+        let usable = self.counter.reserve(set);
+        let reserve = match set.0.saturating_sub(usable.0) {
+            0 => String::new(),
+            reserve => format!(" ({usable}, and a reserve of {reserve} because tokens are estimated)"),
+        };
+        if by_total {
+            format!("the {limit} left of the budget of {}{reserve}", counted(set.0, "token"))
+        } else {
+            format!("the limit of {} for one skill{reserve}", counted(set.0, "token"))
         }
     }
 }
@@ -232,6 +249,31 @@ mod tests {
         assert!(shares[0].tokens <= Tokens(100));
     }
 
+    /// Issue 15: a limit of 50 was reported as 43, the number that is left of it without the reserve.
+    #[test]
+    fn a_limit_is_told_as_it_was_set() {
+        let text = "word word word word\n".repeat(200);
+        let why = |total, per_skill| {
+            let budget = Budget { total, per_skill };
+            budget.allot(&[fragment("s", &text)], &Segment).remove(0).why.unwrap()
+        };
+        let all = Segment.count(&text);
+        assert_eq!(
+            why(None, Some(Tokens(50))),
+            format!(
+                "its {all} tokens are over the limit of 50 tokens for one skill (43, and a reserve of 7 because tokens \
+                 are estimated)"
+            )
+        );
+        assert_eq!(
+            why(Some(Tokens(50)), None),
+            format!(
+                "its {all} tokens are over the 43 left of the budget of 50 tokens (43, and a reserve of 7 because \
+                 tokens are estimated)"
+            )
+        );
+    }
+
     #[test]
     fn a_limit_for_each_does_not_close_the_budget_for_the_rest() {
         let long = "x".repeat(400);
@@ -240,7 +282,7 @@ mod tests {
         assert_eq!(shares[0].decision, Decision::Omitted);
         assert_eq!(
             shares[0].why.as_deref(),
-            Some("not even its first line fits into the limit for one skill, 5 tokens")
+            Some("not even its first line fits into the limit of 5 tokens for one skill")
         );
         assert_eq!(shares[1].decision, Decision::Included);
     }
@@ -252,7 +294,7 @@ mod tests {
         let shares = budget.allot(&[fragment("a", &long), fragment("b", "short")], &Bytes4);
         assert_eq!(
             shares[0].why.as_deref(),
-            Some("not even its first line fits into what was left of the budget, 10 tokens")
+            Some("not even its first line fits into the 10 left of the budget of 10 tokens")
         );
         assert_eq!(shares[1].why.as_deref(), Some("the budget was used up by more important skills"));
     }

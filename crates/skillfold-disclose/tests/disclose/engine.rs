@@ -58,7 +58,7 @@ fn the_text_follows_the_rank_and_tokens_the_importance() {
     assert_eq!(decisions, [("far", Decision::Shortened), ("near", Decision::Included)]);
     assert!(shown.turn.find("### far") < shown.turn.find("### near"));
     assert!(shown.turn.contains("lines shown. load_skill \"far\" gives the rest.]"));
-    assert!(shown.skills[0].why.as_ref().unwrap().contains("over what was left of the budget"));
+    assert!(shown.skills[0].why.as_ref().unwrap().contains(" left of the budget of "));
 }
 
 #[test]
