@@ -345,11 +345,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
             Ok(Some((text, config)))
         }
         Err(error) => Err(CliError::failure("config", hidden_in(&error.message, &text, error.line))
-            .help(
-                "`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], \
-                   `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], \
-                   `model`, `base_url` and the like below [agent]",
-            )
+            .help(hidden_in(&error.help, &text, error.line))
             .excerpt(Excerpt {
                 path: path.display().to_string(),
                 line: error.line,

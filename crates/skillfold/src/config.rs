@@ -1,6 +1,7 @@
 //! `skillfold.toml`.
 
 mod agent;
+mod words;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -265,6 +266,8 @@ pub struct ConfigError {
     pub column: usize,
     /// How many characters are concerned.
     pub width: usize,
+    /// What to do about it.
+    pub help: String,
 }
 
 impl fmt::Display for ConfigError {
@@ -290,6 +293,7 @@ impl Config {
                     .get(span)
                     .map_or(1, |marked| marked.lines().next().unwrap_or_default().chars().count())
                     .max(1),
+                help: words::help(error.message()),
             }
         })
     }

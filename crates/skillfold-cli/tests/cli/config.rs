@@ -108,12 +108,12 @@ fn a_broken_file_is_shown() {
     3 | disabled = ["b"]
       | ^^^^^^^^
       |
-      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], `model`, `base_url` and the like below [agent]
+      = help: did you mean `disable`?
     "#);
     assert_snapshot!(sandbox.run(&["list", "--json"]), @r#"
     exit 1
     --- stdout
-    {"error":{"code":"config","message":"unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`","help":"`dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], `model`, `base_url` and the like below [agent]"}}
+    {"error":{"code":"config","message":"unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`","help":"did you mean `disable`?"}}
     --- stderr
     error[config]: unknown field `disabled`, expected one of `dirs`, `plugins`, `enable`, `disable`
      --> [TMP]/work/skillfold.toml:3:1
@@ -121,7 +121,7 @@ fn a_broken_file_is_shown() {
     3 | disabled = ["b"]
       | ^^^^^^^^
       |
-      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], `model`, `base_url` and the like below [agent]
+      = help: did you mean `disable`?
     "#);
     // What looks at no skills does not care.
     assert_eq!(sandbox.run(&["new", "x"]).code, Some(0));
