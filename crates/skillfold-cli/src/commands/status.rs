@@ -98,7 +98,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             paint(style::SOURCE, &server.label),
             text::count(server.skills, "skill")
         );
-        let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.identity)));
+        let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
     }
     let _ = writeln!(
         out,
@@ -160,12 +160,21 @@ struct Row {
 fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     let catalog = context.local_skills()?.catalog();
+    let isolated = context.isolated()?;
     // What holds, not what one registry says.
     let on_at: Vec<PathBuf> = catalog.all().iter().filter(|skill| skill.enabled()).map(|skill| skill.dir()).collect();
     for (registry, source) in context.registries()?.present() {
+        let enabled = registry.enabled();
         for (name, entry) in &registry.state().installed {
             let dir = registry.dir_of(entry.kind, name);
-            let on = on_at.iter().filter(|at| at.starts_with(&dir)).count();
+            // Nothing installed is in an isolated catalog: then it is the registry's word.
+            let on = if isolated {
+                let is_of = |address: &str| address == name || address.split_once(':').is_some_and(|it| it.0 == name);
+                enabled.iter().filter(|(address, on)| **on && is_of(address)).count()
+            } else {
+                on_at.iter().filter(|at| at.starts_with(&dir)).count()
+            };
+            let left_out = if isolated && on > 0 { ", but left out by --isolated" } else { "" };
             let said = match (entry.kind, on) {
                 (_, 0) => "off".to_owned(),
                 (Kind::Plugin, on) => {
@@ -178,7 +187,7 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
                 entry.commit.as_deref().map_or(String::new(), |it| format!(" at {}", super::install::short(it)));
             rows.push(Row {
                 text: format!(
-                    "{}  {said}  {source}{version}\n    {}",
+                    "{}  {said}{left_out}  {source}{version}\n    {}",
                     paint(style::SOURCE, text::one_line(name)),
                     paint(style::DIM, format!("{}{commit}", text::one_line(&entry.origin)))
                 ),

@@ -95,6 +95,8 @@ pub struct ServerStatus {
     pub label: String,
     /// What it is: its address or its command line.
     pub identity: String,
+    /// Its address, or the command line that starts it, as a person would write it.
+    pub address: String,
     /// How many skills it last listed.
     pub skills: usize,
     /// When that was.
@@ -222,6 +224,7 @@ impl Host {
             ServerStatus {
                 label: server.spec.label.clone(),
                 identity: server.identity.clone(),
+                address: server.spec.address(),
                 skills: listing.entries.len(),
                 fetched: listing.fetched,
                 stale: server.is_stale(),

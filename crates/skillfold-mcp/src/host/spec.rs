@@ -195,6 +195,18 @@ impl ServerSpec {
         }
     }
 
+    /// The address, or the command line as it would be typed, with the directory that it runs in. For people.
+    pub fn address(&self) -> String {
+        match &self.transport {
+            ServerTransport::Url { url, .. } => url.clone(),
+            ServerTransport::Command { program, args, cwd, .. } => {
+                let line: Vec<&str> = std::iter::once(program).chain(args).map(String::as_str).collect();
+                let place = cwd.as_deref().map_or(String::new(), |cwd| format!(" (in {})", cwd.display()));
+                format!("{}{place}", line.join(" "))
+            }
+        }
+    }
+
     /// Whether it can be used; of one that is switched off, whether it may be called what it is called.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_label(&self.label)?;
@@ -404,5 +416,6 @@ mod tests {
         let config = server("name = \"a\"\ncommand = \"x\"\ncwd = \"/srv\"\n");
         let spec = ServerSpec::from_config(&config, variable).unwrap();
         assert_eq!(spec.identity(), r#"{"command":["x"],"cwd":"/srv"}"#);
+        assert_eq!(spec.address(), "x (in /srv)");
     }
 }
