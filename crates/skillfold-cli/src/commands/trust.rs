@@ -2,6 +2,7 @@
 //! say how the agent works.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::json;
 use skillfold::{AgentSection, Distrusted, RunSection};
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         } else {
             let mut out = String::new();
             for (path, _) in projects {
-                let _ = writeln!(out, "{}", context.short_path(path));
+                let _ = writeln!(out, "{}", whole_path(path));
             }
             context.terminal.print(&out)?;
         }
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             context.print_json(&json!({"project": project, "trusted": false, "was_trusted": known}))?;
         } else {
             let said = if known { "is not trusted any more" } else { "was not trusted" };
-            context.terminal.say(&format!("{} {said}", context.short_path(project)));
+            context.terminal.say(&format!("{} {said}", whole_path(project)));
         }
         return Ok(Outcome::Done);
     }
@@ -85,8 +86,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs, "limits": limits(&wants.run), "agent": agent(&wants.agent)}))?;
         return Ok(Outcome::Done);
     }
-    context.terminal.say(&format!("{} is trusted as it is now", context.short_path(project)));
+    context.terminal.say(&format!("{} is trusted as it is now", whole_path(project)));
     Ok(Outcome::Done)
+}
+
+/// A directory by its absolute path: which one is trusted must not depend on where one stands.
+fn whole_path(path: &Path) -> String {
+    text::one_line(&path.to_string_lossy())
 }
 
 /// What a `[run]` section sets, as it is written there.
