@@ -19,9 +19,10 @@ use crate::error::CliError;
 use crate::progress::Progress;
 use crate::registries::Registries;
 use crate::report;
+use crate::seen::Seen;
 use crate::settings::Settings;
 use crate::signals::on_signal;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, paint, style};
 use crate::text;
 
 /// Whether a signal is about to end the process.
@@ -368,7 +369,8 @@ impl Context {
         roots.filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
     }
 
-    /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more.
+    /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more. Warnings
+    /// that an earlier run has printed are counted: hooks and people run this many times a day over one set-up.
     pub(crate) fn tell_diagnostics(&self) {
         let (Some(skills), Some(settings)) = (self.skills.get(), self.settings.get()) else { return };
         let catalog = skills.catalog();
@@ -389,7 +391,14 @@ impl Context {
                 None => found.severity != Severity::Info,
             });
         }
+        let cache = settings.cache.as_ref().filter(|_| !(self.verbose() || self.json()));
+        let known = cache.map_or(0, |cache| Seen::read(cache).retain_new(&mut told));
         report::tell(self, &told, report::Extent::Short);
+        if known > 0 {
+            let (warnings, them) = (text::count(known, "warning"), if known == 1 { "it" } else { "them" });
+            let doctor = paint(style::COMMAND, "skillfold doctor");
+            self.terminal.say(&format!("{warnings} as before; {doctor} shows {them}"));
+        }
     }
 
     /// Prints a result for programs.

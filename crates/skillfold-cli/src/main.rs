@@ -19,6 +19,7 @@ mod error;
 mod progress;
 mod registries;
 mod report;
+mod seen;
 mod settings;
 mod signals;
 mod skill_file;

@@ -278,9 +278,13 @@ fn a_second_start_reads_nothing() {
 #[test]
 fn no_cache_leaves_no_file() {
     let sandbox = Sandbox::with_pdf();
-    sandbox.isolated(&["list", "--no-cache"]);
+    let run = sandbox.isolated(&["list", "--no-cache"]);
+    assert!(run.code == Some(0) && run.stdout.starts_with("pdf "), "{run}");
     assert!(!sandbox.path("home/.cache").exists());
     assert!(!sandbox.path("home/.local").exists(), "isolated: nothing is unpacked");
+    assert_eq!(sandbox.run(&["list"]).code, Some(0));
+    assert!(sandbox.path("home/.cache/skillfold/index").exists(), "or else there is one");
+    assert!(sandbox.path("home/.local").exists());
 }
 
 #[test]
@@ -313,4 +317,47 @@ fn many_skills_are_printed_in_order() {
     // Not `assert_eq`: five thousand names are no message.
     assert!(names.eq((0..5000).map(|number| format!("s{number:04}"))));
     assert!(listed.starts_with("[\n{") && listed.ends_with("}\n]\n"));
+}
+
+/// Issue 15: hooks and people saw the same warnings on every run.
+#[test]
+fn warnings_are_told_once_and_then_counted() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.skill("home/.claude/skills/pdf", "Mine. Use when asked.");
+    let told = |args: &[&str]| {
+        let run = sandbox.run(args);
+        let known = run.stderr.lines().find(|line| line.contains(" as before; ")).map(str::to_owned);
+        (run.stderr.matches("warning[").count(), known.unwrap_or_default())
+    };
+    let one = || "1 warning as before; skillfold doctor shows it".to_owned();
+    assert_eq!(told(&["list", "--json"]), (1, String::new()), "what programs get stays");
+    assert_eq!(told(&["list", "--no-cache"]), (1, String::new()), "and neither is remembered");
+    assert_eq!(told(&["list"]), (1, String::new()));
+    assert_eq!(told(&["list"]), (0, one()));
+    for command in [&["context", "x"][..], &["prompt"], &["search", "x"]] {
+        assert_eq!(told(command), (0, one()), "{command:?}");
+    }
+    // A new one is told, and so is an error, each time.
+    sandbox.write(
+        "work/skills/needy/SKILL.md",
+        "---\nname: needy\ndescription: Does it. Use when asked.\nmetadata:\n  requires: [ruby]\n---\n",
+    );
+    sandbox.write("work/skills/broken/SKILL.md", "no front matter\n");
+    assert_eq!(told(&["list"]), (1, one()));
+    let run = sandbox.run(&["list"]);
+    assert!(run.stderr.contains("error[no_front_matter]"), "{run}");
+    assert!(run.stderr.contains("2 warnings as before; skillfold doctor shows them\n"), "{run}");
+    // Whoever wants to see them does.
+    for args in [&["list", "-v"][..], &["list", "--no-cache"], &["list", "--json"]] {
+        assert_eq!(told(args), (2, String::new()), "{args:?}");
+    }
+    let doctor = sandbox.run(&["doctor"]).stdout;
+    assert!(doctor.contains("shadowed") && doctor.contains("requires_missing"), "{doctor}");
+    // A change of one is one, and a cache that cannot be written to is no failure.
+    sandbox.write("work/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other. Use when asked.\n---\n");
+    std::fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
+    sandbox.write("home/.cache", "in the way");
+    for _ in 0..2 {
+        assert_eq!(told(&["list"]), (2, String::new()));
+    }
 }
