@@ -63,8 +63,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]
     let threshold = args.threshold.map_or(usual, |share| share as f32);
     let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
-    let wanting = args.min_recall.is_some_and(|least| evaluation.recall_at.get(&3).is_none_or(|found| *found < least))
-        || args.max_false.is_some_and(|most| evaluation.false_triggers.is_some_and(|share| share > most));
+    let failed = args.failed_limits(&evaluation);
     let printed = if context.json() {
         context.print_json(&evaluation)
     } else {
@@ -78,7 +77,43 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             "correct the names, or add their directory with --skills-dir",
         );
     }
-    if wanting { Outcome::Wanting } else { Outcome::Done }.once(printed)
+    for (code, message, help) in &failed {
+        context.terminal.error(&CliError::failure(code, message.as_str()).help(*help));
+    }
+    if failed.is_empty() { Outcome::Done } else { Outcome::Wanting }.once(printed)
+}
+
+impl Args {
+    /// The limits that an evaluation does not keep: a code, what is wrong, and what to do.
+    fn failed_limits(&self, evaluation: &Evaluation) -> Vec<(&'static str, String, &'static str)> {
+        let mut failed = Vec::new();
+        if let Some(least) = self.min_recall {
+            let help = "the worst cases are listed above; better descriptions and triggers raise it";
+            match evaluation.recall_at.get(&3) {
+                Some(recall) if *recall < least => {
+                    let message =
+                        format!("the recall at 3 is {}, below --min-recall {}", percent(*recall), percent(least));
+                    failed.push(("min_recall", message, help));
+                }
+                Some(_) => {}
+                None => {
+                    let message = "--min-recall cannot be checked: no message of the set needs a skill".to_owned();
+                    failed.push(("min_recall", message, "add messages with the skills that they need"));
+                }
+            }
+        }
+        if let Some(most) = self.max_false
+            && let Some(share) = evaluation.false_triggers.filter(|share| *share > most)
+        {
+            let message = format!(
+                "{} of the messages that need nothing select something, above --max-false {}",
+                percent(share),
+                percent(most)
+            );
+            failed.push(("max_false", message, "the worst cases are listed above; narrower triggers lower it"));
+        }
+        failed
+    }
 }
 
 /// A number from 0 to 1. What is none of them, `nan` say, would let everything pass.

@@ -120,6 +120,23 @@ fn what_falls_below_the_bar_is_found_wanting() {
 
     For more information, try '--help'.
     ");
+    // Issue 15: it says why.
+    let why = |args: &[&str]| {
+        let run = sandbox.isolated(&[&["eval", "--mode", "keyword", "lines.jsonl"], args].concat());
+        run.stderr.lines().filter(|line| line.starts_with("error")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        why(&["--min-recall", "0.7"]),
+        "error[min_recall]: the recall at 3 is 66.7 %, below --min-recall 70.0 %"
+    );
+    assert_eq!(
+        why(&["--min-recall", "0.6", "--max-false", "0.3", "--json"]),
+        "error[max_false]: 33.3 % of the messages that need nothing select something, above --max-false 30.0 %"
+    );
+    assert_eq!(why(&["--min-recall", "0.6", "--max-false", "0.5"]), "");
+    sandbox.write("work/none.jsonl", "{\"query\": \"open the pdf\", \"relevant\": []}\n");
+    let run = sandbox.isolated(&["eval", "none.jsonl", "--min-recall", "0.1"]);
+    assert!(run.code == Some(1) && run.stderr.contains("no message of the set needs a skill"), "{run}");
     // Even if nobody reads why.
     for json in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -127,7 +144,7 @@ fn what_falls_below_the_bar_is_found_wanting() {
         let args = ["--isolated", "--skills-dir", "skills", "eval", "lines.jsonl", "--min-recall", "1"];
         let run = sandbox.finish(sandbox.command(&[&args[..], json].concat()).stdout(writer).output().unwrap());
         assert_eq!(run.code, Some(1), "{run}");
-        assert!(!run.stderr.contains("error["), "{run}");
+        assert!(!run.stderr.contains("error[output]"), "{run}");
     }
 }
 
