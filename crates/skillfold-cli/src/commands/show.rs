@@ -127,7 +127,8 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
         (true, false) => paint(style::WARNING, "unavailable"),
         (true, true) => paint(style::GOOD, "enabled"),
     };
-    let _ = writeln!(out, "{}  {state}", paint(style::NAME, skill.name()));
+    let hidden = if manifest.disable_model_invocation() { ", hidden from models" } else { "" };
+    let _ = writeln!(out, "{}  {state}{hidden}", paint(style::NAME, skill.name()));
     for line in text::wrap(&text::one_line(manifest.description()), columns.saturating_sub(2)) {
         let _ = writeln!(out, "  {line}");
     }
@@ -142,17 +143,23 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
     fields.put_list("types", manifest.types().filter(|kind| *kind != "prompt"));
     fields.put_list("tools", manifest.allowed_tools());
     fields.put_list("requires", manifest.requires());
+    fields.put_list("toolsets", manifest.toolsets());
+    if let Some(asked) = manifest.permissions().filter(|asked| !asked.is_empty()) {
+        let name = if skill.shadowed() { skill.address() } else { skill.name().to_owned() };
+        fields.put("asks for", Some(&format!("{asked}; `skillfold permissions grant {name}` grants it")));
+    }
     let triggers = manifest.triggers();
     fields.put_list("keywords", triggers.keywords.iter().map(AsRef::as_ref));
     fields.put_list("verbs", triggers.verbs.iter().map(AsRef::as_ref));
     fields.put_list("patterns", triggers.patterns.iter().map(AsRef::as_ref));
     fields.put_list("globs", triggers.files.iter().map(AsRef::as_ref));
     fields.put_list("languages", triggers.languages.iter().map(AsRef::as_ref));
-    if manifest.disable_model_invocation() {
-        fields.put("invocation", Some("by people only, never by a model"));
+    match (manifest.disable_model_invocation(), manifest.user_invocable()) {
+        (true, _) => fields.put("invocation", Some("by people only: models are not shown it")),
+        (false, false) => fields.put("invocation", Some("by models only: people are not offered it")),
+        (false, true) => {}
     }
-    let body = format!("{} tokens, estimated", text::thousands(skill.body_tokens().0));
-    fields.put("body", Some(&body));
+    fields.put("body", Some(&format!("{}, estimated", text::count(skill.body_tokens().0, "token"))));
     let source = match skill.plugin() {
         Some(plugin) => format!("plugin {plugin}"),
         None => skill.source().to_string(),

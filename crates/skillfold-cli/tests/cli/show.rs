@@ -175,3 +175,38 @@ fn copies_are_compared() {
     assert_eq!(json.matches("\"same_body\":true").count(), 1, "{json}");
     assert_eq!(json.matches("\"same_body\":false").count(), 1, "{json}");
 }
+
+/// Issue 15: what a skill brings along to run, what it asks for, and who may call it were not shown.
+#[test]
+fn what_runs_and_what_it_asks_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "work/skills/weather/SKILL.md",
+        "---\nname: weather\ndescription: Gets the weather. Use when asked.\ndisable-model-invocation: true\n\
+         toolsets: ['toolsets/index:Weather']\npermissions:\n  network: true\n  env: [API_KEY]\n---\nGo.\n",
+    );
+    sandbox.write("work/skills/weather/toolsets/index.ts", "export const Weather = [];\n");
+    assert_snapshot!(sandbox.run(&["show", "weather"]), @r"
+    exit 0
+    --- stdout
+    weather  enabled, hidden from models
+      Gets the weather. Use when asked.
+
+      toolsets    toolsets/index:Weather
+      asks for    the network, the variable API_KEY; `skillfold permissions grant weather` grants it
+      invocation  by people only: models are not shown it
+      body        1 token, estimated
+      source      project
+      path        skills/weather/SKILL.md
+
+      2 files
+      187 B  SKILL.md
+       27 B  toolsets/index.ts
+    ");
+    sandbox.write(
+        "work/skills/quiet/SKILL.md",
+        "---\nname: quiet\ndescription: Does it. Use when asked.\nuser-invocable: false\n---\n# Quiet, and then some.\n",
+    );
+    let run = sandbox.run(&["show", "quiet"]);
+    assert!(run.stdout.contains("  invocation  by models only: people are not offered it\n"), "{run}");
+}
