@@ -44,7 +44,7 @@ impl Cli {
     /// `--skills-dir` stands before a command's name and behind it as two arguments: of a global argument that is given
     /// in both places clap keeps only what stands behind, and directories must not get lost.
     pub(crate) fn grammar() -> clap::Command {
-        let command = Cli::command();
+        let command = tidied(Cli::command());
         let before = command.get_arguments().find(|arg| arg.get_id() == "skills_dir").cloned();
         command.mut_subcommands(|subcommand| subcommand.args(before.clone().map(|arg| arg.id(DIRS_BEHIND))))
     }
@@ -58,6 +58,41 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// A command and those below it, with what the derive macros cannot say for all of them at once.
+fn tidied(command: clap::Command) -> clap::Command {
+    let footer = command.get_after_help().map(|text| unwrapped(&text.to_string()));
+    let command = match footer {
+        Some(footer) => command.after_help(footer),
+        None => command,
+    };
+    // Else `--budget -1` is answered with the advice to write `-- -1`.
+    let number = |arg: clap::Arg| {
+        let takes_value = !arg.is_positional() && arg.get_action().takes_values();
+        if takes_value { arg.allow_negative_numbers(true) } else { arg }
+    };
+    command.mut_args(number).mut_subcommands(tidied)
+}
+
+/// A footer with each paragraph on one line, because the parser breaks lines at the terminal's width: those that the
+/// source breaks would be broken twice. A line that ends a sentence ends a paragraph; examples are indented.
+fn unwrapped(footer: &str) -> String {
+    let mut out = String::with_capacity(footer.len());
+    let mut before = "";
+    for line in footer.lines() {
+        let goes_on = !(before.is_empty() || before.starts_with(' ') || before.ends_with('.'));
+        out.push_str(if out.is_empty() {
+            ""
+        } else if goes_on && !line.is_empty() && !line.starts_with(' ') {
+            " "
+        } else {
+            "\n"
+        });
+        out.push_str(line);
+        before = line;
+    }
+    out
 }
 
 /// What every command takes, before its name or after.

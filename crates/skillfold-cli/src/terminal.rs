@@ -111,6 +111,16 @@ impl Terminal {
         self.stdout.lock().write_all(bytes)
     }
 
+    /// Writes a text that is for a model to stdout: every byte of it, but on a terminal nothing that commands it. It ends
+    /// with a line end, so that what is printed next begins a line.
+    pub(crate) fn print_for_model(&self, content: &str) -> io::Result<()> {
+        let mut whole = if self.stdout_tty { text::visible(content) } else { content.to_owned() };
+        if !(whole.is_empty() || whole.ends_with('\n')) {
+            whole.push('\n');
+        }
+        self.print_bytes(whole.as_bytes())
+    }
+
     /// Writes one JSON document to stdout: on one line for programs, indented on a terminal.
     pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
         let mut bytes =

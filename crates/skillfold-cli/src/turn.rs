@@ -65,6 +65,12 @@ pub(crate) fn message(written: &str) -> Result<String, CliError> {
     })
 }
 
+/// A number of tokens, skills or hits. A negative one gets the same answer as any other wrong one, and no advice of the
+/// parser's to write `-- -1`.
+pub(crate) fn whole_number(written: &str) -> Result<usize, String> {
+    written.parse().map_err(|_| "write a whole number, 0 or more".to_owned())
+}
+
 /// How skills are matched.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ModeArg {

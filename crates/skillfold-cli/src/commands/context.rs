@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use skillfold::{
-    Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tokens, os_message, replace_file,
-    usual_mode,
+    Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens, os_message,
+    replace_file, usual_mode,
 };
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, message};
+use crate::turn::{ModeArg, TurnArgs, message, whole_number};
 use crate::{Outcome, text};
 
 /// No session is larger: it remembers at most a thousand skills.
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     fallback: Option<FallbackArg>,
     /// Most tokens for documentation in all; 0: no limit [default: 8000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     budget: Option<usize>,
     /// Most tokens for one skill; 0: no limit [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     per_skill: Option<usize>,
     /// What counts tokens [default: segment]
     #[arg(long, value_enum)]
     counter: Option<CounterArg>,
-    /// Most skills to document [default: 3]
-    #[arg(long, value_name = "N")]
+    /// Most skills to document; 0: no limit [default: 3]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     max_skills: Option<usize>,
     #[command(flatten)]
     turn: TurnArgs,
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     print(context, &shown)?;
     context.terminal.flush()?;
-    tell(context, &shown)?;
+    tell(context, &shown, config.max_skills == 0)?;
     context.index_bodies(mode)?;
     Ok(Outcome::Done)
 }
@@ -183,23 +183,11 @@ fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
         whole.push_str(if whole.ends_with('\n') { "\n" } else { "\n\n" });
     }
     whole.push_str(&shown.turn);
-    if whole.is_empty() {
-        return Ok(());
-    }
-    if !whole.ends_with('\n') {
-        whole.push('\n');
-    }
-    if context.terminal.stdout_is_terminal() {
-        context.terminal.print(&text::visible(&whole))?;
-    } else {
-        // Every byte as it would reach a model.
-        context.terminal.print_bytes(whole.as_bytes())?;
-    }
-    Ok(())
+    Ok(context.terminal.print_for_model(&whole)?)
 }
 
 /// What was done, what was not, and what it saved.
-fn tell(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
+fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), CliError> {
     let visible = context.skills()?.census().visible;
     for skill in &shown.skills {
         let word = match skill.decision {
@@ -211,15 +199,22 @@ fn tell(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
         context.terminal.say(&paint(style::DIM, format_args!("{word} {}: {}", skill.name, text::one_line(why))));
     }
     let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
+    let has_list = !shown.stable.is_empty() || (shown.policy == Policy::Inject && shown.tier == Tier::Registry);
+    let mut what = if has_list {
+        let listed = visible.saturating_sub(shown.listed.omitted.count);
+        format!("{} of {} listed", text::thousands(listed), text::count(visible, "skill"))
+    } else {
+        format!("{} of {}", text::thousands(included), text::count(visible, "skill"))
+    };
+    if has_list && included > 0 {
+        let _ = write!(what, ", {} in the turn", text::thousands(included));
+    }
+    if unlimited && shown.tier == Tier::Documentation {
+        what.push_str(", no limit on their number");
+    }
     let spent = shown.tokens.stable.0 + shown.tokens.turn.0;
     let eager = shown.tokens.eager.0;
-    let mut line = format!(
-        "tier {} · {} of {} · {}",
-        shown.tier.number(),
-        text::thousands(included),
-        text::count(visible, "skill"),
-        text::count(spent, "token"),
-    );
+    let mut line = format!("tier {} · {what} · {}", shown.tier.number(), text::count(spent, "token"));
     if eager > 0 {
         #[expect(clippy::cast_precision_loss, reason = "a percentage with one digit behind the point")]
         let saved = 100.0 * (spent as f64 / eager as f64 - 1.0);

@@ -5,7 +5,6 @@ use serde::Serialize;
 use skillfold::{Dialect, Form, Heading, LoadRequest, Skill, Tokens};
 
 use crate::Outcome;
-use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
@@ -46,7 +45,7 @@ pub(crate) struct Args {
 enum Format {
     /// A line that names the base directory, then the body with its arguments
     Processed,
-    /// The body with its arguments, alone
+    /// The body with its arguments, alone and byte for byte
     Body,
     /// As the tool `load_skill` gives it to a model
     Envelope,
@@ -99,28 +98,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if context.json() {
         let (name, content) = (&*loaded.name, &*loaded.content);
         context.print_json(&LoadJson { name, content, tokens: loaded.tokens, cached: loaded.cached })?;
-    } else if context.terminal.stdout_is_terminal() {
-        print_text(context, &loaded.content)?;
-    } else {
-        // Every byte as it would reach a model.
+    } else if matches!(args.format, Format::Body) && !context.terminal.stdout_is_terminal() {
         context.terminal.print_bytes(loaded.content.as_bytes())?;
+    } else {
+        context.terminal.print_for_model(&loaded.content)?;
     }
     Ok(Outcome::Done)
 }
 
 fn envelope(args: &Args, request: &LoadRequest<'_>, context: &Context) -> Result<Outcome, CliError> {
-    let mut content = context.skills()?.load_envelope(&args.name, request)?;
+    let content = context.skills()?.load_envelope(&args.name, request)?;
     if context.json() {
         let tokens = Tokens::bytes4(content.len());
         context.print_json(&LoadJson { name: &args.name, content: &content, tokens, cached: false })?;
         return Ok(Outcome::Done);
     }
-    content.push('\n');
-    if context.terminal.stdout_is_terminal() {
-        print_text(context, &content)?;
-    } else {
-        context.terminal.print_bytes(content.as_bytes())?;
-    }
+    context.terminal.print_for_model(&content)?;
     Ok(Outcome::Done)
 }
 

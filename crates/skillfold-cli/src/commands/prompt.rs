@@ -7,6 +7,7 @@ use super::context::CounterArg;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
+use crate::turn::whole_number;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -14,14 +15,16 @@ Examples:
   skillfold prompt >> system-prompt.md      for a host that puts prompts together itself
   skillfold prompt --window 32000           for a small model: 2 % of its window
 
-Every name stays; descriptions are shortened, the least valuable first, until the section fits. With
---json it prints {text, tokens, shortened, omitted}.";
+Descriptions are shortened until the section fits, the least valuable first. Names go only when not even they
+fit: the section then ends with a line that says how many are missing and that `search_skills` finds them. A larger
+--window, or `catalog_share` below [disclose] in skillfold.toml, makes room.
+With --json it prints {text, tokens, shortened, omitted}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// The model's context window, in tokens [default: 200000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     window: Option<usize>,
     /// What counts tokens [default: segment]
     #[arg(long, value_enum)]
@@ -54,17 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.print_json(&PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted })?;
         return Ok(Outcome::Done);
     }
-    if !section.text.is_empty() {
-        let mut whole = section.text.to_string();
-        if !whole.ends_with('\n') {
-            whole.push('\n');
-        }
-        if context.terminal.stdout_is_terminal() {
-            context.terminal.print(&text::visible(&whole))?;
-        } else {
-            context.terminal.print_bytes(whole.as_bytes())?;
-        }
-    }
+    context.terminal.print_for_model(&section.text)?;
     context.terminal.flush()?;
     let listed = context.skills()?.census().visible;
     let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));
@@ -74,5 +67,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     context.terminal.say(&paint(style::DIM, line));
+    if !section.omitted.is_empty() {
+        let (window, share) = (paint(style::COMMAND, "--window"), paint(style::COMMAND, "catalog_share"));
+        context.terminal.say(&format!("a larger {window}, or {share} below [disclose] in skillfold.toml, makes room"));
+    }
     Ok(Outcome::Done)
 }

@@ -8,7 +8,7 @@ use skillfold::{Hit, Mode, SelectOptions};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, kind, message};
+use crate::turn::{ModeArg, TurnArgs, kind, message, whole_number};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = ModeArg::Hybrid)]
     mode: ModeArg,
     /// Most hits to print
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole_number)]
     limit: usize,
     #[command(flatten)]
     turn: TurnArgs,

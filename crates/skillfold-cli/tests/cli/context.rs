@@ -138,7 +138,7 @@ fn who_asks_what_there_is_gets_the_list() {
 
     Ask about specific skills for full documentation.
     --- stderr
-    tier 2 · 0 of 3 skills · 57 tokens instead of 98 (−41.8 %) · [TIME]
+    tier 2 · 3 of 3 skills listed · 57 tokens instead of 98 (−41.8 %) · [TIME]
     ");
     // A look-alike.
     let run = sandbox.isolated(&["context", "what skills does a nurse need?"]);
@@ -151,7 +151,7 @@ fn without_any_triggers_the_list_is_all_there_is() {
     sandbox.skill("work/skills/origami", "Folds cranes. Use when someone folds.");
     let run = sandbox.isolated(&["context", "What is 2+2?"]);
     assert!(run.stdout.contains("- **origami**: Folds cranes\n"), "{run}");
-    assert!(summary(&run).starts_with("tier 2 · 0 of 1 skill · "), "{run}");
+    assert!(summary(&run).starts_with("tier 2 · 1 of 1 skill listed · "), "{run}");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn policies() {
 
     [Skills that may fit: pdf (keyword "pdf"). `load_skill` gives one by its id.]
     --- stderr
-    tier 3 · 1 of 3 skills · 265 tokens instead of 98 (+170.4 %) · [TIME]
+    tier 3 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
     "#);
     let hint = sandbox.isolated(&["context", "--policy", "hint", "--json", "open the pdf"]).json();
     let catalog = sandbox.isolated(&["context", "--policy", "catalog", "--json", "chart it"]).json();
@@ -496,7 +496,7 @@ fn a_broken_section_is_shown() {
     3 | max_tokens = 5
       | ^^^^^^^^^^
       |
-      = help: `dirs`, `plugins`, `enable` and `disable` belong below [skills], `cache_entries` below [load], `policy`, `max_total_tokens` and the like below [disclose], `timeout_s` and other limits below [run], `name` and `command` or `url` below [[mcp]], `model`, `base_url` and the like below [agent]
+      = help: did you mean `max_total_tokens`? `max_tokens` belongs below [agent]
     ");
     sandbox.write("work/skillfold.toml", "[disclose]\npolicy = \"all\"\n");
     let run = sandbox.run(&["context", "x"]);
@@ -523,8 +523,10 @@ fn who_hides_from_models_can_be_called() {
     let sandbox = Sandbox::with_library();
     let run = sandbox.isolated(&["context", "the pdf is a secret"]);
     assert!(run.stdout.contains("### pdf") && !run.stdout.contains("ecret"), "{run}");
-    assert!(!sandbox.isolated(&["context", "show all skills"]).stdout.contains("ecret"));
-    assert!(!sandbox.isolated(&["context", "what can you do?"]).stdout.contains("ecret"));
+    for message in ["show all skills", "what can you do?"] {
+        let run = sandbox.isolated(&["context", message]);
+        assert!(run.stdout.contains("pdf") && !run.stdout.contains("ecret"), "{run}");
+    }
     let run = sandbox.isolated(&["context", "/secret now"]);
     assert!(run.stdout.contains("### secret"), "{run}");
     sandbox.write("work/off.toml", "[skills]\ndisable = [\"pdf\"]\n");
@@ -553,4 +555,56 @@ fn whoever_stops_reading_does_not_change_the_outcome() {
     let run = sandbox.finish(sandbox.command(&args).stdout(writer).output().unwrap());
     assert_eq!(run.code, Some(0), "{run}");
     assert!(!run.stderr.contains("error["), "{run}");
+}
+
+/// Issue 15: a limit of 50 was reported as 43, and `--budget -1` was answered with the advice to write `-- -1`.
+#[test]
+fn limits_are_told_as_they_were_given() {
+    let sandbox = Sandbox::new();
+    long(&sandbox, "alpha", 40);
+    let run = sandbox.isolated(&["context", "alpha", "--per-skill", "100"]);
+    let why = "over the limit of 100 tokens for one skill (86, and a reserve of 14 because tokens are estimated)";
+    assert!(run.stderr.contains(why), "{run}");
+    for flag in ["--budget", "--per-skill", "--max-skills"] {
+        let run = sandbox.isolated(&["context", "alpha", flag, "-1"]);
+        let said = format!("error: invalid value '-1' for '{flag} <N>': write a whole number, 0 or more\n");
+        assert!(run.code == Some(2) && run.stderr.starts_with(&said), "{run}");
+        assert!(!run.stderr.contains("-- -1"), "{run}");
+    }
+    assert_eq!(sandbox.run(&["gc", "--older-than", "-1"]).code, Some(2));
+    let run = sandbox.isolated(&["context", "alpha", "--session", "nosuch/chat.json"]);
+    assert!(run.stderr.contains("nosuch/chat.json: no such file or directory"), "{run}");
+}
+
+#[test]
+fn no_limit_on_the_number_of_skills_is_said() {
+    let sandbox = Sandbox::new();
+    for name in ["alpha", "beta", "gamma", "delta"] {
+        long(&sandbox, name, 1);
+    }
+    let message = "alpha beta gamma delta";
+    let run = sandbox.isolated(&["context", message]);
+    assert!(summary(&run).starts_with("tier 3 · 3 of 4 skills · "), "{run}");
+    let run = sandbox.isolated(&["context", message, "--max-skills", "0"]);
+    assert!(summary(&run).starts_with("tier 3 · 4 of 4 skills, no limit on their number · "), "{run}");
+    let help = sandbox.run(&["context", "--help"]).stdout;
+    assert!(help.contains("Most skills to document; 0: no limit [default: 3]"), "{help}");
+}
+
+/// Issue 15: `0 of 3 skills` stood below a list of three.
+#[test]
+fn a_list_counts_what_it_lists() {
+    let sandbox = Sandbox::with_library();
+    let listed = |args: &[&str]| summary(&sandbox.isolated(&[&["context"], args].concat()));
+    assert!(listed(&["what can you do?"]).starts_with("tier 2 · 3 of 3 skills listed · "));
+    assert!(listed(&["--policy", "catalog", "chart"]).starts_with("tier 3 · 3 of 3 skills listed · "));
+    assert!(listed(&["--policy", "hint", "chart"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · "));
+    assert!(listed(&["--policy", "hint", "/secret"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · "));
+    assert!(listed(&["--policy", "hint", "hi"]).starts_with("tier 1 · 3 of 3 skills listed · "));
+    sandbox.write("work/tiny.toml", "[disclose]\nwindow = 9200\n");
+    let run = sandbox.isolated(&["--config", "tiny.toml", "context", "--policy", "catalog", "--json", "x"]).json();
+    let omitted = run["listed"]["omitted"]["count"].as_u64().unwrap();
+    assert!((1..3).contains(&omitted), "{run}");
+    let short = sandbox.isolated(&["--config", "tiny.toml", "context", "--policy", "catalog", "x"]);
+    assert!(summary(&short).contains(&format!(" · {} of 3 skills listed · ", 3 - omitted)), "{short}");
 }

@@ -114,8 +114,8 @@ fn help() {
 
     It exits with 1 if there is an error or a warning; suggestions are only shown.
     With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]},
-    where `valid` says that there is neither error nor warning, and with --fix also
-    fixed: [{path, changes: [{line, column, message}]}].
+    where `valid` says that there is neither error nor warning, and with --fix also fixed: [{path,
+    changes: [{line, column, message}]}].
     ");
     for command in [
         "context",
@@ -299,5 +299,29 @@ fn without_the_engine_it_says_how_to_get_it() {
         assert_eq!(run.code, Some(1), "{run}");
         let said = run.to_string();
         assert!(said.contains("built without the engine") && said.contains("--features full"), "{run}");
+    }
+}
+
+/// Issue 15: footers were broken by their authors at 100 columns and by the parser at the terminal's width.
+#[test]
+fn footers_are_broken_once() {
+    let sandbox = Sandbox::new();
+    let help = |columns: &str, command: &str| {
+        let mut run = sandbox.command(&[command, "--help"]);
+        let run = sandbox.finish(run.env("COLUMNS", columns).output().unwrap());
+        run.stdout.split_once("Examples:\n").unwrap_or_else(|| panic!("{run}")).1.to_owned()
+    };
+    for command in ["status", "list", "install", "watch", "doctor"] {
+        let wide = help("100", command);
+        let narrow = help("60", command);
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&wide), words(&narrow), "{command}");
+        // A line is left before its last word would have fitted only at the end of a sentence.
+        let prose = narrow.split("\n\n").nth(1).unwrap_or_else(|| panic!("{command}: {narrow}"));
+        for pair in prose.lines().collect::<Vec<_>>().windows(2) {
+            let next = pair[1].split(' ').next().unwrap();
+            let is_full = pair[0].chars().count() + 1 + next.chars().count() > 60;
+            assert!(is_full || pair[0].ends_with('.'), "{command}: {:?} before {:?}", pair[0], pair[1]);
+        }
     }
 }

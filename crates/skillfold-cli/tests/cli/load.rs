@@ -36,6 +36,19 @@ fn a_body_with_arguments() {
     ");
 }
 
+/// Issue 15: arguments that a body has no place for are appended without a line end, and so was the prompt of the shell.
+#[test]
+fn what_is_printed_ends_its_line() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/skills/plain", "Does it. Use when asked.");
+    let run = sandbox.run(&["load", "plain", "x"]);
+    assert!(run.stdout.ends_with("# plain\n\n\nARGUMENTS: x\n"), "{run}");
+    let content = sandbox.run(&["load", "plain", "x", "--json"]).json()["content"].as_str().unwrap().to_owned();
+    assert!(content.ends_with("# plain\n\n\nARGUMENTS: x"), "{content:?}");
+    let run = sandbox.run(&["load", "plain", "--format", "body"]);
+    assert_eq!(run.stdout, "# plain\n", "one is enough");
+}
+
 #[test]
 fn the_first_thing_to_try_works() {
     let sandbox = Sandbox::new();

@@ -74,7 +74,11 @@ fn a_small_window_shortens_descriptions_and_then_drops_names() {
     assert!(omitted > 0 && omitted < 9, "{omitted}");
     let run = prompt("14000");
     assert!(run.stdout.contains(&format!("\n{omitted} more skills are not listed")), "{run}");
-    assert!(run.stderr.ends_with(&format!(" · {omitted} left out\n")), "{run}");
+    let more = "a larger --window, or catalog_share below [disclose] in skillfold.toml, makes room\n";
+    assert!(run.stderr.ends_with(&format!(" · {omitted} left out\n{more}")), "{run}");
+    // Issue 15: the help promised that every name stays.
+    let help = sandbox.run(&["prompt", "--help"]).stdout;
+    assert!(!help.contains("Every name stays") && help.contains("how many are missing"), "{help}");
     // The file says it, and the flag says it better.
     sandbox.write("work/window.toml", "[disclose]\nwindow = 14000\n");
     let configured = sandbox.isolated(&["--config", "window.toml", "prompt"]);
