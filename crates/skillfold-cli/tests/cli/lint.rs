@@ -240,8 +240,11 @@ fn fix_keeps_the_owner() {
     let sandbox = Sandbox::new();
     sandbox.write("work/skills/colon/SKILL.md", "---\nname: colon\ndescription: Use when: asked\n---\nDo it.\n");
     let file = sandbox.path("work/skills/colon/SKILL.md");
-    // Only root may give files away; for others there is nothing to see here.
-    let _ = std::os::unix::fs::chown(&file, Some(12_345), Some(12_346));
+    // Else the owner is whoever runs the test, and a file that was replaced would have the same one.
+    if let Err(error) = std::os::unix::fs::chown(&file, Some(12_345), Some(12_346)) {
+        println!("skipped: only root may give files away: {error}");
+        return;
+    }
     let before = std::fs::metadata(&file).unwrap();
     let run = sandbox.run(&["lint", "--fix"]);
     assert!(run.stdout.starts_with("fixed "), "{run}");

@@ -24,6 +24,13 @@ fn no_path_leads_out() {
     let sandbox = Sandbox::with_pdf();
     sandbox.write("work/skills/secret.txt", "hunter2");
     symlink("../secret.txt", sandbox.path("work/skills/pdf/link.md")).unwrap();
+    // What stays inside is read, by a link and through `..`, too.
+    sandbox.write("work/skills/pdf/sub/more.md", "# More\n");
+    symlink("reference.md", sandbox.path("work/skills/pdf/inside.md")).unwrap();
+    for path in ["inside.md", "sub/../reference.md"] {
+        let run = sandbox.run(&["read", "pdf", path]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "# Reference\n"), "{path}: {run}");
+    }
     assert_snapshot!(sandbox.run(&["read", "pdf", "../secret.txt"]), @r#"
     exit 1
     --- stderr

@@ -88,9 +88,16 @@ fn who_hides_is_not_found() {
             let args = ["--config", "off.toml", "search", "--json", "--mode", mode, query];
             let json = sandbox.isolated(&args).json();
             let hits = json["hits"].as_array().unwrap();
+            assert!(query != "pdf" || hits.iter().any(|hit| hit["name"] == "pdf"), "{json}");
             assert!(!hits.iter().any(|hit| hit["name"] == "secret" || hit["name"] == "csv"), "{query}: {json}");
         }
     }
+    // It is the configuration that hides it, and the front matter.
+    let names = |args: &[&str]| sandbox.isolated(&[&["search", "--json"], args].concat()).stdout;
+    assert!(names(&["csv"]).contains("\"name\":\"csv\""));
+    let secret = std::fs::read_to_string(sandbox.path("work/skills/secret/SKILL.md")).unwrap();
+    sandbox.write("work/skills/secret/SKILL.md", secret.replace("disable-model-invocation: true\n", ""));
+    assert!(names(&["deletes a PDF for good"]).contains("\"name\":\"secret\""));
 }
 
 #[test]

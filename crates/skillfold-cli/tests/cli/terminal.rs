@@ -99,8 +99,10 @@ fn a_list_is_coloured_and_fits() {
     2 skills
     skillfold show NAME says more about one, skillfold load NAME prints what it says to a model
     ");
-    assert!(!on_terminal(&sandbox, 60, &[("CLICOLOR", "0")], &args).contains('␛'));
-    assert!(!on_terminal(&sandbox, 60, &[("TERM", "dumb")], &args).contains('␛'));
+    for variable in [("CLICOLOR", "0"), ("TERM", "dumb")] {
+        let shown = on_terminal(&sandbox, 60, &[variable], &args);
+        assert!(shown.contains("\n2 skills\n") && !shown.contains('␛'), "{variable:?}: {shown}");
+    }
 }
 
 #[test]
@@ -136,7 +138,8 @@ fn what_a_model_would_get_does_not_command_the_terminal() {
     let shown = run(&["context", "evil"]);
     assert!(shown.contains("\n\\u{1b}[2Jgone\n") && !shown.contains('␛'), "{shown}");
     assert!(shown.ends_with("\nskillfold why MESSAGE shows which words decided\n"), "{shown}");
-    assert!(!run(&["context", "hi"]).contains("skillfold why"), "nothing was decided");
+    let shown = run(&["context", "hi"]);
+    assert!(shown.contains("tier 2 ") && !shown.contains("skillfold why"), "nothing was decided: {shown}");
 }
 
 #[test]

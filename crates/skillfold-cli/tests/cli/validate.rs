@@ -16,6 +16,8 @@ fn a_valid_skill() {
     {"valid":true,"diagnostics":[]}
     "#);
     assert!(!sandbox.path("home/.cache").exists(), "checking a path looks nowhere else");
+    assert_eq!(sandbox.run(&["list"]).code, Some(0));
+    assert!(sandbox.path("home/.cache").exists(), "what looks for skills keeps an index");
 }
 
 #[test]

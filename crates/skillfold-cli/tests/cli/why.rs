@@ -207,7 +207,7 @@ fn marks_stand_below_what_they_mark() {
        keyword   pdf   +0.68  “pdf”
     ");
     let run = sandbox.isolated(&["why", "\u{1b}[2J pdf", "--color", "always"]);
-    assert!(!run.stdout.contains("\u{1b}[2J"), "{run}");
+    assert!(run.stdout.contains(r"\u{1b}[2J") && !run.stdout.contains("\u{1b}[2J"), "{run}");
 }
 
 #[test]
