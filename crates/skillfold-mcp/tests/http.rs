@@ -185,11 +185,38 @@ async fn only_those_who_may_are_let_in() {
         ("Origin", "http://[::1]:99", 200),
         ("Origin", "https://app.example", 200),
         ("Origin", "http://app.example", 403),
+        ("Origin", "http://[::1].evil.com", 403),
+        ("Origin", "http://[::1].evil.com:80", 403),
+        ("Origin", "http://localhost.evil.com", 403),
+        ("Origin", "http://localhost@evil.com", 403),
+        ("Origin", "http://evil.com@localhost", 403),
+        ("Origin", "http://localhost:1234/", 403),
+        ("Origin", "http://[localhost]", 403),
+        ("Origin", "", 403),
+        ("Host", "[::1]:99", 200),
+        ("Host", "[::1].evil.com", 400),
+        ("Host", "evil.com@localhost", 400),
         ("Host", "evil.example", 403),
         ("Host", "skills.example", 200),
         ("Host", "localhost:80", 200),
     ] {
         assert_eq!(running.post(&[token, (name, value)], &hello).await.status, status, "{name}: {value}");
+    }
+    let origins = [token, ("Origin", "http://localhost"), ("Origin", "http://evil.com")];
+    assert_eq!(running.post(&origins, &hello).await.status, 403, "more than one");
+    // A target that names a host must name the one of the Host header.
+    let (port, hello) = (running.address.port(), hello.to_string());
+    for (target, host, status) in [
+        (format!("http://127.0.0.1:{port}/mcp"), format!("127.0.0.1:{port}"), 200),
+        ("http://SKILLS.example/mcp".to_owned(), "skills.example:80".to_owned(), 200),
+        ("http://evil.com/mcp".to_owned(), format!("127.0.0.1:{port}"), 400),
+        ("http://evil.com/health".to_owned(), format!("127.0.0.1:{port}"), 400),
+        (format!("http://127.0.0.1:{}/mcp", port ^ 1), format!("127.0.0.1:{port}"), 400),
+        ("http://[::1].evil.com/mcp".to_owned(), "[::1]".to_owned(), 400),
+        ("http://evil.com/mcp".to_owned(), "evil.com".to_owned(), 403),
+    ] {
+        let reply = running.ask("POST", &target, &[token, ("Host", &host)], &hello).await;
+        assert_eq!(reply.status, status, "{target} {host}: {}", reply.body);
     }
     // Whether the server is there is no secret.
     let health = running.ask("GET", "/health", &[], "").await;
@@ -267,6 +294,98 @@ async fn there_are_only_so_many_sessions() {
     assert_eq!(running.modern("tools/list", json!({})).await.status, 200, "which needs no session");
     running.ask("DELETE", "/mcp", &[("Mcp-Session-Id", &first)], "").await;
     running.session().await;
+    running.end().await;
+}
+
+/// Opens a connection and sends what is given, and no more.
+async fn half_open(running: &Running, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Waits until the server closes the connection, and returns what it said before.
+async fn until_closed(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // A connection that is reset is closed, too.
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the server closes it");
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn requests_that_never_come_take_no_place_from_others() {
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    let halves = [head.to_owned(), format!("{head}Content-Length: 100\r\n\r\n{{"), String::new()];
+    for half in halves {
+        let mut options = HttpOptions::default();
+        options.max_connections = 6;
+        let running = run(options).await;
+        let mut waiting = Vec::new();
+        for _ in 0..50 {
+            waiting.push(half_open(&running, &half).await);
+        }
+        let health = running.ask("GET", "/health", &[], "").await;
+        assert_eq!((health.status, health.body.as_str()), (200, "ok"), "{half:?}");
+        assert_eq!(running.modern("tools/list", json!({})).await.status, 200, "{half:?}");
+        assert_eq!(until_closed(&mut waiting[0]).await, "", "the first has made room");
+        // To wait is no offence: one that goes on in time is answered.
+        let mut late = half_open(&running, "GET /health HTTP/1.1\r\nHost: localhost\r\n").await;
+        late.write_all(b"Connection: close\r\n\r\n").await.unwrap();
+        assert!(until_closed(&mut late).await.ends_with("ok"), "{half:?}");
+        // The server would wait for them.
+        drop(waiting);
+        running.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_takes_too_long_ends_its_connection() {
+    let mut options = HttpOptions::default();
+    options.head_timeout = std::time::Duration::from_millis(20);
+    let running = run(options).await;
+    let mut slow = half_open(&running, "GET /health HTTP/1.1\r\nHost: localhost\r\n").await;
+    let said = until_closed(&mut slow).await;
+    assert!(!said.contains("200 OK"), "{said}");
+    // With the usual limit the same connection is still there when another has been answered.
+    running.end().await;
+    let running = run(HttpOptions::default()).await;
+    let mut slow = half_open(&running, "GET /health HTTP/1.1\r\nHost: localhost\r\n").await;
+    assert_eq!(running.ask("GET", "/health", &[], "").await.status, 200);
+    slow.write_all(b"Connection: close\r\n\r\n").await.unwrap();
+    assert!(until_closed(&mut slow).await.ends_with("ok"));
+    running.end().await;
+}
+
+#[tokio::test]
+async fn requests_under_way_keep_their_places_and_health_has_one_left() {
+    let mut options = HttpOptions::default();
+    // Three places, and three more for health.
+    options.max_connections = 6;
+    let running = run(options).await;
+    let listen =
+        request("subscriptions/listen", json!({ "_meta": meta(), "notifications": { "resourcesListChanged": true } }));
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "subscriptions/listen")];
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = running.open("POST", "/mcp", &headers, &listen.to_string()).await;
+        event(&mut stream, "notifications/subscriptions/acknowledged").await;
+        streams.push(stream);
+    }
+    for _ in 0..10 {
+        assert_eq!(running.ask("GET", "/health", &[], "").await.body, "ok");
+        let reply = running.modern("tools/list", json!({})).await;
+        assert_eq!((reply.status, reply.header("connection")), (503, Some("close")), "{}", reply.body);
+    }
+    running.server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned()] });
+    for stream in &mut streams {
+        event(stream, "notifications/resources/list_changed").await;
+    }
+    // A place that is left is there for the next.
+    streams.pop();
+    while running.modern("tools/list", json!({})).await.status == 503 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(running.modern("tools/list", json!({})).await.status, 200);
     running.end().await;
 }
 

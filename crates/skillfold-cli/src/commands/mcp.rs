@@ -3,8 +3,10 @@
 mod inspect;
 mod setup;
 
+use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +34,9 @@ Options such as --skills-dir and --isolated decide what is served, as for every 
 
 /// Holds the token unless another variable is named.
 const TOKEN_VARIABLE: &str = "SKILLFOLD_MCP_TOKEN";
+
+/// Longest file with a token, in bytes. A token of 256 bits in hexadecimal has 64.
+const MAX_TOKEN_FILE: u64 = 4096;
 
 /// How often servers are asked again for what they list.
 const ASK_AGAIN: Duration = Duration::from_mins(1);
@@ -284,11 +289,7 @@ fn address(http: &str) -> Result<SocketAddr, CliError> {
 
 fn token(args: &Args) -> Result<Option<String>, CliError> {
     let token = if let Some(file) = &args.token_file {
-        let read = std::fs::read_to_string(file).map_err(|error| {
-            let message = format!("--token-file {}: {}", file.display(), skillfold::os_message(&error));
-            CliError::usage("usage", message).help("name a file that holds the token")
-        })?;
-        Some(read.trim().to_owned())
+        Some(token_in(file)?)
     } else if let Some(name) = &args.token_env {
         let value = std::env::var(name).ok();
         Some(value.ok_or_else(|| {
@@ -306,6 +307,28 @@ fn token(args: &Args) -> Result<Option<String>, CliError> {
         }
         token => Ok(token),
     }
+}
+
+/// The token in a regular file. Devices and pipes may have no end, or never answer.
+fn token_in(file: &Path) -> Result<String, CliError> {
+    let fail = |why: &str| {
+        let message = format!("--token-file {}: {why}", file.display());
+        CliError::usage("usage", message).help("name a file that holds the token and nothing else")
+    };
+    let os = |error: std::io::Error| fail(&skillfold::os_message(&error));
+    // Opening a pipe would wait for its other end, otherwise.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let open = std::fs::File::options().read(true).custom_flags(flags.bits().cast_signed()).open(file).map_err(os)?;
+    if !open.metadata().map_err(os)?.is_file() {
+        return Err(fail("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    open.take(MAX_TOKEN_FILE + 1).read_to_end(&mut bytes).map_err(os)?;
+    if bytes.len() as u64 > MAX_TOKEN_FILE {
+        return Err(fail(&format!("it has more than {MAX_TOKEN_FILE} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fail("it is not text"))?;
+    Ok(text.trim().to_owned())
 }
 
 #[cfg(test)]

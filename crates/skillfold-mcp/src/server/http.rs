@@ -6,14 +6,16 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::http::{Method, Request, Response, StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -24,9 +26,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{SkillServer, stdio};
+use super::connections::{Busy, Connections, Place};
+use super::{SkillServer, authority, stdio};
 
-/// How long a client may take to send a request's head, and then its body.
+/// How long a client may take to send a request's body.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How much of a body that is too large is read, and for how long, before the connection is closed.
@@ -59,6 +62,11 @@ pub struct HttpOptions {
     pub max_sessions: usize,
     /// How long a session may be idle before it is forgotten.
     pub session_idle: Duration,
+    /// How many connections there may be at once; fewer where the system allows fewer open files. One that has not sent
+    /// a whole request is closed when another needs its place.
+    pub max_connections: usize,
+    /// How long a client may take to send a request's head, counted from the end of the request before it.
+    pub head_timeout: Duration,
 }
 
 impl Default for HttpOptions {
@@ -72,6 +80,8 @@ impl Default for HttpOptions {
             max_body: 4 << 20,
             max_sessions: 10_000,
             session_idle: Duration::from_mins(30),
+            max_connections: 16_384,
+            head_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -105,6 +115,7 @@ impl HttpServer {
 
     /// Serves until `cancel` is cancelled; then requests under way get a few seconds to end.
     pub async fn run(self, cancel: CancellationToken) -> io::Result<()> {
+        let (connections, head_timeout) = (Connections::new(self.options.max_connections), self.options.head_timeout);
         let door = Arc::new(Door::new(&self.server, self.options, &cancel));
         let graceful = GracefulShutdown::new();
         loop {
@@ -120,7 +131,7 @@ impl HttpServer {
                     continue;
                 }
             };
-            connect(&graceful, &door, stream);
+            connect(&graceful, &door, stream, connections.admit(), head_timeout);
         }
         drop(self.listener);
         door.close_sessions().await;
@@ -131,22 +142,58 @@ impl HttpServer {
     }
 }
 
-fn connect(graceful: &GracefulShutdown, door: &Arc<Door>, stream: TcpStream) {
+fn connect(
+    graceful: &GracefulShutdown,
+    door: &Arc<Door>,
+    stream: TcpStream,
+    place: Arc<Place>,
+    head_timeout: Duration,
+) {
     // Answers are small and waited for. Where it cannot be set, it is slower, and that is all.
     let _ = stream.set_nodelay(true);
-    let door = Arc::clone(door);
+    let (door, closed) = (Arc::clone(door), place.closed.clone());
     let service = hyper::service::service_fn(move |request| {
-        let door = Arc::clone(&door);
-        async move { Ok::<_, Infallible>(door.answer(request).await) }
+        let (door, place) = (Arc::clone(&door), Arc::clone(&place));
+        async move { Ok::<_, Infallible>(door.answer(request, &place).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT);
+    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
     let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        let ended = tokio::select! {
+            ended = connection => ended,
+            () = closed.cancelled() => {
+                tracing::debug!(target: "skillfold::mcp", "a connection that waited gave way to another");
+                return;
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(target: "skillfold::mcp", %error, "a connection ended");
         }
     });
+}
+
+/// A body that keeps its connection busy until all of it is sent.
+struct Held {
+    body: BoxBody<Bytes, Infallible>,
+    _busy: Busy,
+}
+
+impl Body for Held {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -199,10 +246,19 @@ impl Door {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, place: &Arc<Place>) -> Answer {
+        if let Err((status, text)) = authority::check(&request) {
+            return plain(status, text);
+        }
+        if request.uri().path() == "/health" && request.method() == Method::GET {
+            return plain(StatusCode::OK, "ok");
+        }
+        if place.is_reserved {
+            let answer = plain(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable: too many connections");
+            return closing(answer);
+        }
         if request.uri().path() != self.path {
-            let is_health = request.uri().path() == "/health" && request.method() == Method::GET;
-            return if is_health { plain(StatusCode::OK, "ok") } else { plain(StatusCode::NOT_FOUND, "Not Found") };
+            return plain(StatusCode::NOT_FOUND, "Not Found");
         }
         if !self.is_authorized(&request) {
             let mut answer = plain(StatusCode::UNAUTHORIZED, "Unauthorized: a bearer token is needed");
@@ -212,7 +268,8 @@ impl Door {
         }
         if request.method() != Method::POST {
             let is_delete = request.method() == Method::DELETE;
-            let mut answer = self.service.handle(request).await;
+            let busy = place.begin();
+            let mut answer = held(self.service.handle(request).await, busy);
             // The session is gone, not merely about to go: clients take the SDK's 202 for a failure.
             if is_delete && answer.status() == StatusCode::ACCEPTED {
                 *answer.status_mut() = StatusCode::OK;
@@ -236,7 +293,9 @@ impl Door {
             });
             return json_answer(StatusCode::SERVICE_UNAVAILABLE, &problem);
         }
-        let answer = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        // Until here the client could let the server wait for as long as it liked.
+        let busy = place.begin();
+        let answer = held(self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await, busy);
         // That is what the SDK says to a body that it cannot parse.
         if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
             return match stdio::not_a_message(&body) {
@@ -278,9 +337,7 @@ impl Door {
             tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, drain(body)));
         }
         let message = format!("Payload Too Large: request body exceeds {} bytes", self.max_body);
-        let mut answer = plain(StatusCode::PAYLOAD_TOO_LARGE, message);
-        answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
-        answer
+        closing(plain(StatusCode::PAYLOAD_TOO_LARGE, message))
     }
 
     fn is_authorized<B>(&self, request: &Request<B>) -> bool {
@@ -329,6 +386,17 @@ fn is_initialize(body: &[u8]) -> bool {
 
 fn id_of(body: &[u8]) -> Value {
     serde_json::from_slice::<Value>(body).map(|value| value["id"].clone()).unwrap_or_default()
+}
+
+/// The answer, which keeps its connection busy until it is sent.
+fn held(answer: Answer, busy: Busy) -> Answer {
+    answer.map(|body| Held { body, _busy: busy }.boxed())
+}
+
+/// The answer, after which the connection ends.
+fn closing(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(header::CONNECTION, ::http::HeaderValue::from_static("close"));
+    answer
 }
 
 fn plain(status: StatusCode, text: impl Into<String>) -> Answer {

@@ -17,7 +17,9 @@
 //! # }
 //! ```
 
+mod authority;
 mod completion;
+mod connections;
 mod cursor;
 mod entries;
 mod extension;
