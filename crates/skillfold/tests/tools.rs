@@ -186,6 +186,39 @@ fn searching() {
 }
 
 #[test]
+fn searching_with_files() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "tables", "metadata:\n  triggers:\n    files: ['*.xlsx', 'data/**/*.csv']\n", "Rows.\n");
+    write(dir.path(), "other", "", "Other.\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let names = |arguments: Value| {
+        let output = call(&skills, "search_skills", arguments);
+        assert!(!output.is_error, "{}", output.text);
+        let hits = output.structured.unwrap()["hits"].as_array().unwrap().clone();
+        hits.iter().map(|hit| hit["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(json!({"query": "zzzz qqqq"})), Vec::<String>::new());
+    for file in ["/home/ann/q3.xlsx", "data/2026/a.csv"] {
+        assert_eq!(names(json!({"query": "zzzz qqqq", "files": [file]})), ["tables"], "{file}");
+    }
+    assert_eq!(names(json!({"query": "zzzz qqqq", "files": []})), Vec::<String>::new());
+    assert_eq!(names(json!({"query": "zzzz qqqq", "files": null})), Vec::<String>::new());
+    assert_eq!(names(json!({"query": "zzzz qqqq", "files": vec!["q3.xlsx"; 100]})), ["tables"]);
+    let output = call(&skills, "search_skills", json!({"query": "zzzz qqqq", "files": ["q3.xlsx"]}));
+    assert!(output.text.contains("[file \"*.xlsx\"]"), "{}", output.text);
+    for (files, said) in [
+        (json!("q3.xlsx"), "must be a list of strings, not a string"),
+        (json!([["q3.xlsx"]]), "must be a list of strings, not a list"),
+        (json!(vec!["q3.xlsx"; 101]), "has 101 entries; at most 100 are taken"),
+        (json!(["x".repeat(1025)]), "has more than 1024 bytes"),
+    ] {
+        let output = call(&skills, "search_skills", json!({"query": "q", "files": files}));
+        assert!(output.is_error && output.text.starts_with("<error code=\"invalid_argument\">"), "{}", output.text);
+        assert!(output.text.contains(said), "{}", output.text);
+    }
+}
+
+#[test]
 fn reading_in_parts_with_a_clear_end() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "", "Read.\n");

@@ -15,6 +15,7 @@ fn what_models_can_call() {
       [section]     Load only the section below this heading.
     search_skills  Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or when not all skills are listed; then load the best with `load_skill`.
       query         What is to be done, in a few words.
+      [files]       Paths of the files that it is about.
       [limit]       Most skills to return.
     read_skill_file  Reads a text file that belongs to a skill, by its path relative to the skill's root: what its instructions point to. Long files come in parts; the answer says where the next one starts.
       path          The file, relative to the skill's root.

@@ -88,6 +88,19 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// A list of texts that may be missing, of at most `most` texts with at most `longest` bytes each.
+    pub fn few_texts(&self, name: &str, most: usize, longest: usize) -> Result<Vec<String>, Refused> {
+        let texts = self.texts(name)?;
+        if texts.len() > most {
+            let count = texts.len();
+            return Err(Refused(format!("The argument `{name}` has {count} entries; at most {most} are taken.")));
+        }
+        if texts.iter().any(|text| text.len() > longest) {
+            return Err(Refused(format!("An entry of the argument `{name}` has more than {longest} bytes.")));
+        }
+        Ok(texts)
+    }
+
     /// Any value, if it is there.
     pub fn value(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name)

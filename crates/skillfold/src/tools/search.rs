@@ -15,6 +15,10 @@ use crate::Skillfold;
 const USUAL: usize = 10;
 const MOST: usize = 50;
 
+/// Most files that a search may name, and the longest path, in bytes.
+const MOST_FILES: usize = 100;
+const LONGEST_FILE: usize = 1024;
+
 /// Most reasons that are given for one skill.
 const REASONS: usize = 3;
 
@@ -32,6 +36,12 @@ fn schema() -> Value {
         "type": "object",
         "properties": {
             "query": {"type": "string", "minLength": 1, "description": "What is to be done, in a few words."},
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": LONGEST_FILE},
+                "maxItems": MOST_FILES,
+                "description": "Paths of the files that it is about."
+            },
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL, "description": "Most skills to return."}
         },
         "required": ["query"],
@@ -41,10 +51,11 @@ fn schema() -> Value {
 
 fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
     let read = || -> Result<_, Refused> {
-        let arguments = Arguments::of(arguments, &["query", "limit"])?;
-        Ok((arguments.required("query")?, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
+        let arguments = Arguments::of(arguments, &["query", "files", "limit"])?;
+        let files = arguments.few_texts("files", MOST_FILES, LONGEST_FILE)?;
+        Ok((arguments.required("query")?, files, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
     };
-    let (query, limit) = match read() {
+    let (query, files, limit) = match read() {
         Ok(read) => read,
         Err(refused) => {
             return ToolOutput::failed(format!(
@@ -57,7 +68,9 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
         let count = skills.catalog().len();
         (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
     }
-    let found = skills.search(&Turn::new(query), &SelectOptions { mode: Mode::Hybrid, limit });
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let turn = Turn { files: &files, ..Turn::new(query) };
+    let found = skills.search(&turn, &SelectOptions { mode: Mode::Hybrid, limit });
     let catalog = skills.catalog();
     let mut lines = String::new();
     let mut hits = Vec::with_capacity(found.hits.len());
