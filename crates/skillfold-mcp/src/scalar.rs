@@ -76,16 +76,6 @@ fn float(text: &str) -> Option<Scalar> {
     if !is_mantissa || !is_exponent {
         return None;
     }
-    let parsed: f64 = text.parse().ok()?;
-    Some(number(shortest(parsed)))
-}
-
-/// A whole float is written as an integer, as JSON's usual writers do: `1e3` is 1000.
-fn shortest(float: f64) -> Option<Number> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if float.fract() == 0.0 && float.abs() < EXACT {
-        #[expect(clippy::cast_possible_truncation, reason = "whole, and small enough to be exact")]
-        return Some(Number::from(float as i64));
-    }
-    Number::from_f64(float)
+    // What its author wrote as a float is written as one: `2.0`, not `2`.
+    Some(number(text.parse().ok().and_then(Number::from_f64)))
 }

@@ -13,7 +13,7 @@ mod inspect;
 mod listing;
 mod remote;
 mod spec;
-mod verify;
+pub(crate) mod verify;
 mod wire;
 
 use std::path::PathBuf;

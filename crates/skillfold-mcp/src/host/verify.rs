@@ -65,9 +65,15 @@ fn meant(key: &Node<'_>) -> Option<String> {
     match Scalar::of(text) {
         Scalar::Null => Some("null".to_owned()),
         Scalar::Bool(value) => Some(value.to_string()),
-        Scalar::Number(number) => Some(number.to_string()),
+        Scalar::Number(number) => Some(spelled(&number)),
         Scalar::Unsayable | Scalar::Text => None,
     }
+}
+
+/// A number as JavaScript spells it as a key: a whole one without a fraction.
+fn spelled(number: &Number) -> String {
+    let text = number.to_string();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 /// Whether a value of JSON and one of YAML say the same.
@@ -127,6 +133,25 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_the_same_however_a_server_spells_it() {
+        for (written, listed) in [
+            ("2.0", r#"[2.0, 2, 2e0, 20e-1, "2.0"]"#),
+            ("1.10", r#"[1.10, 1.1, "1.10"]"#),
+            ("1e3", r#"[1000, 1000.0, 1e3, "1e3"]"#),
+            ("007", r#"[7, 7.0, "007"]"#),
+            ("12345678901234567890123", r#"[12345678901234567890123, 1.2345678901234568e22]"#),
+        ] {
+            let listed: Vec<Value> = serde_json::from_str(listed).unwrap();
+            for listed in listed {
+                assert_eq!(check_front_matter(&format!("n: {written}\n"), json!({ "n": listed })), Ok(()), "{listed}");
+            }
+            for other in [json!(3), json!("2"), json!(1.2), json!(null)] {
+                assert!(check_front_matter(&format!("n: {written}\n"), json!({ "n": other })).is_err(), "{other}");
+            }
+        }
+    }
+
+    #[test]
     fn every_difference_is_one() {
         for (yaml, listed) in [
             ("name: a\n", json!({ "name": "b" })),
@@ -162,7 +187,7 @@ mod tests {
             "1.0": "a", "True": "b", "~": "c", "0x1F": "d", "metadata": { "2": "x", "False": "y" },
         });
         let meant = json!({
-            "1.0": "a", "true": "b", "null": "c", "31": "d", "metadata": { "2": "x", "false": "y" },
+            "1": "a", "true": "b", "null": "c", "31": "d", "metadata": { "2": "x", "false": "y" },
         });
         assert_eq!(check_front_matter(yaml, written), Ok(()));
         assert_eq!(check_front_matter(yaml, meant), Ok(()));

@@ -1,7 +1,7 @@
 //! Front matter as JSON, exactly as YAML 1.2's core schema has it.
 //!
-//! Hosts parse the file themselves and compare field by field, so `1.10` must be the number that a parser makes of it,
-//! not the text that its author wrote (which is what `skillfold show --json` tells people).
+//! Hosts parse the file themselves and compare field by field, so `1.10` must be the number that a parser makes of it, not
+//! a text (which is what `skillfold show --json` prints). A float stays one when it is written: `2.0` is `2.0`, not `2`.
 
 use serde_json::{Map, Value};
 use skillfold::format::{Node, Value as Yaml};
@@ -56,6 +56,7 @@ mod tests {
     use skillfold::format::Parsed;
 
     use super::as_json;
+    use crate::host::verify;
 
     fn json_of(yaml: &str) -> Result<Value, String> {
         let text = format!("---\n{yaml}\n---\n");
@@ -67,14 +68,20 @@ mod tests {
     fn resolves_as_the_core_schema_says() {
         for (written, meant) in [
             ("1.10", json!(1.1)),
+            ("2.0", json!(2.0)),
+            ("-0.0", json!(-0.0)),
             ("007", json!(7)),
             ("-5", json!(-5)),
             ("+5", json!(5)),
             ("0o17", json!(15)),
             ("0xFF", json!(255)),
-            ("1e3", json!(1000)),
+            ("0x1F", json!(31)),
+            ("1e3", json!(1000.0)),
+            ("1E-7", json!(1e-7)),
+            ("+1", json!(1)),
+            ("+1.5", json!(1.5)),
             (".5", json!(0.5)),
-            ("5.", json!(5)),
+            ("5.", json!(5.0)),
             ("1.2.3", json!("1.2.3")),
             ("2026-01-01", json!("2026-01-01")),
             ("yes", json!("yes")),
@@ -90,9 +97,74 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_written_as_their_author_wrote_them_where_json_can() {
+        for (written, printed) in [
+            ("2.0", "2.0"),
+            ("2", "2"),
+            ("1.5", "1.5"),
+            ("-0.0", "-0.0"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9007199254740993", "9007199254740993"),
+            // JSON has no such spelling; these are the same numbers.
+            ("1.10", "1.1"),
+            ("1e3", "1000.0"),
+            (".5", "0.5"),
+            ("5.", "5.0"),
+            ("007", "7"),
+            ("+1", "1"),
+            ("0x1F", "31"),
+            ("1_000", "\"1_000\""),
+        ] {
+            let json = json_of(&format!("x: {written}")).unwrap();
+            assert_eq!(json["x"].to_string(), printed, "{written}");
+        }
+    }
+
+    #[test]
+    fn what_is_served_passes_the_check_of_our_own_host() {
+        for written in [
+            "2.0",
+            "2",
+            "1.10",
+            "1e3",
+            "1E-7",
+            "0x1F",
+            "0o17",
+            "1_000",
+            ".5",
+            "5.",
+            "007",
+            "+1",
+            "-0.0",
+            "~",
+            "True",
+            "yes",
+            "1.2.3",
+            "18446744073709551615",
+            "12345678901234567890123",
+            "-98765432109876543210",
+            "9007199254740993",
+            "0.1000000000000000055511151231257827",
+            "'2.0'",
+            "[1.0, {a: 2.50}]",
+        ] {
+            let yaml = format!("name: a\nx: {written}");
+            // As a client reads it, not as it was made.
+            let read: Value = serde_json::from_str(&json_of(&yaml).unwrap().to_string()).unwrap();
+            let file = format!("---\n{yaml}\n---\n");
+            let verdict = verify::front_matter(read.as_object().unwrap(), file.as_bytes());
+            assert_eq!(verdict, Ok(()), "{written}: {read}");
+            let other = "---\nname: a\nx: other\n---\n";
+            assert!(verify::front_matter(read.as_object().unwrap(), other.as_bytes()).is_err(), "{written}");
+        }
+    }
+
+    #[test]
     fn refuses_what_json_cannot_say() {
-        assert!(json_of("x: .inf").is_err());
-        assert!(json_of("x: .nan").is_err());
+        for number in [".inf", "-.inf", "+.Inf", ".nan", "1e999"] {
+            assert_eq!(json_of(&format!("x: {number}")).unwrap_err(), format!("JSON has no number {number}"));
+        }
         assert!(json_of("x: 1\nx: 2").is_err());
         for key in ["1", "1.5", "~", "null", "true", "[a]", "0x1F"] {
             assert!(json_of(&format!("{key}: 1")).unwrap_err().contains("no text"), "{key}");
