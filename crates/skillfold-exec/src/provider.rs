@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use skillfold::tools::{
-    Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
-    neutralise, said,
+    Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
+    check_loaded, for_model, neutralise, said,
 };
 use skillfold::{Shown, Skill, SkillDir, Skillfold};
 
@@ -75,9 +75,17 @@ impl ToolProvider for ScriptTools {
         })
     }
 
-    fn runs(&self, _: &Skillfold, name: &str, arguments: &Map<String, Value>, _: &[String]) -> Option<Program> {
+    fn runs(
+        &self,
+        skills: &Skillfold,
+        name: &str,
+        arguments: &Map<String, Value>,
+        loaded: &[String],
+    ) -> Option<Program> {
         // What it refuses it does not run.
         let wanted = (name == NAME).then(|| wanted(arguments).ok()).flatten()?;
+        let catalog = skills.catalog();
+        check_loaded(&catalog, for_model(&catalog, wanted.id).ok()?, loaded).ok()?;
         (wanted.action != Action::List).then(|| Program {
             skill: wanted.id.to_owned(),
             name: wanted.script.to_owned(),
@@ -146,6 +154,9 @@ impl ScriptTools {
                 return fail(code, &message);
             }
         };
+        if let Err((code, message)) = check_loaded(&catalog, skill, context.loaded) {
+            return fail(code, &message);
+        }
         let dir = match opened(skill) {
             Ok(dir) => dir,
             Err(message) => return fail("not_found", &message),

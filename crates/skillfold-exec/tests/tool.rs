@@ -53,8 +53,10 @@ fn house() -> House {
 }
 
 impl House {
+    /// Calls it in a session that has loaded every skill.
     fn call(&self, arguments: &Value) -> ToolOutput {
-        self.call_as(arguments, &ToolContext::default())
+        let loaded = ["report", "plain", "hidden", "asking"].map(str::to_owned);
+        self.call_as(arguments, &ToolContext { loaded: &loaded, ..ToolContext::default() })
     }
 
     fn call_as(&self, arguments: &Value, context: &ToolContext<'_>) -> ToolOutput {
@@ -138,6 +140,36 @@ fn what_does_not_run_says_why() {
 }
 
 #[test]
+fn only_scripts_of_skills_that_the_session_has_loaded_run() {
+    let house = house();
+    let run = json!({"skill_id": "report", "script": "scripts/count.sh", "arguments": ["a"]});
+    let in_session = |loaded: &[&str], arguments: &Value| {
+        let loaded: Vec<String> = loaded.iter().map(|name| (*name).to_owned()).collect();
+        house.call_as(arguments, &ToolContext { loaded: &loaded, ..ToolContext::default() })
+    };
+    for loaded in [&[][..], &["plain", "gone"][..]] {
+        for action in ["run", "help", "list"] {
+            let mut call = run.clone();
+            call["action"] = json!(action);
+            assert_eq!(
+                in_session(loaded, &call).text,
+                "<skill_script id=\"report\" script=\"scripts/count.sh\">\n  <error code=\"not_loaded\">\n    \
+                 Load the skill first: load_skill with the id \"report\".\n  </error>\n</skill_script>",
+                "{action}"
+            );
+        }
+        let loaded: Vec<String> = loaded.iter().map(|name| (*name).to_owned()).collect();
+        let program = house.skills.runs("run_skill_script", run.as_object().unwrap(), &loaded);
+        assert_eq!(program, None, "what is refused needs no approval");
+    }
+    for name in ["report", "report@inline"] {
+        let output = in_session(&["plain", name], &run);
+        assert!(!output.is_error && output.text.contains("1: a"), "{name}: {}", output.text);
+    }
+    assert!(house.skills.runs("run_skill_script", run.as_object().unwrap(), &["report".to_owned()]).is_some());
+}
+
+#[test]
 fn what_is_granted_is_had() {
     let house = house();
     let asking = house.dir.path().join("asking");
@@ -152,7 +184,8 @@ fn what_is_granted_is_had() {
 #[test]
 fn a_call_that_nobody_waits_for_ends() {
     let house = house();
-    let context = ToolContext { cancelled: &|| true, ..ToolContext::default() };
+    let loaded = ["report".to_owned()];
+    let context = ToolContext { cancelled: &|| true, loaded: &loaded, ..ToolContext::default() };
     let output = house.call_as(&json!({"skill_id": "report", "script": "scripts/long.sh"}), &context);
     assert!(output.is_error && output.text.contains("cancelled"), "{}", output.text);
 }

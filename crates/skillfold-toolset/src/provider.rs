@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
-use skillfold::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
+use skillfold::tools::{
+    Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, check_loaded, for_model,
+};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Runner, TOOLSETS, find_program};
 
@@ -234,7 +236,9 @@ fn not_there(
     }
     let (skill, _) = name.split_once(BETWEEN)?;
     let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
-    let (code, message) = if context.loaded.iter().any(|loaded| loaded == skill.name()) {
+    let (code, message) = if let Err(refused) = check_loaded(catalog, skill, context.loaded) {
+        refused
+    } else {
         let names: Vec<String> = known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let mut message = format!("The skill has no such tool. Its tools are: {names}.");
@@ -244,8 +248,6 @@ fn not_there(
             let _ = write!(message, "\n{finding}{help}");
         }
         ("not_found", message)
-    } else {
-        ("not_loaded", format!("Load the skill first: load_skill with the id \"{}\".", skill.name()))
     };
     Some(ToolOutput::failure(&opening(name), code, &message))
 }

@@ -69,11 +69,11 @@ fn only_a_call_runs_something() {
     assert!(!trace.exists() && !skill.join("scripts/a.sh.trace").exists());
 
     // The trace would be there: a call leaves one.
-    let output = call("run_skill_script", json!({"skill_id": "act", "script": "scripts/a.sh"}), &[]).unwrap();
+    let loaded = ["act".to_owned()];
+    let output = call("run_skill_script", json!({"skill_id": "act", "script": "scripts/a.sh"}), &loaded).unwrap();
     assert!(output.is_error, "that helper runs nothing: {}", output.text);
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\n");
     // Whoever has loaded the skill and asks for its tools has them looked at.
-    let loaded = ["act".to_owned()];
     assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
 }

@@ -39,7 +39,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     // As if the skill had been loaded: whoever names it means it.
     let named = args.skill.as_deref().or_else(|| args.tool.split_once("__").map(|(skill, _)| skill));
-    let loaded: Vec<String> = named.map(str::to_owned).into_iter().collect();
+    let called = arguments.get("skill_id").and_then(Value::as_str);
+    let loaded: Vec<String> = named.into_iter().chain(called).map(str::to_owned).collect();
     if let Some(skill) = &args.skill {
         skillfold::usable(&skills.catalog(), skill)?;
     }

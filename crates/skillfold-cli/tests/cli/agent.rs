@@ -348,26 +348,34 @@ fn a_retry_leaves_no_half_answers() {
     assert!(run.stderr.contains("attempt 2 in "), "{run}");
 }
 
-/// A skill of the project, with a script that says what it was given.
+/// A skill of the user's own, with a script that says what it was given.
 pub(crate) fn with_script(sandbox: &Sandbox) {
-    sandbox.write(
-        "work/skills/echo/SKILL.md",
-        "---\nname: echo\ndescription: Says it again. Use when asked.\nmetadata:\n  triggers: [parrot]\n---\nRun the script.\n",
-    );
-    sandbox.write("work/skills/echo/scripts/echo.sh", "#!/bin/sh\necho \"ran with $1\"\n");
+    with_script_at(sandbox, "home/.agents/skills/echo");
 }
 
-/// Calls the script, and says what became of it.
+fn with_script_at(sandbox: &Sandbox, dir: &str) {
+    sandbox.write(
+        &format!("{dir}/SKILL.md"),
+        "---\nname: echo\ndescription: Says it again. Use when asked.\nmetadata:\n  triggers: [parrot]\n---\nRun the script.\n",
+    );
+    sandbox.write(&format!("{dir}/scripts/echo.sh"), "#!/bin/sh\necho \"ran with $1\"\n");
+}
+
+/// Loads the skill, calls its script, and says what became of it.
 pub(crate) fn script_caller(received: &Received) -> Reply {
+    if !received.tools().iter().any(|tool| tool == "run_skill_script") {
+        return Reply::calls([("c0", "load_skill", json!({"skill_id": "echo"}))]);
+    }
+    let has_just_loaded = received.calls().last().is_some_and(|(_, tool, _)| tool == "load_skill");
     match received.new_results().last() {
-        None => Reply::calls([(
+        Some((_, result)) if result.contains("ran with polly") => Reply::text("It ran."),
+        Some((_, result)) if result.contains("declined") => Reply::text("It was declined."),
+        Some((_, result)) if !has_just_loaded && !result.contains("cancelled") => Reply::text(format!("Hm: {result}")),
+        _ => Reply::calls([(
             "c1",
             "run_skill_script",
             json!({"skill_id": "echo", "script": "scripts/echo.sh", "arguments": ["polly"]}),
         )]),
-        Some((_, result)) if result.contains("ran with polly") => Reply::text("It ran."),
-        Some((_, result)) if result.contains("declined") => Reply::text("It was declined."),
-        Some((_, result)) => Reply::text(format!("Hm: {result}")),
     }
 }
 
@@ -388,9 +396,20 @@ fn nothing_runs_that_nobody_allowed() {
 }
 
 #[test]
+fn scripts_of_skills_that_are_not_loaded_do_not_run() {
+    let talk = Talk::new(|received| match received.new_results().last() {
+        None => Reply::calls([("c", "run_skill_script", json!({"skill_id": "echo", "script": "scripts/echo.sh"}))]),
+        Some((_, result)) => Reply::text(result.clone()),
+    });
+    with_script(&talk.sandbox);
+    let run = talk.finish(talk.command(&["--allow", "all", "-p", "go"]).env("PATH", "/usr/bin:/bin"));
+    assert!(run.stdout.contains("not_loaded") && !run.stdout.contains("ran with"), "{run}");
+}
+
+#[test]
 fn a_skill_of_a_checkout_is_held_back() {
     let talk = Talk::new(four);
-    with_script(&talk.sandbox);
+    with_script_at(&talk.sandbox, "work/skills/echo");
     talk.run(&["-p", "is there a parrot?"]);
     let held = talk.last().last_user();
     assert!(!held.contains("Run the script.") && held.contains("echo"), "{held}");

@@ -204,10 +204,7 @@ fn a_person_is_asked() {
     typist.sees("> ");
     typist.types("go\r");
     let asked = typist.sees("[N]o:");
-    assert!(
-        asked.contains("The model wants to run scripts/echo.sh, a script of echo (source project), with"),
-        "{asked}"
-    );
+    assert!(asked.contains("The model wants to run scripts/echo.sh, a script of echo (source user), with"), "{asked}");
     assert!(asked.contains("\"polly\""), "{asked}");
     typist.types("n\n");
     typist.sees("It was declined.");
@@ -251,7 +248,7 @@ fn a_person_is_asked() {
     typist.types("a\n");
     assert_eq!(typist.ends().0, Some(0));
     assert_eq!(run(&["-p", "go"]), "It ran.\n");
-    talk.sandbox.write("work/skills/echo/scripts/echo.sh", "#!/bin/sh\necho \"ran with $1\" again\n");
+    talk.sandbox.write("home/.agents/skills/echo/scripts/echo.sh", "#!/bin/sh\necho \"ran with $1\" again\n");
     assert_eq!(run(&["-p", "go"]), "It was declined.\n");
 }
 
@@ -290,10 +287,10 @@ fn all_that_is_asked_about_can_be_looked_at() {
     let talk = Talk::new(|received| {
         let long: Vec<String> = (0..100).map(|at| format!("argument-{at}")).collect();
         let arguments = json!({"skill_id": "echo", "script": "scripts/echo.sh", "arguments": long});
-        if received.tool_results().is_empty() {
-            Reply::calls([("c", "run_skill_script", arguments)])
-        } else {
-            Reply::text("It was declined.")
+        match received.tool_results().len() {
+            0 => Reply::calls([("l", "load_skill", json!({"skill_id": "echo"}))]),
+            1 => Reply::calls([("c", "run_skill_script", arguments)]),
+            _ => Reply::text("It was declined."),
         }
     });
     with_script(&talk.sandbox);

@@ -49,6 +49,9 @@ fn ctrl_c_ends_a_request_that_stalls() {
 fn ctrl_c_leaves_no_child() {
     let talk = Talk::new(|received| match received.new_results().last() {
         None if received.texts().last().unwrap().1.ends_with("go") => {
+            Reply::calls([("c0", "load_skill", json!({"skill_id": "slow"}))])
+        }
+        Some((_, result)) if result.contains("<skill_context") => {
             Reply::calls([("c1", "run_skill_script", json!({"skill_id": "slow", "script": "scripts/slow.sh"}))])
         }
         _ => Reply::text("done"),

@@ -175,6 +175,18 @@ pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error>
     }
 }
 
+/// Checks that a session which has loaded these skills has loaded this one: only then may it run what the skill brings
+/// along. The error is a code and a sentence that says what to do.
+pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Result<(), (&'static str, String)> {
+    // A skill has several names; an address is its own.
+    let address = skill.address();
+    if loaded.iter().filter_map(|name| catalog.get(name)).any(|known| known.address() == address) {
+        return Ok(());
+    }
+    let shown = skillfold_catalog::Shown(skill.name());
+    Err(("not_loaded", format!("Load the skill first: load_skill with the id \"{shown}\".")))
+}
+
 /// A failure in the words of the envelope: one of its codes, and sentences for the model.
 pub fn said(error: &Error, id: &str) -> (&'static str, String) {
     match error {
