@@ -32,7 +32,7 @@ fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>
                 return Ok((Vec::new(), 0));
             }
             let hint = skill.manifest().argument_hint().unwrap_or_default();
-            Ok(limited(alternatives(hint).filter(|word| word.starts_with(typed)).map(str::to_owned).collect()))
+            Ok(limited(continued(view, hint, typed)))
         }
         Reference::Resource(template) => match (template.uri.as_str(), request.argument.name.as_str()) {
             (SKILL_TEMPLATE | FILE_TEMPLATE, "skill") => Ok(view.places(typed, CompletionInfo::MAX_VALUES)),
@@ -64,24 +64,86 @@ fn files_of(view: &View, path: &str, typed: &str) -> Vec<String> {
     all.into_iter().map(|file| file.path).filter(|path| path.starts_with(typed)).collect()
 }
 
-/// The alternatives that an argument hint spells out: `[add|remove|list] <a|b>` has five.
-fn alternatives(hint: &str) -> impl Iterator<Item = &str> {
+/// What the arguments may be, as a whole, once the last word of `typed` is complete: the words that the hint has for its
+/// slot or for a later one (those between may be optional).
+fn continued(view: &View, hint: &str, typed: &str) -> Vec<String> {
+    let (before, last) = typed.split_at(typed.rfind(' ').map_or(0, |at| at + 1));
+    let used: Vec<&str> = before.split_whitespace().collect();
+    let mut values = Vec::new();
+    for slot in slots(hint).into_iter().skip(used.len()) {
+        let words = match slot {
+            Slot::Words(words) => words,
+            Slot::Skill => view.names(last).take(CompletionInfo::MAX_VALUES).map(str::to_owned).collect(),
+            Slot::Other => Vec::new(),
+        };
+        for word in words.into_iter().filter(|word| word.starts_with(last) && !used.contains(&word.as_str())) {
+            let value = format!("{before}{word}");
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    values
+}
+
+/// One word of the arguments, as a hint describes it.
+#[derive(Debug, PartialEq)]
+enum Slot {
+    /// One of these.
+    Words(Vec<String>),
+    /// The name of a skill.
+    Skill,
+    /// Something that only the person knows: `[FILE]`.
+    Other,
+}
+
+/// The slots of an argument hint: `[add|remove] <skill> --format json|text [file]` has five.
+fn slots(hint: &str) -> Vec<Slot> {
     let groups = hint.split(['[', ']', '<', '>', '(', ')', '{', '}', ' ', '\t', ',']);
-    let words = groups.filter(|group| group.contains('|')).flat_map(|group| group.split('|'));
-    words.map(|word| word.trim().trim_matches(['"', '\'', '`'])).filter(|word| !word.is_empty())
+    let is_ellipsis = |group: &str| group.chars().all(|c| matches!(c, '.' | '…'));
+    groups.filter(|group| !is_ellipsis(group)).map(slot).collect()
+}
+
+fn slot(group: &str) -> Slot {
+    // `--format=json|text`
+    let (flag, choices) = match group.split_once('=') {
+        Some((flag, choices)) if flag.starts_with('-') => (&group[..=flag.len()], choices),
+        _ => ("", group),
+    };
+    if choices.contains('|') {
+        let words = choices.split('|').map(|word| word.trim_matches(['"', '\'', '`', '.', '…']));
+        return Slot::Words(words.filter(|word| !word.is_empty()).map(|word| format!("{flag}{word}")).collect());
+    }
+    if group.starts_with('-') && group.trim_matches('-') != "" {
+        return Slot::Words(vec![if flag.is_empty() { group.to_owned() } else { flag.to_owned() }]);
+    }
+    let names_skill = group.split(|c: char| !c.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case("skill"));
+    if names_skill { Slot::Skill } else { Slot::Other }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::alternatives;
+    use super::{Slot, slots};
 
     #[test]
     fn finds_what_a_hint_spells_out() {
-        let all = |hint| alternatives(hint).collect::<Vec<_>>();
-        assert_eq!(all("[add|remove|list]"), ["add", "remove", "list"]);
-        assert_eq!(all("<on|off> [FILE]"), ["on", "off"]);
-        assert_eq!(all("[\"a\"|'b']"), ["a", "b"]);
-        assert_eq!(all("[file] [pages]"), Vec::<&str>::new());
-        assert_eq!(all(""), Vec::<&str>::new());
+        let words = |words: &[&str]| Slot::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(slots("[add|remove|list]"), [words(&["add", "remove", "list"])]);
+        assert_eq!(slots("[add|remove|list] [file]"), [words(&["add", "remove", "list"]), Slot::Other]);
+        assert_eq!(slots("<on|off> [FILE...]"), [words(&["on", "off"]), Slot::Other]);
+        assert_eq!(slots("[\"a\"|'b'] ..."), [words(&["a", "b"])]);
+        assert_eq!(
+            slots("<SKILL_NAME_OR_PATH> [--max-iterations N] [--format=json|text] --depth=N"),
+            [
+                Slot::Skill,
+                words(&["--max-iterations"]),
+                Slot::Other,
+                words(&["--format=json", "--format=text"]),
+                words(&["--depth="])
+            ]
+        );
+        assert_eq!(slots("[file] [pages]"), [Slot::Other, Slot::Other]);
+        assert_eq!(slots(" - "), [Slot::Other]);
+        assert_eq!(slots(""), []);
     }
 }

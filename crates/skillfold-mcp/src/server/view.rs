@@ -53,6 +53,13 @@ impl View {
         &listed[listed.partition_point(|at| self.skill(*at).name() <= name)..]
     }
 
+    /// The names of the served skills that start with `typed`, in order.
+    pub(super) fn names<'v>(&'v self, typed: &'v str) -> impl Iterator<Item = &'v str> {
+        let served = self.served();
+        let start = served.partition_point(|at| self.skill(*at).name() < typed);
+        served[start..].iter().map(|at| self.skill(*at).name()).take_while(move |name| name.starts_with(typed))
+    }
+
     /// The skills whose path or name starts with `typed`, in order: at most `limit` paths, and how many there are.
     pub(super) fn places(&self, typed: &str, limit: usize) -> (Vec<String>, usize) {
         let places = self.places.get_or_init(|| {
