@@ -207,6 +207,13 @@ pub(crate) enum Command {
     Man(commands::man::Args),
 }
 
+impl Command {
+    /// Whether the command's own output says that a path was refused, and why.
+    pub(crate) fn reports_refused_paths(&self) -> bool {
+        matches!(self, Command::Load(_) | Command::Files(_) | Command::Read(_) | Command::Run(_) | Command::Call(_))
+    }
+}
+
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Color {

@@ -106,7 +106,7 @@ fn main() {
         }
     };
     let terminal = Terminal::new(color);
-    terminal.log(cli.global.verbose);
+    terminal.log(cli.global.verbose, cli.command.reports_refused_paths());
     let context = Context::new(terminal, cli.global);
     let code = match commands::run(&cli.command, &context)
         .and_then(|outcome| outcome.once(context.terminal.flush().map_err(CliError::from)))

@@ -7,7 +7,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Effects, Style};
 use serde::Serialize;
 use tracing::Level;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
 use crate::cli::Color;
@@ -68,8 +68,9 @@ impl Terminal {
         Terminal { stdout: io::stdout(), ..*self }
     }
 
-    /// Sends what the library logs to stderr: refused paths always, more if asked for.
-    pub(crate) fn log(&self, verbose: u8) {
+    /// Sends what the library logs to stderr: warnings always, more if asked for. A command whose own error says that a
+    /// path was refused shows the log line about it only if asked for.
+    pub(crate) fn log(&self, verbose: u8, reports_refused_paths: bool) {
         let level = match verbose {
             0 => Level::WARN,
             1 => Level::INFO,
@@ -82,7 +83,9 @@ impl Terminal {
             .without_time();
         // What other crates have to say is for those who look for it.
         let others = if verbose > 2 { LevelFilter::DEBUG } else { LevelFilter::OFF };
-        let ours = Targets::new().with_target("skillfold", level).with_default(others);
+        let is_twice = reports_refused_paths && verbose == 0;
+        let once = filter_fn(move |metadata| !(is_twice && metadata.name() == "refused_path"));
+        let ours = Targets::new().with_target("skillfold", level).with_default(others).and(once);
         let subscriber = tracing_subscriber::registry().with(shown.with_filter(ours));
         // It fails if there is one already, and this is the only place that sets one.
         let _ = tracing::subscriber::set_global_default(subscriber);

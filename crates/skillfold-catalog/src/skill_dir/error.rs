@@ -101,6 +101,8 @@ impl FileError {
     /// one event.
     pub(super) fn security(skill: &str, path: &str, reason: SecurityReason) -> Self {
         tracing::warn!(
+            // For subscribers that show the error by other means.
+            name: "refused_path",
             target: "skillfold::security",
             skill = %Shown(skill),
             path = %Shown(path),

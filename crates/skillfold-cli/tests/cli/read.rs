@@ -34,7 +34,6 @@ fn no_path_leads_out() {
     assert_snapshot!(sandbox.run(&["read", "pdf", "../secret.txt"]), @r#"
     exit 1
     --- stderr
-     WARN skillfold::security: refused a path skill=pdf path=../secret.txt reason=it climbs out of the skill's directory
     error[security]: skill "pdf": refused "../secret.txt": it climbs out of the skill's directory
       help: only files below the skill's directory can be read
     "#);
@@ -43,24 +42,35 @@ fn no_path_leads_out() {
     --- stdout
     {"error":{"code":"security","message":"skill \"pdf\": refused \"../secret.txt\": it climbs out of the skill's directory","help":"only files below the skill's directory can be read"}}
     --- stderr
-     WARN skillfold::security: refused a path skill=pdf path=../secret.txt reason=it climbs out of the skill's directory
     error[security]: skill "pdf": refused "../secret.txt": it climbs out of the skill's directory
       help: only files below the skill's directory can be read
     "#);
     assert_snapshot!(sandbox.run(&["read", "pdf", "link.md"]), @r#"
     exit 1
     --- stderr
-     WARN skillfold::security: refused a path skill=pdf path=link.md reason=a link leads out of the skill's directory
     error[security]: skill "pdf": refused "link.md": a link leads out of the skill's directory
       help: replace the link by a copy of the file, or by a relative link that stays inside
     "#);
     assert_snapshot!(sandbox.run(&["read", "pdf", "/etc/passwd"]), @r#"
     exit 1
     --- stderr
-     WARN skillfold::security: refused a path skill=pdf path=/etc/passwd reason=it is an absolute path
     error[security]: skill "pdf": refused "/etc/passwd": it is an absolute path
       help: give the path relative to the skill's directory
     "#);
+}
+
+#[test]
+fn a_refused_path_is_told_once_and_logged_for_those_who_ask() {
+    let sandbox = Sandbox::with_pdf();
+    let call = ["call", "read_skill_file", r#"{"skill_id": "pdf", "path": "../secret.txt"}"#];
+    for command in [&["read", "pdf", "../secret.txt"][..], &["run", "pdf", "../secret.txt"], &call] {
+        let run = sandbox.act(command);
+        assert_eq!(run.code, Some(1), "{run}");
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(told.matches("climbs out").count(), 1, "{run}");
+        let run = sandbox.act(&[&["-v"], command].concat());
+        assert_eq!(run.stderr.matches(" WARN skillfold::security: refused a path ").count(), 1, "{run}");
+    }
 }
 
 #[test]

@@ -435,7 +435,15 @@ impl Server {
     pub(crate) fn listed<'e>(&self, entry: &'e RemoteEntry, path: &str) -> Result<&'e RemoteFile, RemoteError> {
         entry.file(path).ok_or_else(|| {
             if entry::clean(path).is_none() {
-                self.warn(&entry.uri, &format!("a path that leads out of the skill: {:?}", shown(path)));
+                tracing::warn!(
+                    // As `SkillDir` calls it.
+                    name: "refused_path",
+                    target: "skillfold::security",
+                    server = self.spec.label,
+                    uri = %shown(&entry.uri),
+                    "a path that leads out of the skill: {:?}",
+                    shown(path)
+                );
             }
             RemoteError::NotListed(shown(path))
         })
