@@ -89,12 +89,24 @@ async fn every_attack_is_refused_and_logged_once() {
         "C:\\Windows\\win.ini",
     ];
     for mut client in [Client::legacy(&server).await, Client::modern(&server)] {
+        // What is asked for properly is had, and is no event: the refusals below are not for want of anything else.
+        EVENTS.lock().unwrap().clear();
+        for (method, uri) in [
+            ("resources/read", "skill://pdf/reference.md"),
+            ("resources/directory/read", "skill://pdf"),
+            ("skills/get", "skill://acme/billing/refunds/SKILL.md"),
+        ] {
+            client.request(method, json!({ "uri": uri })).await;
+        }
+        let call = json!({ "name": "read_skill_file", "arguments": { "skill_id": "pdf", "path": "reference.md" } });
+        assert_eq!(client.request("tools/call", call).await["isError"], false);
+        assert_eq!(*EVENTS.lock().unwrap(), Vec::<String>::new());
         for method in ["resources/read", "resources/directory/read", "skills/get"] {
             for uri in attacks {
                 EVENTS.lock().unwrap().clear();
                 let error = client.refused(method, json!({ "uri": uri })).await;
                 assert!(error["code"] == -32602 || error["code"] == -32002, "{method} {uri}: {error}");
-                assert!(!error.to_string().contains("hunter2"));
+                assert!(!error.to_string().contains("hunter2"), "{method} {uri}: {error}");
                 let events = EVENTS.lock().unwrap().clone();
                 assert_eq!(events.len(), 1, "{method} {uri}: {events:?}");
             }
@@ -104,6 +116,7 @@ async fn every_attack_is_refused_and_logged_once() {
             let call = json!({ "name": "read_skill_file", "arguments": { "skill_id": "pdf", "path": path } });
             let result = client.request("tools/call", call).await;
             assert_eq!(result["isError"], true, "{path}: {result}");
+            assert!(result["content"][0]["text"].as_str().unwrap().contains("<error code=\"security\">"), "{path}");
             assert_eq!(EVENTS.lock().unwrap().len(), 1, "{path}");
         }
         // Mistakes are no attacks.

@@ -73,7 +73,7 @@ async fn tools_are_listed_and_called() {
     let result = client.request("tools/call", call).await;
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("<skill_context id=\"pdf\">") && text.contains("Read x.pdf."), "{text}");
-    assert_ne!(result["isError"], true);
+    assert_eq!(result["isError"], false);
 
     let result =
         client.request("tools/call", json!({ "name": "load_skill", "arguments": { "skill_id": "pfd" } })).await;
@@ -168,6 +168,14 @@ async fn prompts_are_listed_and_got() {
 #[tokio::test]
 async fn what_is_typed_is_completed() {
     let tmp = skills();
+    for (name, hint) in [
+        ("notes", "[add|remove|list] [file]"),
+        ("listed", "[add|remove]"),
+        ("review", "\"<skill> [--depth=1|2] [--dry-run] [file ...]\""),
+    ] {
+        let text = format!("---\nname: {name}\ndescription: D.\nargument-hint: {hint}\n---\nDo $ARGUMENTS.\n");
+        write(tmp.path(), &format!("{name}/SKILL.md"), text);
+    }
     let mut client = Client::legacy(&server(tmp.path())).await;
     let mut complete = async |reference: Value, name: &str, value: &str, context: Value| {
         let params = json!({ "ref": reference, "argument": { "name": name, "value": value }, "context": { "arguments": context } });
@@ -176,7 +184,41 @@ async fn what_is_typed_is_completed() {
     let prompt = json!({ "type": "ref/prompt", "name": "pdf" });
     let completion = complete(prompt.clone(), "arguments", "a", json!({})).await;
     assert_eq!(completion, json!({ "values": ["add", "append"], "total": 2, "hasMore": false }));
-    assert_eq!(complete(prompt, "other", "", json!({})).await["values"], json!([]));
+    assert_eq!(complete(prompt.clone(), "other", "", json!({})).await["values"], json!([]));
+    assert_eq!(complete(prompt.clone(), "arguments", "", json!({})).await["total"], 3);
+    assert_eq!(complete(prompt, "arguments", "x", json!({})).await["total"], 0, "no word begins so");
+    // Word by word, however the hint is written: as YAML that had to be mended, as a list, with flags and skills.
+    for (name, typed, values) in [
+        ("notes", "", json!(["add", "remove", "list"])),
+        ("notes", "re", json!(["remove"])),
+        ("notes", "add ", json!([])),
+        ("notes", "add remove", json!([])),
+        ("listed", "", json!(["add", "remove"])),
+        (
+            "review",
+            "",
+            json!([
+                "listed",
+                "mended",
+                "notes",
+                "old",
+                "pdf",
+                "quiet",
+                "refunds",
+                "review",
+                "--depth=1",
+                "--depth=2",
+                "--dry-run"
+            ]),
+        ),
+        ("review", "pdf ", json!(["pdf --depth=1", "pdf --depth=2", "pdf --dry-run"])),
+        ("review", "pdf --depth=2 --d", json!(["pdf --depth=2 --dry-run"])),
+        ("review", "ref", json!(["refunds"])),
+        ("refunds", "", json!([])),
+    ] {
+        let prompt = json!({ "type": "ref/prompt", "name": name });
+        assert_eq!(complete(prompt, "arguments", typed, json!({})).await["values"], values, "{name} {typed:?}");
+    }
     let template = json!({ "type": "ref/resource", "uri": "skill://{+skill}/{+file}" });
     let at = complete(template.clone(), "skill", "acme/b", json!({})).await;
     assert_eq!(at["values"], json!(["acme/billing/refunds"]));
@@ -265,6 +307,20 @@ async fn the_extension_tells_front_matter_and_digests() {
         assert_eq!(client.refused("skills/get", json!({})).await["code"], -32602);
         assert_eq!(client.refused("skills/get", json!({ "uri": 7 })).await["code"], -32602);
     }
+}
+
+#[tokio::test]
+async fn numbers_keep_their_form_on_the_wire() {
+    let tmp = tempfile::tempdir().unwrap();
+    let text = "---\nname: a\ndescription: D.\nversion: 2.0\nmetadata: {v: 1.0, n: 3, text: '2.0'}\n---\n";
+    write(tmp.path(), "a/SKILL.md", text);
+    write(tmp.path(), "b/SKILL.md", "---\nname: b\ndescription: D.\nn: .inf\n---\n");
+    let mut client = Client::legacy(&server(tmp.path())).await;
+    let listed = client.request("skills/list", json!({})).await["skills"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "JSON has no infinity");
+    let front = r#"{"description":"D.","metadata":{"n":3,"text":"2.0","v":1.0},"name":"a","version":2.0}"#;
+    // As text: 2 and 2.0 are equal as numbers.
+    assert_eq!(listed[0]["frontmatter"].to_string(), front);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -78,7 +78,10 @@ struct Client(Child, BufReader<std::process::ChildStdout>);
 
 impl Client {
     fn start(sandbox: &Sandbox, args: &[&str]) -> Client {
-        let mut command = sandbox.command(args);
+        Client::talk(&mut sandbox.command(args))
+    }
+
+    fn talk(command: &mut Command) -> Client {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut server = Client(child, stdout);
@@ -133,6 +136,141 @@ fn a_client_over_stdio_hears_of_changes_and_the_server_ends_with_it() {
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
     let mut rest = String::new();
     server.1.read_to_string(&mut rest).unwrap();
+    for line in rest.lines() {
+        assert!(serde_json::from_str::<Value>(line).unwrap()["method"].is_string(), "nothing but news: {line}");
+    }
+}
+
+#[test]
+fn a_script_runs_once_its_skill_is_loaded_in_the_session() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/skills/greet", "Greets. Use when asked.");
+    sandbox.write("work/skills/greet/scripts/x.sh", "#!/bin/sh\necho it has run\n");
+    let start = || {
+        let mut command = sandbox.command(&["--isolated", "--skills-dir", "skills", "mcp"]);
+        Client::talk(command.env("PATH", "/usr/bin:/bin"))
+    };
+    let run = json!({"name": "run_skill_script", "arguments": {"skill_id": "greet", "script": "scripts/x.sh"}});
+    let load = json!({"name": "load_skill", "arguments": {"skill_id": "greet"}});
+    let said = |answer: Value| answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let mut server = start();
+    let refused = server.ask("tools/call", &run);
+    assert_eq!(refused["result"]["isError"], true);
+    assert_snapshot!(said(refused), @r#"
+    <skill_script id="greet" script="scripts/x.sh">
+      <error code="not_loaded">
+        Load the skill first: load_skill with the id "greet".
+      </error>
+    </skill_script>
+    "#);
+    server.ask("tools/call", &load);
+    let ran = said(server.ask("tools/call", &run));
+    assert!(ran.contains("it has run"), "{ran}");
+    // What one session has loaded, another has not. A prompt that a person picks is loaded, too.
+    let mut other = start();
+    assert!(said(other.ask("tools/call", &run)).contains("not_loaded"));
+    assert!(other.ask("prompts/get", &json!({"name": "greet"}))["result"].is_object());
+    assert!(said(other.ask("tools/call", &run)).contains("it has run"));
+    // The command line is the person's own word.
+    let call = ["call", "run_skill_script", r#"{"skill_id": "greet", "script": "scripts/x.sh"}"#];
+    assert!(sandbox.act(&call).stdout.contains("it has run"));
+    assert_eq!(sandbox.act(&["run", "greet", "scripts/x.sh"]).stdout, "it has run\n");
+}
+
+/// A server over HTTP that ends when it is dropped, and where it listens.
+struct Web(Child, std::net::SocketAddr);
+
+impl Web {
+    /// Starts it with at most that many open files.
+    fn start(sandbox: &Sandbox, open_files: u32, args: &[&str]) -> Web {
+        let server = sandbox.command(args);
+        let mut command = Command::new("/bin/sh");
+        let limit = format!("ulimit -n {open_files} && exec \"$0\" \"$@\"");
+        command.args(["-c", &limit]).arg(server.get_program()).args(server.get_args()).env_clear();
+        command.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(server.get_current_dir().unwrap()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        let address = line.strip_prefix("listening on http://").and_then(|rest| rest.trim().strip_suffix("/mcp"));
+        let address = address.unwrap_or_else(|| panic!("{line}")).parse().unwrap();
+        // What it logs from here on would block it if it was not read.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Web(child, address)
+    }
+
+    fn health(&self) -> String {
+        let mut stream = std::net::TcpStream::connect(self.1).unwrap();
+        stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn half_open_connections_leave_health_its_place() {
+    let sandbox = Sandbox::new();
+    let web = Web::start(&sandbox, 64, &["--isolated", "--no-cache", "--skills-dir", ".", "mcp", "--http", "0"]);
+    assert!(web.health().ends_with("ok"), "without them it answers");
+    let half = || {
+        let mut stream = std::net::TcpStream::connect(web.1).unwrap();
+        stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n").unwrap();
+        stream
+    };
+    // More than it may have open files.
+    let waiting: Vec<_> = (0..100).map(|_| half()).collect();
+    assert!(web.health().ends_with("ok"));
+    drop(waiting);
+    assert!(web.health().ends_with("ok"));
+}
+
+#[test]
+fn a_token_file_is_a_small_regular_file() {
+    let sandbox = Sandbox::new();
+    let mcp = ["--isolated", "--skills-dir", ".", "mcp", "--http"];
+    let with = |file: &str| sandbox.run(&[&mcp[..], &["127.0.0.1:0", "--token-file", file]].concat());
+    sandbox.write("work/large", "x".repeat(4097));
+    sandbox.write("work/bytes", b"\xff\xfe");
+    sandbox.write("work/empty", "\n");
+    std::fs::create_dir(sandbox.path("work/dir")).unwrap();
+    let made = Command::new("/usr/bin/mkfifo").arg(sandbox.path("work/pipe")).status();
+    assert!(made.unwrap().success());
+    let mut said = String::new();
+    for file in ["large", "bytes", "empty", "dir", "pipe", "/dev/zero", "gone"] {
+        let run = with(file);
+        assert_eq!(run.code, Some(2), "{file}: {run}");
+        said.push_str(&run.stderr);
+    }
+    assert_snapshot!(said, @r"
+    error[usage]: --token-file large: it has more than 4096 bytes
+      help: name a file that holds the token and nothing else
+    error[usage]: --token-file bytes: it is not text
+      help: name a file that holds the token and nothing else
+    error[usage]: the token is empty, or has characters that no header may hold
+      help: use letters, digits and signs, for example of `openssl rand -hex 32`
+    error[usage]: --token-file dir: it is not a regular file
+      help: name a file that holds the token and nothing else
+    error[usage]: --token-file pipe: it is not a regular file
+      help: name a file that holds the token and nothing else
+    error[usage]: --token-file /dev/zero: it is not a regular file
+      help: name a file that holds the token and nothing else
+    error[usage]: --token-file gone: no such file or directory
+      help: name a file that holds the token and nothing else
+    ");
+    // One that will do serves those who have the token, and no others.
+    sandbox.write("work/token", format!("{}\n", "x".repeat(4095)));
+    let web = Web::start(&sandbox, 256, &[&mcp[..], &["127.0.0.1:0", "--token-file", "token"]].concat());
+    assert!(web.health().ends_with("ok"));
 }
 
 #[cfg(feature = "engine")]

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use skillfold::{Remote, RemoteEntry, RemoteError};
 use skillfold_mcp::host::{Host, HostDirs, Outcome, ServerSpec, ServerTransport};
 
@@ -211,7 +211,9 @@ fn lies_are_refused_and_logged_once() {
     let unlisted_field = |skill: &mut Skill| {
         skill.front_matter.as_object_mut().unwrap().remove("metadata");
     };
-    let lies: [Lie<'_>; 6] = [
+    let lies: [Lie<'_>; 7] = [
+        // The truth, for comparison.
+        ("lie-none", Mode::Good, &|_| {}),
         ("lie-digest", Mode::Good, &forged),
         ("lie-size", Mode::Good, &longer),
         ("lie-words", Mode::Good, &other_words),
@@ -225,7 +227,12 @@ fn lies_are_refused_and_logged_once() {
         lie(&mut skill);
         let fake = Fake::start(mode, vec![skill]);
         let (_host, remote, entry) = approved(label, &fake, tmp.path());
-        let refused = remote.read(&entry, "SKILL.md").unwrap_err();
+        let read = remote.read(&entry, "SKILL.md");
+        if label == "lie-none" {
+            assert!(read.is_ok() && watch::events(label).is_empty(), "{read:?} {:?}", watch::events(label));
+            continue;
+        }
+        let refused = read.unwrap_err();
         assert!(matches!(refused, RemoteError::Unverified(_)), "{label}: {refused:?}");
         assert_eq!(watch::events(label).len(), 1, "{label}: {:?}", watch::events(label));
         assert_eq!(fake.count("skills/get"), 1, "{label}: the listing might have been old");
@@ -269,6 +276,7 @@ fn a_file_that_is_gone_is_a_changed_skill() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
     let (_host, remote, entry) = approved("gone", &fake, tmp.path());
+    assert!(remote.read(&entry, "SKILL.md").is_ok());
     fake.set(|world| drop(world.skills[0].files.remove("assets/logo.bin")));
     assert!(matches!(remote.read(&entry, "assets/logo.bin"), Err(RemoteError::NotApproved(_))));
 }
@@ -301,6 +309,21 @@ fn only_listed_files_are_read() {
     }
     assert_eq!(watch::events("unlisted").len(), attacks.len(), "a mistake is no attack");
     assert_eq!(fake.count("resources/read"), 0);
+    assert_eq!(remote.read(&entry, "references/a b.md").unwrap(), b"# Reference\n", "a listed one is");
+}
+
+/// Makes other digests of all that there are.
+fn forge(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(hex) = text.strip_prefix("sha256:") {
+                *text = format!("sha256:{}", hex.chars().rev().collect::<String>());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(forge),
+        Value::Object(map) => map.values_mut().for_each(forge),
+        _ => {}
+    }
 }
 
 #[test]
@@ -319,13 +342,17 @@ fn a_tampered_cache_is_noticed() {
     }
     assert_eq!(watch::events("tampered").len(), 3, "{:?}", watch::events("tampered"));
     assert_eq!(fake.count("resources/read"), 4);
+    assert!(remote.is_approved(&entry));
     // A listing that somebody has written to approves nothing by itself.
     let listing = tmp.path().join("cache/mcp/tampered/listing.json");
-    let forged =
-        std::fs::read_to_string(&listing).unwrap().replace("sha256:", "sha256:0").replace("0\",\"size", "\",\"size");
-    std::fs::write(&listing, forged).unwrap();
+    let mut forged = serde_json::from_slice(&std::fs::read(&listing).unwrap()).unwrap();
+    forge(&mut forged);
+    std::fs::write(&listing, forged.to_string()).unwrap();
     let (_host, remote) = host("tampered", &fake.url, tmp.path());
-    assert!(remote.entries().iter().all(|entry| !remote.is_approved(entry)));
+    let entries = remote.entries();
+    assert_eq!(entries.len(), 1, "the forged listing is well-formed");
+    assert_ne!(entries[0], entry);
+    assert!(!remote.is_approved(&entries[0]));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn spec(label: &str, behaviour: &str, notes: &Path) -> ServerSpec {
 #[test]
 #[ignore = "no test: the server that others start"]
 fn a_server() {
-    let Ok(behaviour) = std::env::var("FAKE_STDIO") else { return };
+    let Ok(behaviour) = std::env::var("FAKE_STDIO") else { return println!("skipped: no test has started it") };
     let notes = std::env::var("FAKE_NOTES").unwrap();
     let note = |line: String| {
         let mut file = std::fs::File::options().create(true).append(true).open(&notes).unwrap();
@@ -74,8 +74,10 @@ fn lines(notes: &Path) -> Vec<String> {
 
 /// Waits until none of the noted processes is alive. A zombie whose parent is not this program counts as dead.
 fn all_end(notes: &Path) {
-    for line in lines(notes) {
-        let Some(pid) = line.strip_prefix("pid ") else { continue };
+    let lines = lines(notes);
+    let pids: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("pid ")).collect();
+    assert!(pids.len() >= 2, "the program and its helper have run: {lines:?}");
+    for pid in pids {
         let alive = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().map(str::to_owned);
@@ -135,7 +137,7 @@ fn a_program_gets_neither_this_environment_nor_this_directory() {
 #[test]
 #[ignore = "no test: the host that another kills"]
 fn a_host() {
-    let Ok(notes) = std::env::var("HOST_NOTES") else { return };
+    let Ok(notes) = std::env::var("HOST_NOTES") else { return println!("skipped: no test has started it") };
     let host = Host::new([spec("program", "stays", Path::new(&notes))], HostDirs::default());
     assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
     std::fs::write(format!("{notes}.ready"), "").unwrap();
@@ -181,7 +183,8 @@ fn a_program_that_does_not_answer_is_ended() {
     let notes = tmp.path().join("notes");
     let silent = spec("silent", "silent", &notes).with_timeout(Duration::from_millis(1500));
     let host = Host::new([silent], HostDirs::default());
-    assert!(host.refresh(DEADLINE)[0].outcome.is_err());
+    let refused = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
+    assert_eq!(refused, "no answer within 1500 ms");
     // The host still lives; the program does not.
     all_end(&notes);
     drop(host);
@@ -192,7 +195,8 @@ fn a_program_that_sends_too_much_is_ended() {
     let tmp = tempfile::tempdir().unwrap();
     let notes = tmp.path().join("notes");
     let host = Host::new([spec("huge-program", "huge", &notes)], HostDirs::default());
-    assert!(host.refresh(DEADLINE)[0].outcome.is_err());
+    let refused = host.refresh(DEADLINE).remove(0).outcome.unwrap_err();
+    assert_eq!(refused, "the server has closed the connection");
     all_end(&notes);
     drop(host);
 }
