@@ -144,6 +144,7 @@ async fn both_protocols_are_served() {
     assert!(reply.message()["result"]["content"][0]["text"].as_str().unwrap().contains("skill_context"));
     let reply = running.post(&headers, &request("skills/list", json!({}))).await;
     assert_eq!(reply.message()["result"]["skills"].as_array().unwrap().len(), 3);
+    assert!(reply.body.contains("\"version\":1.10}"), "{}", reply.body);
     let reply = running.post(&headers, &request("no/such", json!({}))).await;
     assert_eq!(reply.message()["error"]["code"], -32601);
     assert_eq!(running.ask("DELETE", "/mcp", &headers, "").await.status, 200, "202 would be a failure to clients");
@@ -156,6 +157,7 @@ async fn both_protocols_are_served() {
     assert_eq!(reply.message()["result"]["contents"][0]["text"], "# Reference\n");
     let reply = running.modern("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
     assert_eq!(reply.message()["result"]["skill"]["frontmatter"]["name"], "pdf", "{}", reply.body);
+    assert!(reply.body.contains("\"version\":1.10}"), "{}", reply.body);
     let reply = running.modern("no/such", json!({})).await;
     assert_eq!((reply.status, reply.message()["error"]["code"].clone()), (404, json!(-32601)));
     assert_eq!(running.server.listeners(), 0, "nobody is left behind");

@@ -312,15 +312,19 @@ async fn the_extension_tells_front_matter_and_digests() {
 #[tokio::test]
 async fn numbers_keep_their_form_on_the_wire() {
     let tmp = tempfile::tempdir().unwrap();
-    let text = "---\nname: a\ndescription: D.\nversion: 2.0\nmetadata: {v: 1.0, n: 3, text: '2.0'}\n---\n";
+    let text = "---\nname: a\ndescription: D.\nversion: 1.10\nmetadata: {v: 2.0, n: 3, text: '1.10', big: 12345678901234567890123}\n---\n";
     write(tmp.path(), "a/SKILL.md", text);
     write(tmp.path(), "b/SKILL.md", "---\nname: b\ndescription: D.\nn: .inf\n---\n");
     let mut client = Client::legacy(&server(tmp.path())).await;
     let listed = client.request("skills/list", json!({})).await["skills"].clone();
     assert_eq!(listed.as_array().unwrap().len(), 1, "JSON has no infinity");
-    let front = r#"{"description":"D.","metadata":{"n":3,"text":"2.0","v":1.0},"name":"a","version":2.0}"#;
-    // As text: 2 and 2.0 are equal as numbers.
-    assert_eq!(listed[0]["frontmatter"].to_string(), front);
+    // As text: numbers of one value are equal.
+    let front = r#"{"description":"D.","metadata":{"big":12345678901234567890123,"n":3,"text":"1.10","v":2.0},"name":"a","version":1.10}"#;
+    for (method, params) in [("skills/list", json!({})), ("skills/get", json!({ "uri": "skill://a/SKILL.md" }))] {
+        client.send(method, params).await;
+        let line = client.line().await;
+        assert!(line.contains(&format!("\"frontmatter\":{front}")), "{line}");
+    }
 }
 
 #[tokio::test]

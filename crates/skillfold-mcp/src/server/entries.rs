@@ -194,7 +194,7 @@ fn read_as_stamped(dir: &SkillDir, path: &str, stamp: Stamp) -> Result<Vec<u8>, 
     Err(format!("{path:?} changed while it was read"))
 }
 
-/// The front matter of a `SKILL.md` that conforms to the Agent Skills specification, as JSON.
+/// The front matter of a `SKILL.md` that conforms to the Agent Skills specification, as JSON for messages.
 fn conforming(bytes: &[u8], name: &str) -> Result<Map<String, Value>, String> {
     if !bytes.starts_with(b"---") {
         return Err("its SKILL.md does not start with front matter".to_owned());
@@ -216,7 +216,7 @@ fn conforming(bytes: &[u8], name: &str) -> Result<Map<String, Value>, String> {
         Some(_) => {}
     }
     match front.get("description").and_then(Value::as_str) {
-        Some(description) if !description.trim().is_empty() => Ok(front),
+        Some(description) if !description.trim().is_empty() => front_matter::as_written(raw),
         _ => Err("it has no description".to_owned()),
     }
 }

@@ -1,37 +1,50 @@
 //! Front matter as JSON, exactly as YAML 1.2's core schema has it.
 //!
 //! Hosts parse the file themselves and compare field by field, so `1.10` must be the number that a parser makes of it, not
-//! a text (which is what `skillfold show --json` prints). A float stays one when it is written: `2.0` is `2.0`, not `2`.
+//! a text (which is what `skillfold show --json` prints). It is written with its author's digits where JSON has them.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use skillfold::format::{Node, Value as Yaml};
 
+use super::digits;
 use crate::scalar::Scalar;
+
+/// Makes the JSON of a number, given its text.
+type MakeNumber = fn(&str, Number) -> Value;
 
 /// The mapping as a JSON object, or why there is none that means the same.
 pub(super) fn as_json(root: &Node<'_>) -> Result<Map<String, Value>, String> {
-    match value(root)? {
+    object(root, |_, number| Value::Number(number))
+}
+
+/// Like [`as_json`], for messages: [`digits::release`] writes numbers as their author did.
+pub(super) fn as_written(root: &Node<'_>) -> Result<Map<String, Value>, String> {
+    object(root, digits::hold)
+}
+
+fn object(root: &Node<'_>, number: MakeNumber) -> Result<Map<String, Value>, String> {
+    match value(root, number)? {
         Value::Object(map) => Ok(map),
         _ => Err("its front matter is no mapping".to_owned()),
     }
 }
 
-fn value(node: &Node<'_>) -> Result<Value, String> {
+fn value(node: &Node<'_>, number: MakeNumber) -> Result<Value, String> {
     Ok(match &node.value {
-        Yaml::Scalar { text, plain: true } => plain(text)?,
+        Yaml::Scalar { text, plain: true } => plain(text, number)?,
         Yaml::Scalar { text, plain: false } => Value::String(text.as_ref().to_owned()),
-        Yaml::Seq(items) => Value::Array(items.iter().map(value).collect::<Result<_, _>>()?),
+        Yaml::Seq(items) => Value::Array(items.iter().map(|item| value(item, number)).collect::<Result<_, _>>()?),
         Yaml::Map(entries) => {
             let mut map = Map::new();
             for (key, entry) in entries {
                 // JSON has no other keys, and each parser would make a text of its own of `1.0` or `~`.
-                let Value::String(key) = value(key)? else {
+                let Value::String(key) = value(key, |_, number| Value::Number(number))? else {
                     return Err("a key of its front matter is no text".to_owned());
                 };
                 if map.contains_key(&key) {
                     return Err(format!("its front matter has the key {key:?} twice"));
                 }
-                map.insert(key, value(entry)?);
+                map.insert(key, value(entry, number)?);
             }
             Value::Object(map)
         }
@@ -39,11 +52,11 @@ fn value(node: &Node<'_>) -> Result<Value, String> {
 }
 
 /// A plain scalar, as JSON has it.
-fn plain(text: &str) -> Result<Value, String> {
+fn plain(text: &str, number: MakeNumber) -> Result<Value, String> {
     Ok(match Scalar::of(text) {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),
-        Scalar::Number(number) => Value::Number(number),
+        Scalar::Number(value) => number(text, value),
         Scalar::Unsayable => return Err(format!("JSON has no number {text}")),
         Scalar::Text => Value::String(text.to_owned()),
     })
@@ -55,13 +68,21 @@ mod tests {
     use skillfold::FileKind;
     use skillfold::format::Parsed;
 
-    use super::as_json;
+    use super::{as_json, as_written, digits};
     use crate::host::verify;
 
     fn json_of(yaml: &str) -> Result<Value, String> {
         let text = format!("---\n{yaml}\n---\n");
         let parsed = Parsed::of(text.as_bytes(), FileKind::Markdown);
         as_json(parsed.raw.as_ref().unwrap()).map(Value::Object)
+    }
+
+    /// The JSON text that clients get.
+    fn written(yaml: &str) -> String {
+        let text = format!("---\n{yaml}\n---\n");
+        let parsed = Parsed::of(text.as_bytes(), FileKind::Markdown);
+        let json = Value::Object(as_written(parsed.raw.as_ref().unwrap()).unwrap());
+        String::from_utf8(digits::release(json.to_string().into_bytes())).unwrap()
     }
 
     #[test]
@@ -106,9 +127,12 @@ mod tests {
             ("18446744073709551615", "18446744073709551615"),
             ("-9223372036854775808", "-9223372036854775808"),
             ("9007199254740993", "9007199254740993"),
+            ("1.10", "1.10"),
+            ("1e3", "1e3"),
+            ("1E-7", "1E-7"),
+            ("12345678901234567890123", "12345678901234567890123"),
+            ("-98765432109876543210", "-98765432109876543210"),
             // JSON has no such spelling; these are the same numbers.
-            ("1.10", "1.1"),
-            ("1e3", "1000.0"),
             (".5", "0.5"),
             ("5.", "5.0"),
             ("007", "7"),
@@ -116,8 +140,7 @@ mod tests {
             ("0x1F", "31"),
             ("1_000", "\"1_000\""),
         ] {
-            let json = json_of(&format!("x: {written}")).unwrap();
-            assert_eq!(json["x"].to_string(), printed, "{written}");
+            assert_eq!(self::written(&format!("x: {written}")), format!("{{\"x\":{printed}}}"), "{written}");
         }
     }
 
@@ -151,7 +174,7 @@ mod tests {
         ] {
             let yaml = format!("name: a\nx: {written}");
             // As a client reads it, not as it was made.
-            let read: Value = serde_json::from_str(&json_of(&yaml).unwrap().to_string()).unwrap();
+            let read: Value = serde_json::from_str(&self::written(&yaml)).unwrap();
             let file = format!("---\n{yaml}\n---\n");
             let verdict = verify::front_matter(read.as_object().unwrap(), file.as_bytes());
             assert_eq!(verdict, Ok(()), "{written}: {read}");

@@ -27,7 +27,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::connections::{Busy, Connections, Place};
-use super::{SkillServer, authority, stdio};
+use super::{SkillServer, authority, digits, stdio};
 
 /// How long a client may take to send a request's body.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
@@ -295,7 +295,10 @@ impl Door {
         }
         // Until here the client could let the server wait for as long as it liked.
         let busy = place.begin();
-        let answer = held(self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await, busy);
+        let answer = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        // Of what the extension answers, whose methods are called so.
+        let is_extended = String::from_utf8_lossy(&body).contains("skills/");
+        let answer = held(if is_extended { written(answer).await } else { answer }, busy);
         // That is what the SDK says to a body that it cannot parse.
         if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
             return match stdio::not_a_message(&body) {
@@ -386,6 +389,19 @@ fn is_initialize(body: &[u8]) -> bool {
 
 fn id_of(body: &[u8]) -> Value {
     serde_json::from_slice::<Value>(body).map(|value| value["id"].clone()).unwrap_or_default()
+}
+
+/// The answer with numbers as their author wrote them.
+async fn written(answer: Answer) -> Answer {
+    let release = |data: Bytes| Bytes::from(digits::release(data.into()));
+    let kind = answer.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
+    let (parts, body) = answer.into_parts();
+    // Each frame of a stream is a whole event, and its length is nowhere told.
+    if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
+        return Response::from_parts(parts, body.map_frame(move |frame| frame.map_data(release)).boxed());
+    }
+    let Ok(whole) = body.collect().await;
+    Response::from_parts(parts, Full::new(release(whole.to_bytes())).boxed())
 }
 
 /// The answer, which keeps its connection busy until it is sent.

@@ -21,6 +21,7 @@ mod authority;
 mod completion;
 mod connections;
 mod cursor;
+mod digits;
 mod entries;
 mod extension;
 mod files;

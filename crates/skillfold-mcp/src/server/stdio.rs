@@ -8,7 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, JsonRpcMessage, RequestId, ServerResult,
+};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
@@ -19,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::SkillServer;
+use super::digits;
 use super::session::{Backlog, Weight};
 
 /// Longest line that is read.
@@ -223,7 +226,11 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
         let place = answered.and_then(|id| self.taken.remove(id));
         let backlog = Arc::clone(&self.backlog);
         async move {
+            let is_extended = matches!(
+                &item, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::CustomResult(_))
+            );
             let line = serde_json::to_vec(&item)?;
+            let line = if is_extended { digits::release(line) } else { line };
             drop(item);
             let weight = backlog.add(line.len());
             let line = Outgoing { line, _place: place, _weight: Some(weight) };

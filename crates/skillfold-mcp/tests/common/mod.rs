@@ -134,6 +134,17 @@ impl Client {
         assert!(!self.lines.get_mut().fill_buf().await.unwrap().is_empty());
     }
 
+    /// The next answer, as text: what is no number of JSON's readers stays what it is.
+    pub async fn line(&mut self) -> String {
+        loop {
+            let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("no message came").unwrap();
+            let line = line.expect("the server is there");
+            if line.contains("\"result\"") {
+                return line;
+            }
+        }
+    }
+
     /// The next message, whatever it is. Nothing at the end.
     pub async fn next(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("no message came").unwrap()?;
