@@ -44,6 +44,27 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
+        words: &["marshal"],
+        regex: r#"\b(?:exec|eval|FunctionType)\s*\(\s*(?:compile\s*\(\s*)?(?:__import__\(\s*["']marshal["']\s*\)|importlib\.import_module\(\s*["']marshal["']\s*\)|marshal)\.loads?\s*\("#,
+        message: "compiled code in the text is run as Python",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["marshal"],
+        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*(?:\w+\.)*marshal\.loads?\s*\([^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\b(?:exec|eval|FunctionType)\s*\(\s*(?P<two>[a-z_]\w*)",
+        message: "compiled code in the text is run as Python a few lines later",
+        judge: same_name,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
+        words: &["from marshal import"],
+        regex: r"\bfrom\s+marshal\s+import\s+loads?(?:\s+as\s+(?P<one>\w+))?[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*\b(?:exec|eval|FunctionType)\s*\(\s*\w+\s*\(",
+        message: "compiled code in the text is run as Python",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &OBFUSCATED_CODE,
         words: &["exec", "eval", "function"],
         regex: r#"(?:^|[^.\w]|\b(?:window|globalThis|builtins|child_process)\.)(?P<at>(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\()))"#,
         message: "what is decoded is run",

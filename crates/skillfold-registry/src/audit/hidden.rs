@@ -3,6 +3,8 @@
 //! Fed with one character after the other, it keeps only what is open: a run of invisible characters, and the direction
 //! controls of the line.
 
+use skillfold_catalog::is_hidden;
+
 use super::Rule;
 use super::rows::Rows;
 use super::rules::{HIDDEN_UNICODE, ODD_UNICODE};
@@ -94,15 +96,14 @@ fn is_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What has no shape of its own, by Unicode's property `Default_Ignorable_Code_Point`, but for the kinds above.
+/// Every other character that hides, by the one table of those; a terminal's controls and line ends do not count here.
 fn is_zero_width(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
-    )
+    is_hidden(c)
+        && !c.is_control()
+        && !matches!(c, '\u{2028}' | '\u{2029}')
+        && !is_tag(c)
+        && !is_selector(c)
+        && !is_direction(c)
 }
 
 fn is_right_to_left(c: char) -> bool {

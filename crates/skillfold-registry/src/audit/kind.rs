@@ -58,6 +58,8 @@ static FORMATS: &[Format] = &[
     format("LLVM bitcode", Family::Program, 0, b"BC\xc0\xde"),
     format("a static library", Family::Program, 0, b"!<arch>\n"),
     format("an Android program", Family::Program, 0, b"dex\n03"),
+    format("Lua bytecode", Family::Program, 0, b"\x1bLua"),
+    format("Erlang bytecode", Family::Program, 0, b"FOR1"),
     format("a zip archive", Family::Archive, 0, b"PK\x03\x04"),
     format("a zip archive", Family::Archive, 0, b"PK\x05\x06"),
     format("a gzip archive", Family::Archive, 0, b"\x1f\x8b"),
@@ -89,9 +91,18 @@ static FORMATS: &[Format] = &[
     format("a git pack", Family::Media, 0, b"PACK"),
 ];
 
+/// Formats that no fixed bytes tell.
+static PYTHON: Format = format("Python bytecode", Family::Program, 0, b"");
+static JAVA: Format = format("a Java archive", Family::Program, 0, b"PK\x03\x04");
+
+/// Zip files that are programs; a Java machine or a phone runs them as they are.
+const PROGRAMS: [&str; 5] = ["jar", "war", "ear", "aar", "apk"];
+
 /// Zip files that are documents; their programs open them, nobody unpacks them.
-const DOCUMENTS: [&str; 12] =
-    ["docx", "xlsx", "pptx", "odt", "ods", "odp", "dotx", "xltx", "potx", "epub", "vsdx", "ppsx"];
+const DOCUMENTS: [&str; 21] = [
+    "docx", "xlsx", "pptx", "odt", "ods", "odp", "dotx", "xltx", "potx", "epub", "vsdx", "ppsx", "docm", "dotm",
+    "xlsm", "xltm", "xlam", "pptm", "potm", "ppam", "ppsm",
+];
 
 const SCRIPTS: [&str; 40] = [
     "sh",
@@ -149,12 +160,16 @@ impl Sniffed {
     pub(super) fn of(path: &Path, head: &[u8]) -> Sniffed {
         let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
         let extension = extension.as_deref().unwrap_or_default();
-        let format = FORMATS
+        let bytecode = is_bytecode(head) || matches!(extension, "pyc" | "pyo") && !is_text(head);
+        let java = PROGRAMS.contains(&extension) && head.starts_with(JAVA.magic);
+        let special = bytecode.then_some(&PYTHON).or(java.then_some(&JAVA));
+        let known = FORMATS
             .iter()
             .find(|format| head.get(format.at..).is_some_and(|head| head.starts_with(format.magic)))
             // Two or three letters are soon the beginning of a text, too.
             .filter(|format| format.magic.len() > 3 || !is_text(head))
             .filter(|format| format.family != Family::Archive || !DOCUMENTS.contains(&extension));
+        let format = special.or(known);
         let document = head.starts_with(b"PK") && format.is_none();
         let encoding = encoding(head);
         let kind = if PROSE.contains(&extension) {
@@ -170,6 +185,14 @@ impl Sniffed {
         };
         Sniffed { kind, encoding, format }
     }
+}
+
+/// Whether these are the first bytes of what Python compiles, whatever the file is called: a version, a line end, and
+/// behind a header of 8, 12 or 16 bytes a code object.
+pub(super) fn is_bytecode(head: &[u8]) -> bool {
+    let [low, high, b'\r', b'\n', ..] = head else { return false };
+    let known = matches!(u16::from_le_bytes([*low, *high]), 3000..=3999 | 20_121..=62_299);
+    known && [8, 12, 16].iter().any(|at| matches!(head.get(*at), Some(0x63 | 0xe3)))
 }
 
 fn is_makefile(path: &Path) -> bool {

@@ -2,30 +2,114 @@
 
 use std::path::Path;
 
-use skillfold_catalog::Shown;
+use serde_json::Value;
+use skillfold_catalog::{Shown, is_hidden};
 use skillfold_format::{FileKind, Parsed, Permissions};
 
-use super::Finding;
-use super::rules::WIDE_PERMISSIONS;
+use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, SHELL_ALLOWED, WIDE_PERMISSIONS};
+use super::text::{Encoding, Text};
+use super::{Finding, Rule};
+
+/// How a file's metadata is written, if it has some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manifest {
+    Skill(FileKind),
+    /// A plugin's, or a marketplace's.
+    Json,
+}
 
 /// Whether the file has a manifest.
-pub(super) fn is_manifest(path: &Path) -> Option<FileKind> {
+pub(super) fn is_manifest(path: &Path) -> Option<Manifest> {
     let name = path.file_name()?.to_str()?;
     match name {
-        "SKILL.md" | "skill.md" => Some(FileKind::Markdown),
-        "SKILL.yaml" | "SKILL.yml" => Some(FileKind::Yaml),
+        "SKILL.md" | "skill.md" => Some(Manifest::Skill(FileKind::Markdown)),
+        "SKILL.yaml" | "SKILL.yml" => Some(Manifest::Skill(FileKind::Yaml)),
+        "plugin.json" | "marketplace.json" => Some(Manifest::Json),
         _ => None,
     }
 }
 
-/// What the manifest asks for that is much.
-pub(super) fn look(path: &Path, bytes: &[u8], kind: FileKind, found: &mut Vec<Finding>) {
-    let Some(manifest) = Parsed::of(bytes, kind).manifest else { return };
-    let Some(asked) = manifest.permissions() else { return };
-    let (line, column) = place(bytes);
-    for message in wide(asked) {
-        let excerpt = Shown(&asked.to_string()).to_string();
-        found.push(Finding { rule: &WIDE_PERMISSIONS, path: path.to_owned(), line, column, message, excerpt });
+/// What the manifest asks for that is much, and what it says that is not seen.
+pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Finding>) {
+    let mut add = |rule, key: &str, message, excerpt| {
+        let (line, column) = place(bytes, key);
+        found.push(Finding { rule, path: path.to_owned(), line, column, message, excerpt });
+    };
+    let kind = match kind {
+        Manifest::Skill(kind) => kind,
+        Manifest::Json => {
+            let said: Value = serde_json::from_slice(bytes).unwrap_or_default();
+            hidden(&said, "", bytes, &mut add);
+            return;
+        }
+    };
+    let parsed = Parsed::of(bytes, kind);
+    if let Some(said) = parsed.raw.as_ref().and_then(|raw| serde_json::to_value(raw).ok()) {
+        hidden(&said, "", bytes, &mut add);
+    }
+    let Some(manifest) = parsed.manifest else { return };
+    if let Some(asked) = manifest.permissions() {
+        for message in wide(asked) {
+            add(&WIDE_PERMISSIONS, "permissions", message, Shown(&asked.to_string()).to_string());
+        }
+    }
+    for tool in manifest.allowed_tools() {
+        let excerpt = || Shown(tool).to_string();
+        match tool {
+            "*" => {
+                add(&WIDE_PERMISSIONS, "allowed-tools", "allows every tool without a question".to_owned(), excerpt())
+            }
+            "Bash" => {
+                add(&SHELL_ALLOWED, "allowed-tools", "allows every command without a question".to_owned(), excerpt());
+            }
+            _ if is_any_command(tool) => {
+                add(
+                    &WIDE_PERMISSIONS,
+                    "allowed-tools",
+                    "allows every command without a question".to_owned(),
+                    excerpt(),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `Bash(*)`, and what amounts to it: a shell or an interpreter that runs anything it is given.
+fn is_any_command(tool: &str) -> bool {
+    let Some(command) = tool.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')')) else { return false };
+    let command = command.trim_end_matches(['*', ':', ' ']);
+    matches!(command, "" | "sudo" | "sh" | "bash" | "zsh" | "sh -c" | "bash -c" | "zsh -c" | "eval" | "env" | "xargs")
+}
+
+/// Reports characters in names, descriptions and other values that are not seen. Escapes hide them in the file as well, so
+/// the values count as they are decoded.
+fn hidden(said: &Value, key: &str, bytes: &[u8], add: &mut dyn FnMut(&'static Rule, &str, String, String)) {
+    match said {
+        Value::String(text) if text.chars().any(is_hidden) => {
+            let mut watched = Text::new(Encoding::Bytes, false);
+            watched.feed(text.as_bytes());
+            watched.finish();
+            for found in std::mem::take(&mut watched.hidden.found) {
+                let excerpt = found.shown.escape_default().to_string();
+                // Without an escape, the scan of every byte has reported it.
+                let raw = found.shown.len() <= bytes.len()
+                    && bytes.windows(found.shown.len().max(1)).any(|part| part == found.shown.as_bytes());
+                if found.rule.id != HIDDEN_UNICODE.id {
+                    add(&HIDDEN_METADATA, key, found.message, excerpt);
+                } else if !raw {
+                    add(&HIDDEN_UNICODE, key, format!("{}, written as an escape", found.message), excerpt);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|one| hidden(one, key, bytes, add)),
+        Value::Object(map) => {
+            for (inner, value) in map {
+                hidden(&Value::from(inner.as_str()), inner, bytes, add);
+                hidden(value, inner, bytes, add);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -62,8 +146,13 @@ fn is_wide(path: &str) -> bool {
         || path.split('/').filter(|part| *part == "..").count() >= 2
 }
 
-/// Where `permissions` stands.
-fn place(bytes: &[u8]) -> (usize, usize) {
-    let line = bytes.split(|byte| *byte == b'\n').position(|line| line.starts_with(b"permissions"));
+/// The line and column of a key; the first line if the key is not found.
+fn place(bytes: &[u8], key: &str) -> (usize, usize) {
+    let is_key = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        let line = line.strip_prefix(b"\"").unwrap_or(line);
+        !key.is_empty() && line.starts_with(key.as_bytes())
+    };
+    let line = bytes.split(|byte| *byte == b'\n').position(is_key);
     (line.map_or(1, |line| line + 1), 1)
 }

@@ -4,12 +4,16 @@
 //! as the text a reader or a shell would make of it ([`text`]). What was found comes in one order, whatever order the
 //! file system lists.
 
+mod agents;
 mod command;
 mod comment;
+mod compiled;
+mod encoded;
 mod fetch;
 mod flow;
 mod hidden;
 mod kind;
+mod languages;
 mod manifest;
 mod names;
 mod patterns;

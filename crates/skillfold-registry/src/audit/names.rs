@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Rule;
 use super::hidden::is_invisible;
-use super::rules::{AUTORUN_FILE, HIDING_NAME};
+use super::rules::{AUTORUN_FILE, HIDING_NAME, OFFICE_MACROS};
 
 /// What is suspicious about the name of the file or directory at `path`.
 pub(super) fn look(path: &Path, is_file: bool) -> Vec<(&'static Rule, String)> {
@@ -21,7 +21,19 @@ pub(super) fn look(path: &Path, is_file: bool) -> Vec<(&'static Rule, String)> {
     if is_file && let Some(when) = runs(path) {
         found.push((&AUTORUN_FILE, format!("runs {when}")));
     }
+    if is_file && has_macros(path) {
+        found.push((&OFFICE_MACROS, "a document of a kind that has macros".to_owned()));
+    }
     found
+}
+
+/// Kinds of office documents and add-ins that exist for their macros.
+const MACROS: [&str; 9] = ["docm", "dotm", "xlsm", "xltm", "xlam", "pptm", "potm", "ppam", "ppsm"];
+
+/// Whether a file's name says that it is a document with macros.
+pub(super) fn has_macros(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    extension.is_some_and(|extension| MACROS.contains(&extension.as_str()))
 }
 
 /// Extensions that people trust, and those that run.
@@ -73,6 +85,7 @@ fn runs(path: &Path) -> Option<&'static str> {
         return Some("whenever Python starts, if it lies where Python looks");
     }
     match lower.as_str() {
+        "conftest.py" => return Some("whenever pytest runs here"),
         ".envrc" => return Some("when somebody enters the directory, through direnv"),
         "autorun.inf" | "desktop.ini" => return Some("when the directory is opened on Windows"),
         ".bashrc" | ".bash_profile" | ".profile" | ".zshrc" | ".zshenv" | ".zprofile" | ".bash_login" => {

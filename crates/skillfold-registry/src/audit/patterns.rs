@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
+use super::comment::is_instruction;
 use super::kind::Kind;
-use super::rules::DANGEROUS_EXAMPLE;
-use super::{Rule, command, fetch, prose, secrets, unsafe_commands};
+use super::rules::{DANGEROUS_EXAMPLE, PROMPT_INJECTION};
+use super::{Rule, Severity, agents, command, encoded, fetch, languages, prose, secrets, unsafe_commands};
 
 /// Something to look for.
 pub(super) struct Pattern {
@@ -130,6 +131,24 @@ pub(super) fn in_code(hit: &Hit<'_>) -> Option<&'static Rule> {
     (hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`')).then_some(hit.rule)
 }
 
+/// Which rules a text breaks that stands for itself, as if it were code that is shown.
+pub(super) fn rules_in(text: &[u8], path: &Path) -> Vec<&'static Rule> {
+    let mut rules = Vec::new();
+    PATTERNS.search(text, |pattern, captures| {
+        let start = captures.get(0).map_or(0, |found| found.start());
+        let (rule, kind, window) = (pattern.rule, Kind::Prose, text);
+        let hit = Hit { rule, captures, window, start, path, kind, fenced: true, comment: false };
+        rules.extend((pattern.judge)(&hit));
+    });
+    rules
+}
+
+/// Whether a text that is hidden from people is an attack: it breaks a rule that weighs much, or speaks to a model.
+pub(super) fn is_attack(text: &[u8], path: &Path) -> bool {
+    let counts = |rule: &&Rule| rule.severity == Severity::High || rule.id == PROMPT_INJECTION.id;
+    is_instruction(text) || rules_in(text, path).iter().any(counts)
+}
+
 /// What one expression's tables may take. With less, they are made again and again, at a tenth of the speed.
 const CACHE: usize = 32 << 20;
 
@@ -173,6 +192,9 @@ fn every() -> impl Iterator<Item = &'static Pattern> {
         .chain(command::PATTERNS)
         .chain(unsafe_commands::PATTERNS)
         .chain(prose::PATTERNS)
+        .chain(languages::PATTERNS)
+        .chain(agents::PATTERNS)
+        .chain(encoded::PATTERNS)
         .chain(secrets::PATTERNS)
 }
 

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::comment::is_instruction;
+use super::comment::{is_instruction, judge_comment};
 use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_match, regex};
+use super::patterns::{Hit, Lazy, Pattern, is_attack, is_match, is_open, regex};
 use super::rules::{COMMENT_INJECTION, COMMENT_INSTRUCTIONS, PROMPT_INJECTION};
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -87,7 +87,26 @@ pub(super) static PATTERNS: &[Pattern] = &[
         message: "a part that is not shown has instructions, which only models read",
         judge: unseen,
     },
+    Pattern {
+        rule: &COMMENT_INJECTION,
+        words: &["]("],
+        regex: r#"\]\(\s*(?:<[^>\n]*>|[^\s()<>]*)\s+(?P<at>"(?P<text>[^"]{1,600})"|'(?P<type>[^']{1,600})'|\((?P<note>[^)]{1,600})\))\s*\)"#,
+        message: "the title of a link, which is not shown, speaks to the model",
+        judge: title,
+    },
 ];
+
+/// Titles of links are shown when a mouse rests on them, if at all.
+fn title(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let text = [hit.group("text"), hit.group("type"), hit.group("note")].concat();
+    if hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`') {
+        return None;
+    }
+    if is_attack(&text, hit.path) {
+        return Some(hit.rule);
+    }
+    judge_comment(&text, false).map(|(rule, _)| rule)
+}
 
 /// Parts of a page that a browser does not show, if they speak to a model.
 fn unseen(hit: &Hit<'_>) -> Option<&'static Rule> {
@@ -97,7 +116,7 @@ fn unseen(hit: &Hit<'_>) -> Option<&'static Rule> {
 
 /// In a comment it is worse: nobody sees it. In code that is shown, it is an example.
 #[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-fn injection(hit: &Hit<'_>) -> Option<&'static Rule> {
+pub(super) fn injection(hit: &Hit<'_>) -> Option<&'static Rule> {
     Some(match (hit.comment, hit.fenced) {
         (true, false) => &COMMENT_INJECTION,
         (true, true) => &COMMENT_INSTRUCTIONS,

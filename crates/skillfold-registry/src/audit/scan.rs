@@ -5,16 +5,18 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use regex::bytes::Captures;
+use skillfold_format::FileKind;
 
 use super::comment::judge_comment;
 use super::flow::{Flow, Seen};
 use super::kind::{Family, Kind, Sniffed};
+use super::manifest::Manifest;
 use super::patterns::{Hit, PATTERNS, Pattern, is_match};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
 use super::structure::Structure;
 use super::text::{Encoding, Place, Text};
 use super::unsafe_commands::{SENDS, is_strong};
-use super::{Finding, Rule, manifest, show};
+use super::{Finding, Rule, encoded, manifest, show};
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -30,6 +32,8 @@ pub(super) const MAX_FILE: u64 = 4 << 30;
 const CAP: usize = 20;
 /// From how many characters on an encoded text is long.
 const BLOB: usize = 2000;
+/// How many characters of a decoded text are shown.
+const SAID: usize = 120;
 
 /// Reads a file to its end. Findings are added; how many bytes it had comes back.
 pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>) -> io::Result<u64> {
@@ -78,6 +82,11 @@ pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>
     Ok(bytes)
 }
 
+/// Whether a file is a manifest in YAML, whose comments count like those of front matter.
+fn is_yaml(path: &Path) -> bool {
+    manifest::is_manifest(path) == Some(Manifest::Skill(FileKind::Yaml))
+}
+
 /// As much as there is, up to the buffer's size.
 fn fill(file: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
@@ -115,7 +124,7 @@ impl<'p> Scan<'p> {
             path,
             kind: sniffed.kind,
             text: Text::new(sniffed.encoding, sniffed.kind == Kind::Binary),
-            structure: Structure::default(),
+            structure: if is_yaml(path) { Structure::of_yaml() } else { Structure::default() },
             flow: Flow::default(),
             searched: 0,
             findings: Vec::new(),
@@ -153,7 +162,7 @@ impl<'p> Scan<'p> {
 
     /// Which parts are comments and code.
     fn follow(&mut self, last: bool) {
-        if self.kind != Kind::Prose {
+        if self.kind != Kind::Prose && !is_yaml(self.path) {
             return;
         }
         let window = self.text.window();
@@ -209,11 +218,17 @@ impl<'p> Scan<'p> {
         } else {
             Vec::new()
         };
+        let mut encoded = if self.kind == Kind::Binary { Vec::new() } else { encoded::find(&window, self.path) };
+        encoded.retain(|found| (self.searched..limit).contains(&found.at));
         *self.text.window_mut() = window;
         for (index, (rule, at, message)) in hits.into_iter().enumerate() {
             if self.report(rule, at, message) && script.contains(&index) {
                 self.credentials.push(self.findings.len() - 1);
             }
+        }
+        for found in encoded {
+            let said = show::text(&found.text.chars().take(SAID).collect::<String>(), found.text.len() > SAID);
+            self.report(found.rule, found.at, &format!("decoded from base64, it says “{said}”"));
         }
         for at in blobs {
             self.report(&ENCODED_BLOB, at, "a long encoded text, which nobody can read");
@@ -303,7 +318,9 @@ impl<'p> Scan<'p> {
         }
         for (rule, count) in self.counts.values() {
             if *count > CAP {
-                let message = format!("{} more places like this in this file", count - CAP);
+                let more = count - CAP;
+                let places = if more == 1 { "place" } else { "places" };
+                let message = format!("{more} more {places} like this in this file");
                 let path = self.path.to_owned();
                 self.findings.push(Finding { rule, path, line: 0, column: 0, message, excerpt: String::new() });
             }

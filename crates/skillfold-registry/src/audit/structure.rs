@@ -5,6 +5,8 @@ use super::text::INDENTED;
 
 /// How much of a comment is kept to be judged.
 const KEPT: usize = 16 << 10;
+/// How long front matter can be; a line of hyphens that opens more than this opens none.
+const FRONT: u64 = 64 << 10;
 
 /// Follows a Markdown text line by line: what is in fences, what is in comments. Places are counted from the text's start.
 #[derive(Debug, Default)]
@@ -18,11 +20,23 @@ pub(super) struct Structure {
     middle_of_line: bool,
     /// In a list, whose code is indented.
     list: bool,
+    /// In the front matter, whose comments begin with `#`; the one that goes on on the next line.
+    front: bool,
+    front_comment: Option<(u64, Vec<u8>)>,
+    /// The title of a link's definition that is not closed yet: where it starts, what it says, what closes it.
+    title: Option<(u64, Vec<u8>, u8)>,
+    /// The line before defines a link and has no title: it may stand in this one.
+    defined: bool,
     /// Comments that are over: where they start, whether in a fence, and what they say.
     pub(super) closed: Vec<(u64, bool, Vec<u8>)>,
 }
 
 impl Structure {
+    /// For a file that is nothing but front matter.
+    pub(super) fn of_yaml() -> Structure {
+        Structure { front: true, ..Structure::default() }
+    }
+
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
@@ -51,10 +65,12 @@ impl Structure {
     pub(super) fn feed(&mut self, text: &[u8]) {
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let start = self.seen;
-            if !self.middle_of_line && self.comment.is_none() {
-                self.fence_line(line, start);
+            if !self.front_line(line, start) {
+                if !self.middle_of_line && self.comment.is_none() {
+                    self.fence_line(line, start);
+                }
+                self.comments_of(line, start);
             }
-            self.comments_of(line, start);
             self.seen += line.len() as u64;
             self.middle_of_line = line.last() != Some(&b'\n');
         }
@@ -62,10 +78,100 @@ impl Structure {
 
     /// There is no more text. A comment that is not closed hides everything behind it.
     pub(super) fn finish(&mut self) {
+        self.close_front_comment();
+        self.close_title();
         if let Some((start, fenced, text)) = self.comment.take() {
             self.comments.push((start, self.seen));
             self.closed.push((start, fenced, text));
         }
+    }
+
+    /// Whether the line is one of the front matter. Its comments are closed when something else follows.
+    fn front_line(&mut self, line: &[u8], start: u64) -> bool {
+        let text = line.trim_ascii_end();
+        if start == 0 && text == b"---" {
+            self.front = true;
+            return true;
+        }
+        if !self.front {
+            return false;
+        }
+        let over = matches!(text, b"---" | b"...") || text.starts_with(b"```") || start > FRONT;
+        match comment_at(text).filter(|_| !over) {
+            Some(at) => {
+                let end = start + line.len() as u64;
+                self.comments.push((start + at as u64, end));
+                let alone = text[..at].trim_ascii().is_empty();
+                if !alone {
+                    self.close_front_comment();
+                }
+                let (_, said) = self.front_comment.get_or_insert_with(|| (start + at as u64, Vec::new()));
+                let part = &text[at + 1..];
+                said.extend_from_slice(&part[..part.len().min(KEPT - said.len().min(KEPT))]);
+                said.push(b'\n');
+            }
+            None => self.close_front_comment(),
+        }
+        self.front = !over;
+        // What closes front matter is none of the text.
+        !over || matches!(text, b"---" | b"...")
+    }
+
+    fn close_front_comment(&mut self) {
+        if let Some((start, text)) = self.front_comment.take() {
+            self.closed.push((start, false, text));
+        }
+    }
+
+    /// The title of a definition is over.
+    fn close_title(&mut self) {
+        if let Some((start, text, _)) = self.title.take() {
+            self.comments.push((start, self.seen));
+            self.closed.push((start, self.fence.is_some(), text));
+        }
+    }
+
+    /// Whether the line belongs to the definition of a link, which is not shown, nor is its title: `[//]: # (…)` is the
+    /// usual way to write a comment without HTML. A title may stand in the next line, and go on over several.
+    fn definition_line(&mut self, line: &[u8], start: u64) -> bool {
+        let text = line.trim_ascii().trim_prefix_marks();
+        if self.title.is_some() && text.is_empty() {
+            // A blank line ends it, closed or not.
+            self.close_title();
+            return false;
+        }
+        if let Some((_, said, close)) = &mut self.title {
+            said.extend_from_slice(&line[..line.len().min(KEPT - said.len().min(KEPT))]);
+            if text.last() == Some(close) {
+                self.seen += line.len() as u64;
+                self.close_title();
+                self.seen -= line.len() as u64;
+            }
+            return true;
+        }
+        let defined = std::mem::take(&mut self.defined);
+        let (target, title) = match definition(text) {
+            Some(definition) => definition,
+            None if defined && matches!(text.first(), Some(b'"' | b'\'' | b'(')) => (&b"#"[..], text),
+            None => return false,
+        };
+        let nowhere = matches!(target.first(), Some(b'#' | b'<'));
+        self.defined = title.is_empty();
+        let close = match title.first() {
+            Some(b'(') => b')',
+            Some(quote @ (b'"' | b'\'')) => *quote,
+            Some(_) if nowhere => 0,
+            _ => return false,
+        };
+        let open = close != 0 && (title.len() == 1 || title.last() != Some(&close));
+        // What is no address is a sentence, and ends with its line.
+        if open && (nowhere || target.contains(&b'/')) && self.fence.is_none() {
+            self.title = Some((start, line.to_vec(), close));
+        } else {
+            self.comments.push((start, start + line.len() as u64));
+            self.closed.push((start, self.fence.is_some(), line.to_vec()));
+        }
+        true
     }
 
     fn fence_line(&mut self, line: &[u8], start: u64) {
@@ -94,9 +200,7 @@ impl Structure {
 
     fn comments_of(&mut self, line: &[u8], start: u64) {
         let mut at = 0;
-        if self.comment.is_none() && !self.middle_of_line && is_link_comment(line) {
-            self.comments.push((start, start + line.len() as u64));
-            self.closed.push((start, self.fence.is_some(), line.to_vec()));
+        if self.comment.is_none() && !self.middle_of_line && self.definition_line(line, start) {
             return;
         }
         // Whether `counted` is between backticks: each is counted once, however many comments a line has.
@@ -142,13 +246,28 @@ impl Marks for [u8] {
     }
 }
 
-/// A definition of a link is not shown, nor is its title: `[//]: # (…)` is the usual way to write a comment without HTML.
-fn is_link_comment(line: &[u8]) -> bool {
-    let Some(label) = line.trim_ascii().strip_prefix(b"[") else { return false };
-    let Some(end) = find(label, b"]:").filter(|end| *end > 0) else { return false };
+/// The target and the title of the link that a line defines. Footnotes look alike, and are shown.
+fn definition(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let label = line.strip_prefix(b"[").filter(|label| !label.starts_with(b"^"))?;
+    let end = find(label, b"]:").filter(|end| *end > 0)?;
     let target = label[end + 2..].trim_ascii_start();
-    let title = target.iter().position(|byte| *byte == b' ').map_or(&target[..0], |at| target[at..].trim_ascii_start());
-    matches!(title.first(), Some(b'"' | b'\'' | b'(')) || target.starts_with(b"<") || target.starts_with(b"#")
+    let space = target.iter().position(|byte| *byte == b' ').unwrap_or(target.len());
+    Some((&target[..space], target[space..].trim_ascii()))
+}
+
+/// Where the comment of a line of YAML begins: at a `#` behind a blank, outside of quotes.
+fn comment_at(line: &[u8]) -> Option<usize> {
+    let mut quote = None;
+    for (at, byte) in line.iter().enumerate() {
+        let blank_before = at == 0 || matches!(line[at - 1], b' ' | b'\t');
+        match (byte, quote) {
+            (b'#', None) if blank_before => return Some(at),
+            (b'"' | b'\'', None) if blank_before || b":[,{".contains(&line[at - 1]) => quote = Some(byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Whether a line begins an item of a list.

@@ -39,17 +39,31 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         rule: &CREDENTIAL_THEFT,
-        words: &[".env", "printenv", "environ", "process.env"],
+        words: &[".env", "printenv", "$(env", "environ", "process.env"],
         regex: r#"\b(?:curl|wget|nc|ncat|http|https|invoke-webrequest|invoke-restmethod|iwr|irm)\s[^\n]*(?:@|<\s*|\bcat\s+)["']?(?:[\w./~$-]*/)?\.env\b|\bcat\s+["']?(?:[\w./~$-]*/)?\.env\b[^\n]*\|[^\n]*\b(?:curl|wget|nc|ncat)\b|\b(?:curl|wget|nc)\s[^\n]*\$\((?:printenv|env)\b|(?:requests|httpx|session)\.(?:post|put)\([^\n]*(?:dict\(os\.environ\)|json\s*=\s*os\.environ|data\s*=\s*os\.environ\b[^\[.])|JSON\.stringify\(\s*process\.env\s*\)"#,
         message: "the environment, which holds tokens, is sent over the network",
         judge: environment,
     },
     Pattern {
         rule: &CREDENTIAL_THEFT,
-        words: &["env |", "env|", "set |"],
-        regex: r"(?:^|[\s;&|(])(?P<at>(?:printenv|env|set)\s*\|[^\n]*\b(?:curl|nc|ncat|wget)\s)",
+        words: &["env |", "env|", "set |", "export -p", "declare -x", "/environ", "env:", "env.to_h"],
+        regex: r"(?:^|[\s;&|(])(?P<at>(?:printenv|env|set|export\s+-p|declare\s+-x|cat\s+/proc/(?:self|\$\$|\d+)/environ)\s*\|[^\n]*\b(?:curl|nc|ncat|wget|socat)\s|(?:get-childitem|gci|dir|ls)\s+env:[^\n]*\b(?:invoke-restmethod|invoke-webrequest|irm|iwr|curl)\b|(?:curl|wget|nc|ncat)\s[^\n]*/proc/(?:self|\$\$|\d+)/environ|Net::HTTP\.post\w*[^\n]*\bENV\.to_h)",
         message: "the environment, which holds tokens, is sent over the network",
         judge: environment,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &["os.environ", "process.env"],
+        regex: r"\b(?:requests|httpx|session|aiohttp|urllib\.request|client|urllib3|http|axios)\.(?:post|put|patch|request|urlopen|Request)\s*\([^)]{0,300}?(?:\*\*\s*os\.environ|dict\(\s*os\.environ|\bos\.environ\s*[,)}]|\bos\.environ\.(?:copy|items)\(|\.\.\.process\.env\b|\bprocess\.env\s*[,)}])|\b(?:urlopen|fetch)\s*\([^)]{0,300}?(?:dict\(\s*os\.environ|\bos\.environ\s*[,)}]|JSON\.stringify\(\s*(?:\{\s*\.\.\.)?process\.env\s*[,)}]|\bbody\s*:\s*process\.env\s*[,)}])",
+        message: "the environment, which holds tokens, is sent over the network",
+        judge: unless_told,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &["os.environ", "process.env", "env >", "env>"],
+        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*(?:json\.dumps\(\s*|urlencode\(\s*|str\(\s*)*(?:dict\(\s*os\.environ|os\.environ\.copy\(\)|os\.environ\s*\)|os\.environ$|\{\s*\*\*os\.environ|JSON\.stringify\(\s*(?:\{\s*\.\.\.)?process\.env\s*[,)}]|\{\s*\.\.\.process\.env\s*\})|\b(?:printenv|env)\s*>\s*(?P<file>[^\s;&|<>]+)",
+        message: "the environment, which holds tokens, is kept and then sent over the network",
+        judge: sent_later,
     },
     Pattern {
         rule: &REVERSE_SHELL,
@@ -180,6 +194,36 @@ fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
     (!needs_network || is_match(&NETWORK, &line)).then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
 }
 
+/// How far behind the place where the environment is kept it is looked for in what is sent.
+const LATER: usize = 1500;
+
+/// Whether what holds the environment is named in a call that sends something, further on.
+fn sent_later(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static CALLS: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r"\b(?:requests|httpx|session|aiohttp|client|axios)\.(?:post|put|patch|request)\s*\([^)]{0,300}",
+            r"|\b(?:urlopen|fetch)\s*\([^)]{0,300}|\.sendall?\([^)]{0,100}",
+            r"|\b(?:curl|wget|nc|ncat)\s[^\n]{0,300}",
+        ))
+    });
+    let (one, file) = (hit.group("one"), hit.group("file"));
+    let name = if one.is_empty() { file } else { one };
+    let after = hit.after();
+    let calls = CALLS.as_ref()?.find_iter(&after[..after.len().min(LATER)]).map(|call| call.as_bytes());
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let named = |call: &[u8]| {
+        let mut at = (0..call.len()).filter(|at| call[*at..].starts_with(name));
+        // A program's environment is handed on as `env=…`, or is one of several fields.
+        at.any(|at| {
+            let (before, behind) = (&call[..at], call.get(at + name.len()));
+            let handed_on = before.ends_with(b"env=") || before.ends_with(b"env: ");
+            !is_word(before.last()) && !is_word(behind) && !matches!(behind, Some(b'[' | b'.' | b'=')) && !handed_on
+        })
+    };
+    let sent = !name.is_empty() && calls.into_iter().any(named);
+    sent.then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+}
+
 static WARNS: Lazy = LazyLock::new(|| {
     regex(
         r"\b(?:never|not|don.{0,3}t|avoid|block\w*|prevent\w*|refuse\w*|deny|denied|reject\w*|dangerous|destructive|bad|wrong|unsafe|harmful|malicious|forbidden|catastroph\w*|disaster\w*|attack\w*|exploit\w*|vulnerab\w*|payload\w*|inject\w*|example)\b|\xe2\x9d\x8c|\xe2\x9b\x94|\xf0\x9f\x9a\xab|\xe2\x9a\xa0",
@@ -187,7 +231,7 @@ static WARNS: Lazy = LazyLock::new(|| {
 });
 
 /// Whether the text speaks against what it names.
-fn warned(text: &[u8]) -> bool {
+pub(super) fn warned(text: &[u8]) -> bool {
     is_match(&WARNS, text)
 }
 

@@ -10,7 +10,11 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, openat, readlinkat, statat};
 use skillfold_catalog::{Shown, os_message};
 
-use super::rules::{HARD_LINK, LINK_DANGLING, LINK_OUT, NOT_READ, SETUID, SPECIAL_FILE, WORLD_WRITABLE};
+use super::compiled::Sources;
+use super::rules::{
+    COMPILED_CODE, EXECUTABLE_BINARY, HARD_LINK, LINK_DANGLING, LINK_OUT, NOT_READ, SETUID, SPECIAL_FILE,
+    WORLD_WRITABLE,
+};
 use super::scan::{MAX_FILE, scan};
 use super::{Audit, Finding, Rule, names};
 
@@ -18,7 +22,13 @@ use super::{Audit, Finding, Rule, names};
 const MAX_DEPTH: usize = 100;
 
 pub(super) fn walk(dir: &Path) -> Audit {
-    let mut walk = Walk { root: dir, real: dir.canonicalize().ok(), audit: Audit::default() };
+    let mut walk = Walk {
+        root: dir,
+        real: dir.canonicalize().ok(),
+        audit: Audit::default(),
+        sources: Sources::default(),
+        compiled: Vec::new(),
+    };
     let opened = openat(CWD, dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match opened {
         Ok(handle) => {
@@ -30,6 +40,7 @@ pub(super) fn walk(dir: &Path) -> Audit {
         }
         Err(error) => walk.not_read(Path::new(""), &error.into()),
     }
+    walk.judge_compiled();
     walk.audit
 }
 
@@ -38,6 +49,9 @@ struct Walk<'r> {
     /// Where the directory really is; `None` if that cannot be told.
     real: Option<PathBuf>,
     audit: Audit,
+    sources: Sources,
+    /// The findings that say that a file is compiled: what they weigh is known once all sources were seen.
+    compiled: Vec<usize>,
 }
 
 impl Walk<'_> {
@@ -104,10 +118,25 @@ impl Walk<'_> {
             self.add(&NOT_READ, path, format!("has {} bytes, more than are read of one file", stat.st_size));
             return Ok(());
         }
+        self.sources.see(path, u64::try_from(stat.st_size).unwrap_or(0));
+        let first = self.audit.findings.len();
         let bytes = scan(&mut File::from(handle), path, &mut self.audit.findings)?;
+        let compiled = |index: &usize| self.audit.findings[*index].rule.id == EXECUTABLE_BINARY.id;
+        self.compiled.extend((first..self.audit.findings.len()).filter(compiled));
         self.audit.files += 1;
         self.audit.bytes += bytes;
         Ok(())
+    }
+
+    /// Compiled code weighs more without the source it comes from.
+    fn judge_compiled(&mut self) {
+        for index in std::mem::take(&mut self.compiled) {
+            let finding = &mut self.audit.findings[index];
+            if let Some(doubt) = self.sources.doubt(self.root, &finding.path) {
+                finding.rule = &COMPILED_CODE;
+                finding.message = format!("{}; {doubt}", finding.message);
+            }
+        }
     }
 
     fn mode(&mut self, stat: &Stat, path: &Path) {

@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
+mod agents;
 mod clean;
 mod comments;
+mod compiled;
+mod encoded;
 mod evasion;
 mod fetch;
+mod languages;
+mod metadata;
 mod report;
 mod samples;
 mod secrecy;

@@ -1,0 +1,252 @@
+//! What is done to agents: protection that is switched off, settings that are changed, instructions and packages that come
+//! from elsewhere, images that carry data out, macros.
+
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::kind::Kind;
+use super::names::has_macros;
+use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex};
+use super::rules::{
+    AGENT_SETTINGS, AGENT_TAKEOVER, COMMENT_INJECTION, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FOREIGN_INDEX, IMAGE_LEAK,
+    OFFICE_MACROS, PERMISSION_BYPASS, REMOTE_INSTRUCTIONS,
+};
+use super::unsafe_commands::warned;
+
+/// Members and streams of office documents that hold macros. Of names in UTF-16, the NULs are line ends in a binary file.
+const MACROS: &str = r"vbaProject\.bin|_\nV\nB\nA\n_\nP\nR\nO\nJ\nE\nC\nT|xl/macrosheets/";
+
+pub(super) static PATTERNS: &[Pattern] = &[
+    Pattern {
+        rule: &PERMISSION_BYPASS,
+        words: &[
+            "--dangerously-",
+            "--allow-dangerously-",
+            "--yolo",
+            "yolo",
+            "--allow-all-",
+            "--trust-all-tools",
+            "bypasspermissions",
+            "dangerouslyskippermissions",
+            "danger-full-access",
+            "approval_policy",
+            "--ask-for-approval",
+            "--yes-always",
+            "skipdangerousmode",
+        ],
+        regex: r#"(?P<at>--(?:allow-)?dangerously-(?:skip|bypass)-[\w-]+|--yolo\b|--approval-mode[= ]+["']?yolo\b|--allow-all-(?:tools|paths|urls)\b|--trust-all-tools\b|--permission-mode[= ]+["']?bypassPermissions\b|\b(?:defaultMode|permission_?mode)["']?\]?\s*[:=]\s*["']bypassPermissions\b|\bdangerouslySkipPermissions\b|--sandbox[= ]+["']?danger-full-access\b|\bsandbox_mode\s*=\s*["']danger-full-access\b|\bapproval_policy\s*=\s*["']never\b|--ask-for-approval[= ]+["']?never\b|\baider\b[^\n]{0,80}--yes-always\b|\bskipDangerousModePermissionPrompt\b)"#,
+        message: "an agent is started that runs everything without a question",
+        judge: bypass,
+    },
+    Pattern {
+        rule: &AGENT_SETTINGS,
+        words: &[
+            "settings.json",
+            "settings.local.json",
+            ".claude.json",
+            "claude.md",
+            "agents.md",
+            ".codex/",
+            ".cursor/",
+            "mcp.json",
+            "claude_desktop_config",
+            ".gemini/",
+            "opencode.json",
+            ".copilot/",
+            "mcp_config.json",
+            ".qwen/settings",
+            "goose/config",
+        ],
+        regex: r#"(?P<home>(?:~|\$\{?HOME\}?|%USERPROFILE%|/home/\w+|/root|(?:expanduser\(|path\.join\(|Path\.home\(\)|homedir\(\))[^\n]{0,24}?)[/\\"', ]{0,4})?(?P<at>\.claude["', /]{1,6}settings(?:\.local)?\.json|\.claude\.json\b|(?:\.claude/)?CLAUDE\.md\b|\.codex["', /]{1,6}(?:config\.toml|hooks\.json|AGENTS\.md)|AGENTS\.md\b|\.cursor["', /]{1,6}(?:mcp|hooks|cli-config)\.json|\.vscode/mcp\.json|(?:^|[\s"'`/(=>])\.mcp\.json\b|claude_desktop_config\.json|\.gemini["', /]{1,6}(?:settings\.json|GEMINI\.md)|opencode/?\w*/opencode\.json|\.copilot/(?:mcp-)?config\.json|windsurf/mcp_config\.json|\.qwen/settings\.json|goose/config\.yaml)"#,
+        message: "an agent's settings or standing instructions are changed",
+        judge: settings,
+    },
+    Pattern {
+        rule: &REMOTE_INSTRUCTIONS,
+        words: &["://"],
+        regex: r"https?://[^\s)>]+[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:follow|obey|execute|carry\s+out|do\s+(?:what|whatever|everything|exactly)|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,50}?\b(?:instructions?|it|steps|says?|commands?|rules|guidelines|them|directions|prompt|there|what|tells?)\b",
+        message: "the model is told to fetch instructions and to follow them",
+        judge: fetched_instructions,
+    },
+    Pattern {
+        rule: &REMOTE_INSTRUCTIONS,
+        words: &["follow", "obey", "comply with", "carry out", "execute"],
+        regex: r"\b(?:follow|obey|execute|carry\s+out|comply\s+with)\s+(?:\w+\s+){0,4}?(?:instructions?|steps|commands?|rules|directions|prompt|orders)\s+(?:\w+\s+){0,3}?(?:at|from|in|on|under)\s+[<`]?https?://",
+        message: "the model is told to fetch instructions and to follow them",
+        judge: instructions,
+    },
+    Pattern {
+        rule: &IMAGE_LEAK,
+        words: &["](http", "](<http", "src=\"http", "src='http", "src=http"],
+        regex: r#"!\[[^\]\n]*\]\(\s*<?(?P<markdown>https?://[^)\n]*)\)|<img\s[^>\n]*?src\s*=\s*["']?(?P<html>https?://[^"'>\n]*)"#,
+        message: "the address of an image takes what the model knows to a server",
+        judge: image,
+    },
+    Pattern {
+        rule: &FOREIGN_INDEX,
+        words: &[
+            "index-url",
+            "--default-index",
+            "--find-links",
+            "registry http",
+            "registry=",
+            "registry =",
+            "registry \"http",
+            "index_url",
+            "uv_index",
+            "uv_default_index",
+            " -i http",
+            " -i \"http",
+        ],
+        regex: r#"(?P<how>--(?:extra-)?index-url|--default-index|--find-links|\bpip[\d.]*\s+install\b[^\n]{0,200}?\s-i|--registry|\b(?:PIP|UV)_(?:DEFAULT_|EXTRA_)?INDEX(?:_URL)?|\bNPM_CONFIG_REGISTRY|\b(?:global|install)\.(?:extra-)?index-url|\bconfig\s+set\s+(?:@[\w-]+:)?registry|^\s*(?:@[\w-]+:)?registry|^\s*(?:extra-)?index-url)(?:\s*=\s*|\s+)["']?(?P<scheme>https?)://(?:[^\s/"'@]*@)?(?P<host>\[[0-9a-f:]+\]|[\w.-]+)"#,
+        message: "packages are installed from another index than the language's own",
+        judge: index,
+    },
+    Pattern {
+        rule: &OFFICE_MACROS,
+        words: &["vbaproject.bin", "_\nv\nb\na\n_\np\nr\no\nj", "xl/macrosheets/"],
+        regex: MACROS,
+        message: "an office document with macros",
+        judge: macros,
+    },
+];
+
+/// In a comment that is not shown as an example of one.
+fn is_unseen(hit: &Hit<'_>) -> bool {
+    hit.comment && !hit.fenced && !is_open(hit.line_before(), b'`')
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
+fn bypass(hit: &Hit<'_>) -> Option<&'static Rule> {
+    Some(match is_unseen(hit) {
+        true => &COMMENT_INJECTION,
+        false if !hit.is_code() && (is_told(hit) || warned(hit.line_before())) => &DANGEROUS_EXAMPLE,
+        false => hit.rule,
+    })
+}
+
+/// How far around a place the change that is made there is looked for.
+const AROUND: usize = 600;
+
+fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static WRITES: Lazy = LazyLock::new(|| {
+        regex(
+            r#"(?:>>?|\btee\s+(?:-a\s+|--append\s+)?)\s*["']?[\w.$~{}/%-]*$|\b(?:cp|mv|ln|install|rsync)\s[^\n|;&]*\s["']?[\w.$~{}/%-]*$|\bsed\s+-i[^\n]*$|\b(?:writeFile|appendFile)(?:Sync)?\s*\([^\n]*$"#,
+        )
+    });
+    static WRITTEN: Lazy = LazyLock::new(|| {
+        regex(
+            r#"\A[^\n]{0,120}?(?:["']\s*\)?\s*,\s*(?:mode\s*=\s*)?["'][wa]|\.write_text\s*\(|\.write_bytes\s*\(|\)\s*\.write\()"#,
+        )
+    });
+    static LATER: Lazy = LazyLock::new(|| {
+        regex(
+            r#"\.write_text\s*\(|\bjson\.dump\s*\(|\b(?:writeFile|appendFile)(?:Sync)?\s*\(|\bopen\([^\n]*,\s*["'][wa]"#,
+        )
+    });
+    static ORDERED: Lazy = LazyLock::new(|| {
+        regex(
+            r"\b(?:add|append|write|put|insert|merge|edit|modify|update|change|save|overwrite|replace|set)\b[^\n.]{0,100}$",
+        )
+    });
+    static UNLOCKS: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r#"bypassPermissions|danger-full-access|approval_policy\s*=\s*["']never|skipDangerousModePermissionPrompt|enableAllProjectMcpServers|dangerously-skip-permissions"#,
+            r#"|["']?allow["']?\s*:\s*\[[^\]]{0,200}["']Bash(?:\((?:\*|:\*)\))?["']"#,
+            r#"|\b(?:hooks|PreToolUse|PostToolUse|SessionStart|UserPromptSubmit|Stop)\b[^\x00]{0,300}?\b(?:curl|wget|nc|base64)\s"#,
+        ))
+    });
+    let (before, after) = (hit.line_before(), hit.after());
+    let redirected = is_match(&WRITES, before) || is_match(&WRITES, &[before, hit.group("home")].concat());
+    let written =
+        redirected || is_match(&WRITTEN, after) && before.windows(5).any(|part| part == b"open(" || part == b"Path(");
+    // Standing instructions are files of every project; those of the home directory count.
+    let home = !hit.group("home").is_empty();
+    let standing = hit.group("at").ends_with(b".md");
+    if standing && !home {
+        return None;
+    }
+    let near = &hit.window[hit.start.saturating_sub(AROUND)..hit.window.len().min(hit.start + AROUND)];
+    let later = hit.kind == Kind::Script && is_match(&LATER, &after[..after.len().min(AROUND)]);
+    if hit.is_code() && (written || later) {
+        return Some(if is_match(&UNLOCKS, near) { &AGENT_TAKEOVER } else { hit.rule });
+    }
+    let ordered = hit.kind == Kind::Prose && !hit.fenced && is_match(&ORDERED, before) && !warned(before);
+    match (ordered, is_unseen(hit)) {
+        (true, true) => Some(&COMMENT_INJECTION),
+        (true, false) => Some(hit.rule),
+        _ => None,
+    }
+}
+
+/// Sentences only: what is shown as code is an example.
+fn instructions(hit: &Hit<'_>) -> Option<&'static Rule> {
+    let shown = hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`');
+    match is_unseen(hit) {
+        true => Some(&COMMENT_INJECTION),
+        false if shown => None,
+        false if is_told(hit) => Some(&DANGEROUS_EXAMPLE),
+        false => Some(hit.rule),
+    }
+}
+
+/// An address is fetched if a word before it says so, in its sentence.
+fn fetched_instructions(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static FETCHES: Lazy = LazyLock::new(|| {
+        regex(
+            r"\b(?:fetch|download|read|open|visit|load|get|retrieve|curl|webfetch|web_fetch|browse|access|go\s+to|check)\b[^\n.]{0,100}\n?[^\n.]{0,60}\z",
+        )
+    });
+    is_match(&FETCHES, &hit.window[hit.start.saturating_sub(200)..hit.start]).then(|| instructions(hit)).flatten()
+}
+
+/// An address with a gap that is to be filled with what only the model or the user knows.
+fn image(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static GAPS: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r"(?:[\[{<$(%]|%7B)[^\]}>)/&?]{0,40}?",
+            r"(?:secret|token|api_?-?\s?key|_key|\bkey|passw|credential|conversation|history|context|prompt|environ|\benv\b|memor|message|chat|\bdata\b|user_?\s?data|base64|b64|content|summary|cookie|session|answer|what)",
+        ))
+    });
+    let address = [hit.group("markdown"), hit.group("html")].concat();
+    let query = address.splitn(4, |byte| *byte == b'/').nth(3).unwrap_or_default();
+    if hit.kind != Kind::Prose || !is_match(&GAPS, query) {
+        return None;
+    }
+    let shown = hit.fenced || is_open(hit.line_before(), b'`') || is_told(hit);
+    match (shown, hit.group("html").is_empty()) {
+        // Pages that are shown as code fill in what they like.
+        (true, false) => None,
+        (true, true) => Some(&DANGEROUS_EXAMPLE),
+        (false, _) => Some(hit.rule),
+    }
+}
+
+fn index(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static KNOWN: Lazy = LazyLock::new(|| {
+        regex(
+            r"^(?:(?:test\.)?pypi\.org|files\.pythonhosted\.org|download\.pytorch\.org|pypi(?:\.ngc)?\.nvidia\.com|registry\.(?:npmjs\.org|yarnpkg\.com|npmmirror\.com)|npm\.pkg\.github\.com|pypi\.tuna\.tsinghua\.edu\.cn|mirrors\.aliyun\.com|localhost|127(?:\.\d+){3}|\[::1\]|(?:[\w-]+\.)*example\.(?:com|org|net))$",
+        )
+    });
+    static NUMBERS: Lazy = LazyLock::new(|| regex(r"^(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])$"));
+    let (host, how) = (hit.group("host"), hit.group("how"));
+    let name = hit.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let setting = how.trim_ascii().ends_with(b"registry") && !how.starts_with(b"-") && !how.contains(&b' ');
+    if is_match(&KNOWN, host) || setting && !name.contains("npmrc") && !name.contains("yarnrc") {
+        return None;
+    }
+    let open = hit.group("scheme").eq_ignore_ascii_case(b"http") || is_match(&NUMBERS, host);
+    Some(match open {
+        _ if is_told(hit) => &DANGEROUS_EXAMPLE,
+        true => &FETCH_AND_RUN,
+        false => hit.rule,
+    })
+}
+
+/// Inside of documents only; others speak of it. What has it in its name is reported by that, and once is enough.
+fn macros(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static KNOWN: Lazy = LazyLock::new(|| regex(MACROS));
+    let before = &hit.window[..hit.start];
+    let first = !is_match(&KNOWN, before);
+    (hit.kind == Kind::Binary && first && !has_macros(hit.path)).then_some(hit.rule)
+}

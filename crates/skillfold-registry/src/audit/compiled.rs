@@ -1,0 +1,208 @@
+//! Compiled code, and whether the source it was compiled from is in the skill.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::kind::is_bytecode;
+
+/// How much of a source is read to compare its hash.
+const MAX_SOURCE: u64 = 16 << 20;
+
+/// Languages that are compiled to programs, by the extensions of their sources.
+const SOURCES: [&str; 37] = [
+    "c", "cc", "cpp", "cxx", "m", "mm", "rs", "go", "zig", "swift", "java", "kt", "scala", "groovy", "clj", "cs", "fs",
+    "vb", "nim", "d", "ml", "hs", "pas", "f90", "asm", "s", "wat", "wast", "ts", "pyx", "lua", "erl", "ex", "el", "v",
+    "dart", "cu",
+];
+
+/// Files that tell how sources become programs.
+const BUILDS: [&str; 15] = [
+    "makefile",
+    "cmakelists.txt",
+    "cargo.toml",
+    "go.mod",
+    "build.gradle",
+    "build.gradle.kts",
+    "pom.xml",
+    "binding.gyp",
+    "meson.build",
+    "build.zig",
+    "package.swift",
+    "build.bazel",
+    "justfile",
+    "build.sh",
+    "configure.ac",
+];
+
+/// Which sources a skill has.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// Python's, with their sizes.
+    python: HashMap<PathBuf, u64>,
+    /// The names of others without their extensions, in lower case.
+    stems: HashSet<String>,
+    builds: bool,
+}
+
+impl Sources {
+    /// Takes a file in that the walk has come by.
+    pub(super) fn see(&mut self, path: &Path, size: u64) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase) else { return };
+        self.builds |= BUILDS.contains(&name.as_str()) || name.ends_with(".csproj");
+        match name.rsplit_once('.') {
+            Some((_, "py" | "pyw")) => drop(self.python.insert(path.to_owned(), size)),
+            Some((stem, extension)) if SOURCES.contains(&extension) => drop(self.stems.insert(stem.to_owned())),
+            _ => {}
+        }
+    }
+
+    /// Why a compiled file cannot be believed to come from source that is in the skill; `None` if it can.
+    pub(super) fn doubt(&self, root: &Path, path: &Path) -> Option<String> {
+        let head = start(&root.join(path), 17)?;
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if is_bytecode(&head) || matches!(extension, "pyc" | "pyo") {
+            return self.doubt_bytecode(root, path, &head);
+        }
+        (!self.has_source(path)).then(|| "its source is not in the skill".to_owned())
+    }
+
+    /// Whether a source is called like the program, or programs are built from sources here.
+    fn has_source(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let stem = name.split(['.', '$']).next().unwrap_or_default();
+        let stem = stem.strip_prefix("lib").unwrap_or(stem);
+        // `tool-linux-amd64` is made of `tool.go`.
+        let ends = stem.match_indices(['-', '_']).map(|(at, _)| at).chain([stem.len()]);
+        let mut names = ends.map(|end| &stem[..end]).filter(|name| !name.is_empty());
+        names.any(|name| self.stems.contains(name)) || self.builds && !self.stems.is_empty()
+    }
+
+    fn doubt_bytecode(&self, root: &Path, path: &Path, head: &[u8]) -> Option<String> {
+        let source = source_of(path);
+        let shown = source.display();
+        let Some(size) = self.python.get(&source) else {
+            return Some(format!("its source, {shown}, is not in the skill"));
+        };
+        match compiled_from(head) {
+            From::Unknown => None,
+            From::Size(said) if u64::from(said) == *size & 0xffff_ffff => None,
+            From::Size(said) => Some(format!("it was compiled from {said} bytes, and {shown} has {size}")),
+            From::Unchecked => Some(format!("Python runs it without comparing it with {shown}")),
+            From::Hash { magic, hash } => {
+                let source = start(&root.join(&source), MAX_SOURCE)?;
+                // Python 3.11 has changed to fewer rounds.
+                let same = [(1, 3), (2, 4)].iter().any(|rounds| sip_hash(*rounds, magic, &source) == hash);
+                (!same).then(|| format!("it was compiled from another text than {shown}"))
+            }
+        }
+    }
+}
+
+/// What bytecode says of its source.
+enum From {
+    /// Too old to say it.
+    Unknown,
+    Size(u32),
+    Hash {
+        magic: u64,
+        hash: u64,
+    },
+    /// A hash that Python does not compare.
+    Unchecked,
+}
+
+fn compiled_from(head: &[u8]) -> From {
+    let word = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+    let Some(magic) = word(0) else { return From::Unknown };
+    match magic & 0xffff {
+        // From Python 3.7 on: the version, flags, then a time and a size or a hash.
+        3390..=3999 => match (word(4), word(8), word(12)) {
+            (Some(0), _, Some(size)) => From::Size(size),
+            (Some(flags), Some(low), Some(high)) if flags & 0b11 == 0b11 => {
+                From::Hash { magic: u64::from(magic), hash: u64::from(low) | u64::from(high) << 32 }
+            }
+            (Some(flags), ..) if flags & 0b11 == 0b01 => From::Unchecked,
+            _ => From::Unknown,
+        },
+        // From Python 3.3 on: the version, a time and a size.
+        3190..=3389 => word(8).map_or(From::Unknown, From::Size),
+        _ => From::Unknown,
+    }
+}
+
+/// The source that Python compares bytecode with: beside it, or beside the `__pycache__` that it is in.
+fn source_of(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let source = format!("{}.py", name.split('.').next().unwrap_or_default());
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let dir = if dir.ends_with("__pycache__") { dir.parent().unwrap_or(Path::new("")) } else { dir };
+    dir.join(source)
+}
+
+/// The first bytes of a file, no link followed at its end.
+fn start(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// SipHash with so many rounds per word and at its end, by a key of which Python only sets the first half.
+fn sip_hash(rounds: (usize, usize), key: u64, bytes: &[u8]) -> u64 {
+    let mut v =
+        [key ^ 0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, key ^ 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        v[3] ^= word;
+        mix(&mut v, rounds.0);
+        v[0] ^= word;
+    }
+    let mut last = [0; 8];
+    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+    let word = u64::from_le_bytes(last) | (bytes.len() as u64) << 56;
+    v[3] ^= word;
+    mix(&mut v, rounds.0);
+    v[0] ^= word;
+    v[2] ^= 0xff;
+    mix(&mut v, rounds.1);
+    v.iter().fold(0, |all, one| all ^ one)
+}
+
+fn mix(v: &mut [u64; 4], rounds: usize) {
+    for _ in 0..rounds {
+        v[0] = v[0].wrapping_add(v[1]);
+        v[1] = v[1].rotate_left(13) ^ v[0];
+        v[0] = v[0].rotate_left(32);
+        v[2] = v[2].wrapping_add(v[3]);
+        v[3] = v[3].rotate_left(16) ^ v[2];
+        v[0] = v[0].wrapping_add(v[3]);
+        v[3] = v[3].rotate_left(21) ^ v[0];
+        v[2] = v[2].wrapping_add(v[1]);
+        v[1] = v[1].rotate_left(17) ^ v[2];
+        v[2] = v[2].rotate_left(32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of `_imp.source_hash(168627659, source)` of Python 3.11.
+    #[test]
+    fn sources_are_hashed_as_python_does() {
+        let hashes = [
+            (String::new(), 0x257a_38c9_ed8e_f1ba),
+            ("print(1)\n".to_owned(), 0x69cd_f8a5_61f3_71bf),
+            ("x = 1\n".repeat(10), 0x2be8_6830_3c21_b7a7),
+        ];
+        for (source, hash) in hashes {
+            assert_eq!(sip_hash((1, 3), 168_627_659, source.as_bytes()), hash, "{source:?}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Sentences in base64 and rot13: people do not read them, models do.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use super::Rule;
+use super::kind::Kind;
+use super::patterns::{Hit, Lazy, Pattern, is_attack, regex};
+use super::rules::{ENCODED_ORDERS, ENCODED_PROSE};
+
+/// How short an encoded text may be to be looked at.
+const MIN_LENGTH: usize = 32;
+/// How much of one is decoded.
+const MAX_LENGTH: usize = 16 << 10;
+/// How many letters tell whether the rest is text as well.
+const PROBE: usize = 24;
+
+pub(super) static PATTERNS: &[Pattern] = &[Pattern {
+    rule: &ENCODED_PROSE,
+    words: &[
+        "vafgehpgvba",
+        "cerivbhf",
+        "vtaber",
+        "nffvfgnag",
+        "perqragvny",
+        "cnffjbeq",
+        "uggc",
+        "pbairefngvba",
+        "rkrphgr",
+        "gur hfre",
+        "frperg",
+        "flfgrz",
+    ],
+    regex: r"\b(?:vafgehpgvbaf?|cerivbhf|vtaber|nffvfgnag|perqragvnyf?|cnffjbeqf?|uggcf?://|pbairefngvba|rkrphgr|gur\s+hfre|frpergf?|flfgrz)",
+    message: "a sentence in rot13, which models read and people do not",
+    judge: rotated,
+}];
+
+/// Whether the line says something when each letter is replaced by the one 13 places on.
+fn rotated(hit: &Hit<'_>) -> Option<&'static Rule> {
+    if hit.kind == Kind::Binary {
+        return None;
+    }
+    let line = [hit.line_before(), hit.line_after()].concat();
+    let text: Vec<u8> = line.iter().map(|byte| rot13(*byte)).collect();
+    if is_attack(&text, hit.path) {
+        return Some(&ENCODED_ORDERS);
+    }
+    is_prose(&text).then_some(hit.rule)
+}
+
+fn rot13(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'm' | b'A'..=b'M' => byte + 13,
+        b'n'..=b'z' | b'N'..=b'Z' => byte - 13,
+        _ => byte,
+    }
+}
+
+/// Whether it is a sentence of English, by the small words that each has.
+fn is_prose(text: &[u8]) -> bool {
+    static SMALL: Lazy = LazyLock::new(|| {
+        regex(r"\b(?:the|and|you|your|this|that|with|from|for|not|must|will|all|are|is|to|of|in|it|user)\b")
+    });
+    SMALL.as_ref().is_some_and(|small| small.find_iter(text).take(3).count() >= 3)
+}
+
+/// Where a text in base64 stands, which rule it breaks, and what it says.
+pub(super) struct Encoded {
+    pub(super) at: usize,
+    pub(super) rule: &'static Rule,
+    pub(super) text: String,
+}
+
+/// Texts in base64 that say something.
+pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
+    let mut found = Vec::new();
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let mut at = 0;
+    // From its end on, so that the words of an ordinary text are not looked at letter by letter.
+    while let Some(start) = window.get(at..at + MIN_LENGTH) {
+        if let Some(other) = start.iter().rposition(|byte| !is_letter(byte)) {
+            at += other + 1;
+            continue;
+        }
+        let run = window[at..].iter().position(|byte| !is_letter(byte)).unwrap_or(window.len() - at);
+        let (end, letters) = wrapped(window, at, run);
+        // Something may stand before it that is made of the same letters.
+        if let Some(text) = (0..4).find_map(|skip| decoded(letters.get(skip..)?)) {
+            let rule = match is_attack(text.as_bytes(), path) {
+                true => Some(&ENCODED_ORDERS),
+                false => is_prose(text.as_bytes()).then_some(&ENCODED_PROSE),
+            };
+            found.extend(rule.map(|rule| Encoded { at, rule, text }));
+        }
+        at = end + 1;
+    }
+    found
+}
+
+/// The letters of a run with those of the lines that go on with it, and where they end.
+fn wrapped(window: &[u8], start: usize, run: usize) -> (usize, Vec<u8>) {
+    let mut letters = window[start..start + run].to_vec();
+    let mut end = start + run;
+    while letters.len() < MAX_LENGTH {
+        let gap = window[end..].iter().take(8).position(u8::is_ascii_alphanumeric).unwrap_or(8);
+        let next = &window[(end + gap).min(window.len())..];
+        let more = next.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+/".contains(byte));
+        let more = more.unwrap_or(next.len());
+        let joined = gap < 8 && more > 0 && window[end..end + gap].contains(&b'\n');
+        if !joined || !window[end..end + gap].iter().all(|byte| b" \n\"'\\+>".contains(byte)) {
+            break;
+        }
+        letters.extend_from_slice(&next[..more]);
+        end += gap + more;
+    }
+    (end, letters)
+}
+
+/// What base64 says, if that is text.
+fn decoded(letters: &[u8]) -> Option<String> {
+    let letters = &letters[..letters.len().min(MAX_LENGTH)];
+    let probe = bytes_of(letters.get(..PROBE)?);
+    if !probe.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..)) {
+        return None;
+    }
+    let bytes = bytes_of(letters);
+    // What follows it and looks alike decodes to anything.
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+    };
+    let text = text.split(|c: char| c.is_control() && !c.is_whitespace()).next().unwrap_or_default();
+    (text.len() >= PROBE / 4 * 3 && text.contains(' ')).then(|| text.to_owned())
+}
+
+fn bytes_of(letters: &[u8]) -> Vec<u8> {
+    let value = |byte: &u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let mut bytes = Vec::with_capacity(letters.len() / 4 * 3);
+    for four in letters.chunks(4).filter(|four| four.len() > 1) {
+        let bits = four.iter().fold(0_u32, |bits, byte| bits << 6 | u32::from(value(byte))) << (6 * (4 - four.len()));
+        let [_, first, second, third] = bits.to_be_bytes();
+        bytes.extend_from_slice(&[first, second, third][..four.len() - 1]);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded_with_and_without_its_end() {
+        for (letters, text) in [("aGVsbG8", "hello"), ("aGVsbG8h", "hello!"), ("aGVsbA", "hell")] {
+            assert_eq!(bytes_of(letters.as_bytes()), text.as_bytes());
+        }
+    }
+}
