@@ -285,8 +285,9 @@ fn is_copy(a: &Skill, b: &Skill) -> bool {
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
+    // A plain name means the skill that has it; one that is hidden by that has only its address.
     let named = |set: &std::collections::HashSet<String>| {
-        !set.is_empty() && (set.contains(skill.name()) || set.contains(&skill.address()))
+        !set.is_empty() && (!skill.shadowed() && set.contains(skill.name()) || set.contains(&skill.address()))
     };
     if named(&enablement.enable) {
         return true;

@@ -22,7 +22,7 @@ use crate::{Catalog, Checkout, RemoteSkill, Root, Skill, SkillFile};
 
 /// Which skills are switched on, beyond the defaults.
 ///
-/// Names as [`Catalog::get`] takes them. What is enabled explicitly is on, what is disabled explicitly is off, and
+/// Names as [`Catalog::get`] takes them: a plain name means the skill that wins it, an address exactly one. What is enabled explicitly is on, what is disabled explicitly is off, and
 /// everything else follows its source: on, except bundled skills that say otherwise, and what stands below a root that
 /// is [off until enabled](Root::off_until_enabled).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

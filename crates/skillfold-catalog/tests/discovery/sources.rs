@@ -98,6 +98,22 @@ fn a_disabled_winner_lets_no_lower_one_surface() {
 }
 
 #[test]
+fn a_plain_name_means_the_winner() {
+    let tree = Tree::new();
+    let states = |enable: &[&str], disable: &[&str]| {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let enablement = Enablement { enable: set(enable), disable: set(disable) };
+        let catalog = Discovery::new(everywhere(&tree)).enablement(enablement).run();
+        ["pdf", "pdf@inline", "pdf@user"].map(|name| catalog.get(name).unwrap().enabled())
+    };
+    assert_eq!(states(&[], &[]), [true, true, true]);
+    assert_eq!(states(&[], &["pdf"]), [false, false, true]);
+    assert_eq!(states(&[], &["pdf@user"]), [true, true, false]);
+    assert_eq!(states(&["pdf"], &["pdf@user", "pdf"]), [true, true, false]);
+    assert_eq!(states(&["pdf@user"], &["pdf"]), [false, false, true]);
+}
+
+#[test]
 fn explicit_words_beat_defaults_and_enable_beats_disable() {
     let tree = Tree::new();
     for name in ["off", "on", "quiet"] {

@@ -18,8 +18,9 @@ Examples:
   skillfold disable commit@project   only the project's, if another has its name
   skillfold enable --reset pdf       say nothing of it any more
 
-What somebody enables is on, whatever else is said; what somebody disables is off; everything else follows
-its source: what you put into a directory is on, what `install` fetched is off.
+What is enabled is on, whatever else is said; what is disabled is off; everything else follows its source:
+what you put into a directory is on, what `install` fetched is off. A plain name means the skill that `list`
+shows under it; one that is hidden by that has an address of its own, such as commit@user.
 With --json it prints [{address, was, now}], each true, false or null.";
 
 #[derive(Debug, clap::Args)]
@@ -78,13 +79,14 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
 }
 
 fn line(change: &Changed) -> String {
-    let word = |said: Option<bool>| match said {
-        Some(true) => paint(style::GOOD, "on"),
-        Some(false) => "off".to_owned(),
-        None => "as its source says".to_owned(),
-    };
     let already = if change.was == change.now { " already" } else { "" };
+    let state = match (change.now, change.was) {
+        (Some(true), _) => format!("{}{already}", paint(style::GOOD, "on")),
+        (Some(false), _) => format!("off{already}"),
+        (None, Some(_)) => "follows its source again".to_owned(),
+        (None, None) => "was neither enabled nor disabled".to_owned(),
+    };
     let address = text::one_line(&change.address);
     let all = if address.ends_with(":*") { " with all its skills" } else { "" };
-    format!("{}{all}  {}{already}", paint(style::NAME, address.trim_end_matches(":*")), word(change.now))
+    format!("{}{all}  {state}", paint(style::NAME, address.trim_end_matches(":*")))
 }
