@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let environment = context.environment()?;
-    let mut trust = Trust::open(environment)?;
+    let trust = Trust::open(environment)?;
     if args.list {
         let projects: Vec<_> = trust.projects().collect();
         if context.json() {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         } else {
             let mut out = String::new();
             for (path, _) in projects {
-                let _ = writeln!(out, "{}", whole_path(path));
+                let _ = writeln!(out, "{}", whole_path(&path));
             }
             context.terminal.print(&out)?;
         }
