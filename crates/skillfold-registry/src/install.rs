@@ -17,8 +17,9 @@ use crate::same::same_source;
 use crate::time::rfc3339;
 use crate::trash::{TrashFile, TrashItem, Why};
 use crate::tree::Leaf;
+use crate::update::permission_changes;
 use crate::writing::Writing;
-use crate::{Chosen, Digest, Disk, Drift, Kind, Registry, RegistryError, Staging, candidate, verify};
+use crate::{Chosen, Digest, Disk, Drift, Kind, PermissionChange, Registry, RegistryError, Staging, candidate, verify};
 
 /// How to install.
 #[derive(Clone, Copy)]
@@ -93,6 +94,8 @@ pub struct Done {
     pub replaced: bool,
     /// What is said of it: on, off, or nothing.
     pub enabled: Option<bool>,
+    /// What its programs ask for, and those of the version it replaces do not; or do not any more.
+    pub permissions: Vec<PermissionChange>,
     /// What the audit has found.
     #[serde(serialize_with = "serialize_findings")]
     pub findings: Vec<Finding>,
@@ -231,6 +234,10 @@ impl Take {
         }
         // What was edited must go, whatever the lock says of it.
         let unchanged = there && old_kind == entry.kind && verify::drift(&old, &pinned)?.is_empty();
+        let permissions = match there && !unchanged {
+            true => permission_changes((&old, old_kind), (&candidate.dir, entry.kind)),
+            false => Vec::new(),
+        };
         let addresses = addresses_of(writing, &name, old_kind);
         if !unchanged {
             if there {
@@ -263,6 +270,7 @@ impl Take {
             now: entry,
             unchanged,
             replaced: there && !unchanged,
+            permissions,
             findings: candidate.findings.clone(),
         });
         if !unchanged {
@@ -285,8 +293,8 @@ impl Take {
         writing.listed.installed.insert(name.clone(), now.clone());
         let own = if now.kind == Kind::Plugin { whole(&name) } else { name.clone() };
         let enabled = writing.listed.enabled.get(&own).copied();
-        let (was, findings) = (Some(was), Vec::new());
-        self.done.push(Done { name, was, now, unchanged: true, replaced: false, enabled, findings });
+        let (was, permissions, findings) = (Some(was), Vec::new(), Vec::new());
+        self.done.push(Done { name, was, now, unchanged: true, replaced: false, enabled, permissions, findings });
         Ok(())
     }
 

@@ -338,6 +338,11 @@ fn fields(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<Fie
     changes
 }
 
+/// What the programs of one version ask for and those of another do not.
+pub(crate) fn permission_changes(old: (&Path, Kind), new: (&Path, Kind)) -> Vec<PermissionChange> {
+    permissions(&skills(old.0, old.1), &skills(new.0, new.1))
+}
+
 fn permissions(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<PermissionChange> {
     let nothing = Said::default();
     let mut changes = Vec::new();

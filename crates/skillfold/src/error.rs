@@ -65,6 +65,20 @@ fn first(diagnostics: &[Diagnostic]) -> String {
     errors.map_or_else(|| "it cannot be read".to_owned(), |found| found.message.to_string())
 }
 
+/// The command that switches skills on, for every message that says that one is off.
+///
+/// ```
+/// assert_eq!(skillfold::enable_command(["pdf"], false), "skillfold enable pdf");
+/// ```
+pub fn enable_command<'n>(names: impl IntoIterator<Item = &'n str>, project: bool) -> String {
+    let mut command = "skillfold enable".to_owned();
+    for word in project.then_some("--project").into_iter().chain(names) {
+        command.push(' ');
+        command.push_str(word);
+    }
+    command
+}
+
 impl Error {
     /// A stable word for what went wrong.
     pub fn code(&self) -> &'static str {
@@ -85,7 +99,7 @@ impl Error {
             Error::NotFound { close, .. } if !close.is_empty() => format!("did you mean {}?", close.join(", ")),
             Error::NotFound { .. } => "`skillfold list` shows what there is".to_owned(),
             Error::Invalid { path, .. } => format!("`skillfold lint {}` says more", path.display()),
-            Error::Disabled { name } => format!("enable it: add {name:?} to `enable` in skillfold.toml"),
+            Error::Disabled { name } => format!("`{}` switches it on", enable_command([name.as_str()], false)),
             Error::Unavailable { .. } => "install what it requires".to_owned(),
             Error::Load(error) => error.hint().to_owned(),
             Error::Remote { name, source } => source.hint().replace("NAME", name),

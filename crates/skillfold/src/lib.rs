@@ -53,7 +53,7 @@ pub use config::{
     AgentAllow, AgentApi, AgentSection, ApiKey, Config, ConfigError, DiscloseSection, Distrusted, LoadConfig,
     McpServer, RunSection, SkillsConfig,
 };
-pub use error::Error;
+pub use error::{Error, enable_command};
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillfold_catalog::{

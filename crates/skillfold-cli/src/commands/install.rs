@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use skillfold_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey_of};
 
+use super::update::permissions;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{Whose, tell_findings};
@@ -31,7 +32,7 @@ SOURCE is a directory, an archive, an address of git with @REF, or OWNER/REPO[/P
 installed is checked, audited, and off until you enable it. On a terminal you are asked which skills of
 several; otherwise all of them are installed.
 With --json it prints {origin, commit, installed: [{name, kind, version, commit, digest, enabled, unchanged,
-replaced, findings}], skipped: [{name, reason}]}.";
+replaced, permissions, findings}], skipped: [{name, reason}]}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -268,15 +269,16 @@ fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Resu
             paint(style::NAME, &done.name),
             done.now.kind.word()
         );
+        permissions(&mut out, &done.name, &done.permissions);
     }
     context.terminal.print(&out)?;
     let off: Vec<&str> = done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
     if !off.is_empty() {
-        let project = if args.whose.project { " --project" } else { "" };
-        let names = if off.len() > 8 { "NAME…".to_owned() } else { off.join(" ") };
+        let names = if off.len() > 8 { vec!["NAME…"] } else { off.clone() };
         context.terminal.say(&format!(
-            "{} off until you say `skillfold enable{project} {names}`",
-            if off.len() == 1 { "It is" } else { "They are" }
+            "{} off until you say `{}`",
+            if off.len() == 1 { "It is" } else { "They are" },
+            skillfold::enable_command(names, args.whose.project)
         ));
     }
     if done.iter().any(|done| !done.findings.is_empty()) {
@@ -295,6 +297,7 @@ fn row(done: &Done) -> Value {
         "enabled": done.enabled == Some(true),
         "unchanged": done.unchanged,
         "replaced": done.replaced,
+        "permissions": done.permissions,
         "findings": done.findings,
     })
 }

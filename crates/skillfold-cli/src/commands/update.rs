@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use skillfold_registry::{
-    Change, Chosen, Installed, Origin, Registry, RegistryError, Severity, UpdateOptions, UpdatePlan,
+    Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, Severity, UpdateOptions, UpdatePlan,
 };
 
 use super::install::{Fetching, short};
@@ -190,14 +190,32 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     Ok((plans, failed))
 }
 
+/// What a new version's programs ask for, and those of the version before do not; one line each.
+pub(crate) fn permissions(out: &mut String, name: &str, changes: &[PermissionChange]) {
+    for change in changes {
+        let word = if change.widened { paint(style::BAD, "asks for more") } else { "no longer asks for".to_owned() };
+        let skill = match change.skill.as_str() {
+            skill if skill == name => String::new(),
+            skill => format!(" ({})", text::one_line(skill)),
+        };
+        let _ = writeln!(out, "  {word}: {}{skill}", text::one_line(&change.permission));
+    }
+}
+
 /// One plan for people.
 fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
     let edition = |version: &Option<String>, commit: &Option<String>| {
         let commit = commit.as_deref().map(short);
-        [version.as_deref().map(text::one_line), commit].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        let said = [version.as_deref().map(text::one_line), commit].into_iter().flatten().collect::<Vec<_>>();
+        said.join(" ")
     };
     let (from, to) = (edition(&plan.from.version, &plan.from.commit), edition(&plan.to.version, &plan.to.commit));
-    let arrow = if from.is_empty() && to.is_empty() { String::new() } else { format!("  {from} → {to}") };
+    let none = |edition: &str| if edition.is_empty() { "(no version)".to_owned() } else { edition.to_owned() };
+    let arrow = match (from == to, to.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => format!("  {to}"),
+        (false, _) => format!("  {} → {}", none(&from), none(&to)),
+    };
     let _ = writeln!(out, "{}{arrow}", paint(style::NAME, &plan.name));
     for field in &plan.front_matter {
         let shown = |text: &Option<String>| {
@@ -212,10 +230,7 @@ fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
         let _ =
             writeln!(out, "  {skill}{}: {} → {}", text::one_line(&field.field), shown(&field.old), shown(&field.new));
     }
-    for permission in &plan.permissions {
-        let word = if permission.widened { paint(style::BAD, "asks for more") } else { "asks no longer".to_owned() };
-        let _ = writeln!(out, "  {word}: {}", text::one_line(&permission.permission));
-    }
+    permissions(out, &plan.name, &plan.permissions);
     for file in &plan.files {
         let (sign, style) = match file.change {
             Change::Added => ("+", style::GOOD),

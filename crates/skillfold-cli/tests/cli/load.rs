@@ -126,15 +126,15 @@ fn a_disabled_skill_is_not_loaded() {
     exit 1
     --- stderr
     error[disabled]: the skill "pdf" is disabled
-      help: enable it: add "pdf" to `enable` in skillfold.toml
+      help: `skillfold enable pdf` switches it on
     "#);
     assert_snapshot!(sandbox.run(&["load", "pdf", "--json"]), @r#"
     exit 1
     --- stdout
-    {"error":{"code":"disabled","message":"the skill \"pdf\" is disabled","help":"enable it: add \"pdf\" to `enable` in skillfold.toml"}}
+    {"error":{"code":"disabled","message":"the skill \"pdf\" is disabled","help":"`skillfold enable pdf` switches it on"}}
     --- stderr
     error[disabled]: the skill "pdf" is disabled
-      help: enable it: add "pdf" to `enable` in skillfold.toml
+      help: `skillfold enable pdf` switches it on
     "#);
 }
 

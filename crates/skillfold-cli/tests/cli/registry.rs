@@ -157,6 +157,67 @@ fn an_update_is_shown_before_it_is_made() {
 }
 
 #[test]
+fn a_newer_version_that_is_installed_says_what_it_asks_for() {
+    let sandbox = with_repository();
+    act(&sandbox, &["install", "../repo", "--skill", "pdf", "--enable"]);
+    sandbox.write(
+        "repo/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads PDF files. Use when asked.\nmetadata:\n  version: 2.0\npermissions:\n  network: true\n---\n# PDF\n",
+    );
+    assert_snapshot!(act(&sandbox, &["install", "../repo", "--skill", "pdf"]), @r"
+    exit 0
+    --- stdout
+    pdf  on  skill  2.0  replaced
+      asks for more: network
+    ");
+    // As it is, nothing is asked for anew.
+    assert!(!act(&sandbox, &["install", "../repo", "--skill", "pdf"]).stdout.contains("asks"));
+    let skill = sandbox.path("repo/skills/pdf/SKILL.md");
+    std::fs::write(&skill, std::fs::read_to_string(&skill).unwrap().replace("network: true", "network: false"))
+        .unwrap();
+    let json = act(&sandbox, &["install", "../repo", "--skill", "pdf", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let expected = serde_json::json!([{"skill": "pdf", "permission": "network", "widened": false}]);
+    assert_eq!(json["installed"][0]["permissions"], expected);
+}
+
+#[test]
+fn a_plain_name_means_the_skill_that_has_it() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/.agents/skills/dupe", "The project's. Use when asked.");
+    sandbox.skill("home/.agents/skills/dupe", "The user's. Use when asked.");
+    let states = |sandbox: &Sandbox| {
+        let on = |name: &str| {
+            let shown = sandbox.run(&["show", name, "--json"]).stdout;
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap()["enabled"].as_bool().unwrap()
+        };
+        (on("dupe"), on("dupe@user"))
+    };
+    assert_eq!(states(&sandbox), (true, true));
+    sandbox.run(&["disable", "dupe"]);
+    assert_eq!(states(&sandbox), (false, true), "the other is not meant");
+    // One that is off lets no other take its place.
+    assert!(sandbox.run(&["load", "dupe"]).stderr.contains("disabled"));
+    sandbox.run(&["disable", "dupe@user"]);
+    sandbox.run(&["enable", "dupe"]);
+    assert_eq!(states(&sandbox), (true, false));
+}
+
+#[test]
+fn what_nothing_was_said_of_is_not_reset() {
+    let sandbox = with_repository();
+    act(&sandbox, &["install", "../repo", "--skill", "pdf"]);
+    assert_eq!(act(&sandbox, &["enable", "--reset", "pdf"]).stdout, "pdf  was neither enabled nor disabled\n");
+    act(&sandbox, &["enable", "pdf"]);
+    assert_eq!(act(&sandbox, &["enable", "pdf"]).stdout, "pdf  on already\n");
+    assert_eq!(act(&sandbox, &["enable", "--reset", "pdf"]).stdout, "pdf  follows its source again\n");
+    act(&sandbox, &["remove", "pdf"]);
+    act(&sandbox, &["gc"]);
+    assert_eq!(act(&sandbox, &["gc"]).stderr, "there is nothing to clear\n");
+    assert!(act(&sandbox, &["doctor"]).stdout.contains("nothing installed"));
+}
+
+#[test]
 fn edits_are_seen_and_not_overwritten() {
     let sandbox = with_repository();
     act(&sandbox, &["install", "ann/skills", "--enable"]);
@@ -413,7 +474,7 @@ fn one_that_cannot_be_updated_holds_back_no_other() {
     csv
       description: Reads tables. Use when asked. → Reads more tables. Use when asked.
       ~ SKILL.md  67 B → 72 B
-    pdf  1.0 → 1.0
+    pdf  1.0
       + new.md  4 B
       edited here: notes.md
     --- stderr
