@@ -69,6 +69,10 @@ pub fn os_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((reason, _)) => reason.to_lowercase(),
+        // Without a number of the system, Rust's own word for it is none that people know.
+        None if error.get_ref().is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            "no such file or directory".to_owned()
+        }
         None => text,
     }
 }
@@ -80,6 +84,14 @@ mod tests {
     #[test]
     fn escapes_control_characters() {
         assert_eq!(Shown("a\nb\u{1b}[31m\0\u{202e}ü").to_string(), "a\\nb\\u{1b}[31m\\u{0}\\u{202e}ü");
+    }
+
+    #[test]
+    fn what_is_missing_is_said_in_one_way() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert_eq!(super::os_message(&error), "no such file or directory");
+        let error = std::io::Error::new(std::io::ErrorKind::NotFound, "the skill is gone");
+        assert_eq!(super::os_message(&error), "the skill is gone");
     }
 
     #[test]

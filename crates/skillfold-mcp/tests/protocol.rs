@@ -350,7 +350,8 @@ async fn an_entry_follows_its_files() {
     {
         std::os::unix::fs::symlink("/etc/passwd", tmp.path().join("pdf/out")).unwrap();
         let error = client.refused("skills/get", json!({ "uri": "skill://pdf/SKILL.md" })).await;
-        assert!(error["message"].as_str().unwrap().contains("link out"), "{error}");
+        let said = "\"out\" is a link that leads out of the skill";
+        assert!(error["message"].as_str().unwrap().contains(said), "{error}");
     }
 }
 

@@ -26,7 +26,7 @@ pub enum RegistryError {
         error: io::Error,
     },
     /// Another process keeps the registry locked.
-    #[error("{} is locked{}, for {} s already", shown(path), holder.map_or(String::new(), |id| format!(" (by process {id}, it seems)")), waited.as_secs())]
+    #[error("{} has been locked for {} s{}", shown(path), waited.as_secs(), holder.map_or(String::new(), |id| format!(", by process {id} it seems")))]
     Busy {
         /// The file that is locked.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum RegistryError {
         path: PathBuf,
     },
     /// A link, or a file, where a directory should be.
-    #[error("{} is no directory of its own", shown(path))]
+    #[error("{} is a link or a file, not a directory", shown(path))]
     NotADirectory {
         /// What is none.
         path: PathBuf,
@@ -92,13 +92,13 @@ pub enum RegistryError {
         path: PathBuf,
     },
     /// Two that are to be installed at once have one name.
-    #[error("two of what is to be installed are called {}", Shown(name))]
+    #[error("two skills or plugins to be installed are called {}", Shown(name))]
     Twice {
         /// The name.
         name: String,
     },
     /// There is no such directory in what was fetched.
-    #[error("{} is no longer in its origin, {}", Shown(at), Shown(origin))]
+    #[error("{} is no longer in its origin, {}", place(at), Shown(origin))]
     NotInOrigin {
         /// Where it should stand.
         at: String,
@@ -106,7 +106,7 @@ pub enum RegistryError {
         origin: String,
     },
     /// What is to be installed is no valid skill or plugin.
-    #[error("{} is no valid {}: {}", Shown(at), kind.word(), diagnostics.first().map_or(String::new(), |found| found.message.to_string()))]
+    #[error("{} is no valid {}: {}", place(at), kind.word(), diagnostics.first().map_or("it cannot be read".to_owned(), |found| found.message.to_string()))]
     Invalid {
         /// What it should be.
         kind: Kind,
@@ -251,6 +251,11 @@ impl RegistryError {
 
 fn shown(path: &Path) -> String {
     Shown(&path.to_string_lossy()).to_string()
+}
+
+/// A place in an origin; the origin itself has no name there.
+fn place(at: &str) -> String {
+    if matches!(at, "" | ".") { "the skill".to_owned() } else { Shown(at).to_string() }
 }
 
 fn list(names: &[String]) -> String {

@@ -102,6 +102,22 @@ pub enum SkipReason {
     Unreadable,
 }
 
+impl SkipReason {
+    /// One such entry in words, for messages: `"out" is a link that leads out of the skill`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            SkipReason::LinkOut => "a link that leads out of the skill",
+            SkipReason::DanglingLink => "a link to nothing",
+            SkipReason::DirectoryLink => "a link to a directory",
+            SkipReason::SpecialFile => "a device, a pipe or a socket",
+            SkipReason::IgnoredDirectory => "a directory that holds no resources",
+            SkipReason::TooDeep => "a directory too far down",
+            SkipReason::Unaddressable => "a name that no path can ask for",
+            SkipReason::Unreadable => "not readable",
+        }
+    }
+}
+
 /// Where and why a listing is incomplete.
 ///
 /// A directory that is too deep is passed over and the listing goes on; each other limit ends it. If both happen, the

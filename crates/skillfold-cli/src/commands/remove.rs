@@ -62,7 +62,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.print(&out)?;
     if !args.undo {
         let project = if args.whose.project { " --project" } else { "" };
-        context.terminal.say(&format!("`skillfold remove{project} --undo` brings it back, until `skillfold gc`"));
+        let it = if moved.len() == 1 { "it" } else { "them" };
+        context.terminal.say(&format!("`skillfold remove{project} --undo` brings {it} back, until `skillfold gc`"));
     }
     Ok(Outcome::Done)
 }
@@ -132,12 +133,16 @@ pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> 
             "broken": freed.broken}))?;
         return Ok(Outcome::Done);
     }
-    context.terminal.say(&format!(
-        "{} removed from the trash, {} cleared, {} freed",
-        text::count(freed.trash, "entry").replace("entrys", "entries"),
-        text::count(freed.leftovers, "leftover"),
-        text::bytes(freed.bytes)
-    ));
+    if freed.trash == 0 && freed.leftovers == 0 {
+        context.terminal.say("there is nothing to clear");
+    } else {
+        context.terminal.say(&format!(
+            "{} removed from the trash, {} cleared, {} freed",
+            text::count(freed.trash, "entry").replace("entrys", "entries"),
+            text::count(freed.leftovers, "leftover"),
+            text::bytes(freed.bytes)
+        ));
+    }
     for broken in &freed.broken {
         context.terminal.say(&format!("{} could not be read once, and stays: look at it", context.short_path(broken)));
     }

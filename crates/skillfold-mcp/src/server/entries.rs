@@ -135,9 +135,7 @@ fn survey(skill: &Skill) -> Result<Survey, String> {
     }
     let missing = listing.skipped.iter().find(|skipped| skipped.reason != SkipReason::IgnoredDirectory);
     if let Some(skipped) = missing {
-        let reason = serde_json::to_value(skipped.reason).unwrap_or_default();
-        let reason = reason.as_str().unwrap_or("skipped").replace('_', " ");
-        return Err(format!("not all of its files can be served: {:?} is {reason}", skipped.first));
+        return Err(format!("not all of its files can be served: {:?} is {}", skipped.first, skipped.reason.noun()));
     }
     let mut files = Vec::with_capacity(listing.files.len());
     for file in listing.files {

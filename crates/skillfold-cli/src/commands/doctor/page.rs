@@ -142,14 +142,17 @@ impl Page<'_> {
             let _ = writeln!(out, "  {source}  {}", self.context.short_path(&registry.path));
             let state = match registry.drift.len() {
                 0 if registry.trouble > 0 => paint(style::BAD, "the registry cannot be believed, see below"),
-                0 => paint(style::GOOD, "all as it was installed"),
-                number => paint(style::WARNING, format!("{number} not as it was installed")),
+                0 => paint(style::GOOD, "unchanged since"),
+                number => paint(style::WARNING, format!("{number} changed since")),
             };
             let trash = match registry.trash {
                 0 => String::new(),
                 number => format!(", {number} in the trash"),
             };
-            let _ = writeln!(out, "    {} installed, {state}{trash}", text::thousands(registry.things));
+            let _ = match (registry.things, registry.trouble) {
+                (0, 0) => writeln!(out, "    nothing installed{trash}"),
+                _ => writeln!(out, "    {} installed, {state}{trash}", text::thousands(registry.things)),
+            };
         }
         out
     }
