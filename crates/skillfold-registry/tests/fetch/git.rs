@@ -258,10 +258,16 @@ fn archives_rules_hold_for_repositories() {
     repo.write("two", "12345");
     repo.commit("one");
     let origin = Origin::parse(&repo.url(), Path::new("/")).unwrap();
-    for limits in [Limits { entries: 1, ..Limits::default() }, Limits { file_bytes: 4, ..Limits::default() }] {
+    let table = [
+        (Limits { entries: 1, ..Limits::default() }, "it has more than 1 files and directories"),
+        (Limits { file_bytes: 4, ..Limits::default() }, "one has more than 4 bytes"),
+    ];
+    for (limits, said) in table {
         let done = get(&origin, &limits, &Disk::default(), &repo.settings(&[]), &());
         assert!(matches!(done.result, Err(FetchError::TooMuch { .. })), "{:?}", done.result);
+        assert!(done.error().ends_with(said), "{}", done.error());
     }
+    assert_eq!(text(&repo.fetch(&repo.url())).len(), 2, "without the limits it is fetched");
 }
 
 #[test]
@@ -300,6 +306,15 @@ fn nothing_else_is_ever_run() {
     let (repo, _) = history();
     let trace = repo.dir.path().join("trace");
     let touch = format!("ext::touch {}", trace.display());
+    // Git itself does run it, if it may: whether it has run can be seen.
+    let ran = |args: &[&str]| {
+        let envs = repo.env.iter().map(|(name, value)| (name, value));
+        Command::new("git").args(args).current_dir(repo.path()).env_clear().envs(envs).output().unwrap();
+        let ran = trace.exists();
+        let _ = std::fs::remove_file(&trace);
+        ran
+    };
+    assert!(ran(&["-c", "protocol.ext.allow=always", "ls-remote", &touch]));
     // By hand, though it would never parse.
     for url in [touch.clone(), format!("--upload-pack=touch {}", trace.display())] {
         let origin = Origin::Git { url, reference: None, subdir: None };
@@ -321,6 +336,9 @@ fn nothing_else_is_ever_run() {
         std::fs::write(hooks.join(hook), program).unwrap();
         std::fs::set_permissions(hooks.join(hook), PermissionsExt::from_mode(0o755)).unwrap();
     }
+    assert!(!trace.exists(), "something has run");
+    let path = format!("core.hooksPath={}", hooks.display());
+    assert!(ran(&["-c", &path, "tag", "another"]), "a hook is run by git itself");
     let done = repo.fetch_with(&repo.url(), &[("core.hooksPath", hooks.to_str().unwrap())]);
     assert!(done.result.is_ok(), "{:?}", done.result);
     assert!(!trace.exists(), "something has run");

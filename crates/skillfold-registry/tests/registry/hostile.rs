@@ -54,9 +54,14 @@ fn a_name_that_is_asked_for_leads_nowhere() {
     for name in ["../../precious.txt", "..", ".", "/etc", "../.registry"] {
         let error = registry.remove(&[name], now()).unwrap_err();
         assert!(matches!(error, RegistryError::NotInstalled { .. }), "{name}: {error}");
-        assert!(registry.restore(name, now()).is_err());
+        let error = registry.restore(name, now()).unwrap_err();
+        assert!(matches!(error, RegistryError::NothingInTrash { .. }), "{name}: {error}");
     }
     assert!(outside.path().join("precious.txt").is_file());
+    // What is installed is removed and restored by its name.
+    registry.remove(&["pdf"], now()).unwrap();
+    registry.restore("pdf", now()).unwrap();
+    assert!(dir.join("skills/pdf/SKILL.md").is_file());
 }
 
 #[test]
@@ -104,8 +109,48 @@ fn a_journal_of_a_checkout_leads_nowhere() {
     }
 }
 
+/// A project with a journal that puts `evil` in its place, which stands ready but for what `link` leads elsewhere.
+fn journal_of_a_checkout(dir: &Path, link: Option<(&str, &Path)>) -> Registry {
+    let inner = dir.join(".skillfold/registry");
+    let ready = inner.join("staging/1-1-1/put/evil");
+    std::fs::create_dir_all(&ready).unwrap();
+    std::fs::write(ready.join("SKILL.md"), "theirs").unwrap();
+    let inode = std::os::unix::fs::MetadataExt::ino(&ready.metadata().unwrap());
+    std::fs::create_dir_all(inner.join("trash")).unwrap();
+    if let Some((link, to)) = link {
+        let at = if link == "skills" { dir.join(".skillfold/skills") } else { inner.join(link) };
+        let _ = std::fs::remove_dir_all(&at);
+        symlink(to, at).unwrap();
+    }
+    let text = format!(
+        "{{\"version\": 1, \"staging\": \"1-1-1\", \"trash\": null, \"moves\": [{{\"kind\": \"skill\", \"name\": \"evil\", \
+         \"comes\": {{\"from_trash\": null, \"inode\": {inode}, \"digest\": null}}, \"goes\": false, \"was\": null}}], \
+         \"aside\": [], \"files\": []}}"
+    );
+    std::fs::write(inner.join("journal.json"), text).unwrap();
+    Registry::open(Place::project(dir), Disk::default())
+}
+
 #[test]
-fn a_sound_journal_through_links_is_not_carried_out() {
+fn a_sound_journal_is_carried_out_and_not_through_links() {
+    let dir = tempdir();
+    journal_of_a_checkout(dir.path(), None).enable(&["pdf"], true).unwrap();
+    let put = dir.path().join(".skillfold/skills/evil/SKILL.md");
+    assert_eq!(std::fs::read_to_string(put).unwrap(), "theirs", "without a link it is put in its place");
+    for link in ["skills", "staging/1-1-1", "staging/1-1-1/put", "staging/1-1-1/put/evil"] {
+        let (outside, dir) = (precious(), tempdir());
+        std::fs::create_dir(outside.path().join("evil")).unwrap();
+        std::fs::write(outside.path().join("evil/SKILL.md"), "mine").unwrap();
+        let before = contents(outside.path());
+        let registry = journal_of_a_checkout(dir.path(), Some((link, outside.path())));
+        let _ = registry.enable(&["pdf"], true);
+        let _ = registry.gc(None);
+        assert_eq!(contents(outside.path()), before, "{link}");
+    }
+}
+
+#[test]
+fn a_journal_through_links_moves_nothing_away() {
     for link in ["skills", "staging/1-1-1", "staging/1-1-1/put", "trash/1", "staging/1-1-1/put/evil"] {
         let (outside, dir) = (precious(), tempdir());
         std::fs::create_dir(outside.path().join("evil")).unwrap();
@@ -144,9 +189,14 @@ fn directories_of_ours_that_are_links_are_refused() {
         let registry = Registry::open(Place::project(dir.path()), Disk::default());
         assert!(matches!(registry.begin(), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert!(matches!(registry.enable(&["pdf"], true), Err(RegistryError::NotADirectory { .. })), "{link}");
-        assert!(registry.gc(None).is_err(), "{link}");
+        assert!(matches!(registry.gc(None), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert_eq!(registry.state().trouble.len(), 1, "{link}");
         assert_eq!(contents(outside.path()), before, "{link}");
+        // A directory in the link's place is no trouble.
+        std::fs::remove_file(dir.path().join(link)).unwrap();
+        std::fs::create_dir(dir.path().join(link)).unwrap();
+        registry.enable(&["pdf"], true).unwrap();
+        assert_eq!(registry.state().trouble, [], "{link}");
     }
 }
 

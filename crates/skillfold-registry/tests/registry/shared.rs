@@ -53,6 +53,11 @@ fn what_is_removed_is_what_was_opened() {
     assert_eq!(all_below(victim.path()).len(), 2);
 }
 
+/// Whether the directory of a project's skills is a link.
+fn place_is_link(dir: &Path) -> bool {
+    Place::project(dir).skills_dir().symlink_metadata().is_ok_and(|found| found.is_symlink())
+}
+
 #[test]
 fn what_is_moved_does_not_go_through_a_link() {
     for call in ["rename", "exchange"] {
@@ -73,6 +78,7 @@ fn what_is_moved_does_not_go_through_a_link() {
             let _ = registry.install(&staging, &[chosen], &crate::support::options());
         }
         assert!(swap.done.load(Ordering::SeqCst), "{call}");
+        assert!(place_is_link(dir.path()), "{call}: the link is still there to be followed");
         assert_eq!(all_below(victim.path()), [victim.path().join("pdf/precious")], "{call}");
     }
 }
