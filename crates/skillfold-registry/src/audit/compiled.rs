@@ -152,7 +152,7 @@ fn start(path: &Path, most: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// SipHash with so many rounds per word and at its end, by a key of which Python only sets the first half.
+/// `SipHash` with so many rounds per word and at its end, by a key of which Python only sets the first half.
 fn sip_hash(rounds: (usize, usize), key: u64, bytes: &[u8]) -> u64 {
     let mut v =
         [key ^ 0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, key ^ 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];
