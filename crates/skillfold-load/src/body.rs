@@ -1,6 +1,7 @@
 //! Bodies as they stand in their files, before arguments.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -11,10 +12,6 @@ use skillfold_format::split::body_start;
 use crate::error::LoadError;
 use crate::flight::{Flights, Whose, lock};
 
-/// How many bodies are kept as they were read. Those who load one skill with different arguments, or its outline and
-/// then a section, come shortly after each other; a few are enough for them, and a few bound the memory.
-const RECENT_BODIES: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
-
 /// A skill's body, every byte as it stands in its file.
 #[derive(Clone, Debug)]
 pub struct Body(Arc<ReadBody>);
@@ -22,24 +19,60 @@ pub struct Body(Arc<ReadBody>);
 impl Body {
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0.text[self.0.start..]
+        &self.0.text
+    }
+
+    /// The file it was read from.
+    pub(crate) fn file(&self) -> &Arc<BodyFile> {
+        &self.0.file
+    }
+
+    /// The skill's name.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Where relative paths in it start.
+    pub(crate) fn base_dir(&self) -> &Arc<Path> {
+        &self.0.base_dir
+    }
+
+    /// What it takes in memory: its text, and its file's names and paths.
+    pub(crate) fn bytes(&self) -> usize {
+        let BodyFile { name, base_dir, open_dir, body } = &**self.file();
+        let paths = base_dir.as_os_str().len() + open_dir.as_os_str().len() + body.path().map_or(0, str::len);
+        size_of::<ReadBody>() + size_of::<BodyFile>() + self.0.text.len() + name.len() + paths
+    }
+
+    /// A body of no file.
+    #[cfg(test)]
+    pub(crate) fn of(file: &BodyFile, text: &str) -> Body {
+        let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
+        Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text: text.into(), origin: None }))
+    }
+
+    /// Tells one reading from all others that are held.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     /// Whether its file is still as it was read.
-    fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.origin().is_none_or(Origin::is_current)
     }
 
     /// The file's stamp when it was read; none if there is no file.
-    pub(crate) fn origin(&self) -> Option<&Origin> {
+    fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
     }
 }
 
 #[derive(Debug)]
 struct ReadBody {
-    text: String,
-    start: usize,
+    file: Arc<BodyFile>,
+    name: Arc<str>,
+    base_dir: Arc<Path>,
+    text: Box<str>,
     origin: Option<Origin>,
 }
 
@@ -62,14 +95,14 @@ impl Origin {
 pub(crate) struct Bodies {
     max_bytes: u64,
     flights: Flights<BodyFile, Result<Body, LoadError>>,
-    recent: Option<Mutex<LruCache<BodyFile, Body>>>,
+    recent: Option<Mutex<LruCache<Arc<BodyFile>, Body>>>,
     reads: AtomicU64,
 }
 
 impl Bodies {
-    /// `keeps_recent` is false where nothing may be cached.
-    pub(crate) fn new(max_bytes: u64, keeps_recent: bool) -> Self {
-        let recent = keeps_recent.then(|| Mutex::new(LruCache::new(RECENT_BODIES)));
+    /// Keeps as many bodies as results are cached, each once: results with different arguments share them.
+    pub(crate) fn new(max_bytes: u64, capacity: usize) -> Self {
+        let recent = NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::sparse(capacity)));
         Self { max_bytes, flights: Flights::default(), recent, reads: AtomicU64::new(0) }
     }
 
@@ -93,7 +126,7 @@ impl Bodies {
         }
         let body = self.read(file)?;
         if let Some(recent) = &self.recent {
-            lock(recent).put(file.clone(), body.clone());
+            lock(recent).put(Arc::clone(body.file()), body.clone());
         }
         Ok(body)
     }
@@ -101,6 +134,11 @@ impl Bodies {
     /// How many times a file was read.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    /// The kept bodies.
+    pub(crate) fn kept(&self) -> Vec<Body> {
+        self.recent.as_ref().map_or_else(Vec::new, |recent| lock(recent).iter().map(|(_, body)| body.clone()).collect())
     }
 
     pub(crate) fn clear(&self, skill: Option<&str>) {
@@ -115,9 +153,13 @@ impl Bodies {
     }
 
     fn read(&self, file: &BodyFile) -> Result<Body, LoadError> {
-        let Some(path) = file.body.path() else {
-            return Ok(Body(Arc::new(ReadBody { text: String::new(), start: 0, origin: None })));
-        };
+        let (text, origin) = self.text_of(file)?;
+        let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
+        Ok(Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text, origin })))
+    }
+
+    fn text_of(&self, file: &BodyFile) -> Result<(Box<str>, Option<Origin>), LoadError> {
+        let Some(path) = file.body.path() else { return Ok((Box::default(), None)) };
         self.reads.fetch_add(1, Ordering::Relaxed);
         let dir = SkillDir::open(&file.name, &file.open_dir)?;
         let (text, stamp) = dir.read_stamped(path, self.max_bytes)?;
@@ -130,7 +172,7 @@ impl Bodies {
         let stamped_path = StampPath::new(&file.open_dir.join(path)).map_err(|source| {
             LoadError::from(FileError::Unreadable { skill: file.name.clone(), path: path.into(), source })
         })?;
-        let origin = Origin { path: Arc::new(stamped_path), stamp };
-        Ok(Body(Arc::new(ReadBody { text, start, origin: Some(origin) })))
+        // The front matter is with the catalog already.
+        Ok((text[start..].into(), Some(Origin { path: Arc::new(stamped_path), stamp })))
     }
 }

@@ -1,13 +1,11 @@
 //! The cache against a model that is too simple to be wrong.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use skillfold_catalog::{BodyAt, BodyFile};
-use skillfold_format::Tokens;
 
 use super::{Cache, Entry, KeyRef};
 use crate::arguments::Dialect;
+use crate::body::Body;
 use crate::loader::Form;
 
 fn file(skill: u8) -> BodyFile {
@@ -23,14 +21,9 @@ fn key<'a>(file: &'a BodyFile, arguments: &'a str) -> KeyRef<'a> {
     KeyRef { file, arguments, dialect: &Dialect::Plain, section: None, form: Form::Processed }
 }
 
-fn entry(version: u64) -> Arc<Entry> {
-    Arc::new(Entry {
-        name: "".into(),
-        base_dir: Arc::from("".as_ref()),
-        content: version.to_string().into(),
-        tokens: Tokens(0),
-        origin: None,
-    })
+/// An entry that tells its version.
+fn entry(file: &BodyFile, version: u64) -> Entry {
+    Entry { body: Body::of(file, &version.to_string()), part: 0..0 }
 }
 
 /// Keys in order of use, the least recent first, each with the version of the file it was made from.
@@ -88,9 +81,9 @@ proptest! {
                     let version = versions[usize::from(skill)];
                     let (file, text) = (file(skill), arguments.to_string());
                     let key = key(&file, &text);
-                    let hit = cache.get(&key, |entry| *entry.content == *version.to_string());
+                    let hit = cache.get(&key, |entry| entry.body.as_str() == version.to_string());
                     if hit.is_none() {
-                        cache.insert(&key, entry(version));
+                        cache.insert(&key, entry(&file, version));
                     }
                     prop_assert_eq!(hit.is_some(), model.load((skill, arguments), version));
                 }
@@ -133,10 +126,10 @@ fn every_part_of_the_key_counts() {
     ];
     for (version, key) in keys.iter().enumerate() {
         assert!(cache.get(key, |_| true).is_none(), "{key:?}");
-        cache.insert(key, entry(version as u64));
+        cache.insert(key, entry(key.file, version as u64));
     }
     for (version, key) in keys.iter().enumerate() {
-        assert_eq!(*cache.get(key, |_| true).unwrap().content, *version.to_string());
+        assert_eq!(cache.get(key, |_| true).unwrap().body.as_str(), version.to_string());
     }
 }
 
@@ -145,12 +138,12 @@ fn a_stale_entry_does_not_take_its_successor_with_it() {
     let cache = Cache::new(1);
     let pdf = file(0);
     let key = key(&pdf, "");
-    cache.insert(&key, entry(1));
+    cache.insert(&key, entry(&pdf, 1));
     // Somebody else notices and reloads while this one still looks at the old file.
     let stale = cache.get(&key, |_| {
-        cache.insert(&key, entry(2));
+        cache.insert(&key, entry(&pdf, 2));
         false
     });
     assert!(stale.is_none());
-    assert_eq!(&*cache.get(&key, |_| true).unwrap().content, "2");
+    assert_eq!(cache.get(&key, |_| true).unwrap().body.as_str(), "2");
 }

@@ -1,5 +1,6 @@
 //! [`Loader`]: from a skill's file to what a model reads.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +9,7 @@ use skillfold_catalog::{BodyFile, Shown};
 use skillfold_format::Tokens;
 
 use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
-use crate::body::{Bodies, Body, Origin};
+use crate::body::{Bodies, Body};
 use crate::cache::{Cache, CacheStats, Entry, KeyRef};
 use crate::error::LoadError;
 use crate::outline::Outline;
@@ -54,7 +55,7 @@ pub enum Form {
     Body,
 }
 
-/// A loaded skill. Cheap to clone: its texts are shared with the cache.
+/// A loaded skill. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// The skill's name.
@@ -71,8 +72,9 @@ pub struct Loaded {
 
 /// Loads bodies, and remembers them until their files change.
 ///
-/// One loader serves many threads. A load that is cached costs one `stat` of the file; one that is not reads it,
-/// and if several want the same skill at once, with whatever arguments, one of them reads for all.
+/// One loader serves many threads. A load that is cached costs one `stat` of the file and a copy of the body with its
+/// arguments put in; one that is not reads it, and if several want the same skill at once, with whatever arguments, one
+/// of them reads for all. A body is kept once, however many arguments it was loaded with.
 ///
 /// An entry is stale when the file's time, size or inode differ from those it was made from. An edit that changes
 /// none of them, within one tick of the file system's clock and in place, is not seen: [`Loader::clear`] helps.
@@ -92,7 +94,7 @@ impl Default for Loader {
 impl Loader {
     /// A loader with nothing in its cache.
     pub fn new(config: LoaderConfig) -> Self {
-        let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity > 0);
+        let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity);
         Self { bodies, cache: Cache::new(config.cache_capacity), config }
     }
 
@@ -120,7 +122,8 @@ impl Loader {
         request: &LoadRequest<'_>,
     ) -> Result<Loaded, LoadError> {
         check_arguments(name, request.arguments)?;
-        let content = self.compose(name, base_dir, body, request)?;
+        let part = part(name, body, request.section)?;
+        let content = self.compose(name, base_dir, &body[part], request)?;
         Ok(Loaded {
             name: name.into(),
             tokens: Tokens::bytes4(content.len()),
@@ -145,6 +148,15 @@ impl Loader {
         self.cache.stats()
     }
 
+    /// What is held in memory for later loads, in bytes: each body once, and for each result what it was asked with.
+    pub fn held_bytes(&self) -> usize {
+        let (results, mut bodies) = self.cache.held();
+        bodies.extend(self.bodies.kept());
+        bodies.sort_unstable_by_key(Body::id);
+        bodies.dedup_by_key(|body| body.id());
+        results + bodies.iter().map(Body::bytes).sum::<usize>()
+    }
+
     /// How many times a file was read since the loader was made.
     pub fn reads(&self) -> u64 {
         self.bodies.reads()
@@ -160,39 +172,40 @@ impl Loader {
         let &LoadRequest { arguments, ref dialect, section, form } = request;
         check_arguments(&file.name, arguments)?;
         let key = KeyRef { file, arguments, dialect, section, form };
-        if let Some(entry) = self.cache.get(&key, |entry| entry.origin.as_ref().is_none_or(Origin::is_current)) {
-            return Ok(entry.loaded(true));
+        if let Some(entry) = self.cache.get(&key, |entry| entry.body.is_current()) {
+            return self.loaded(&entry, request, true);
         }
         let body = self.bodies.get(file)?;
-        let content = self.compose(&file.name, &file.base_dir.to_string_lossy(), body.as_str(), request)?;
-        let entry = Arc::new(Entry {
-            name: Arc::from(&*file.name),
-            base_dir: Arc::from(file.base_dir.as_path()),
-            tokens: Tokens::bytes4(content.len()),
-            content: content.into(),
-            origin: body.origin().cloned(),
-        });
-        let loaded = entry.loaded(false);
+        let entry = Entry { part: part(&file.name, body.as_str(), section)?, body };
+        let loaded = self.loaded(&entry, request, false)?;
         self.cache.insert(&key, entry);
         Ok(loaded)
     }
 
-    fn compose(&self, name: &str, base_dir: &str, body: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
-        let skill = || name.into();
-        let text = match request.section {
-            Some(wanted) => {
-                let outline = Outline::new(body);
-                let found = outline.section(wanted).map_err(|source| LoadError::Section { skill: skill(), source });
-                &body[found?.range.clone()]
-            }
-            None => body,
-        };
+    /// What a result is for the model: its arguments are put in now.
+    fn loaded(&self, entry: &Entry, request: &LoadRequest<'_>, cached: bool) -> Result<Loaded, LoadError> {
+        let Entry { body, part } = entry;
+        let base_dir = body.base_dir().to_string_lossy();
+        let content = self.compose(body.name(), &base_dir, &body.as_str()[part.clone()], request)?;
+        Ok(Loaded {
+            name: Arc::clone(body.name()),
+            base_dir: Arc::clone(body.base_dir()),
+            tokens: Tokens::bytes4(content.len()),
+            content: content.into(),
+            cached,
+        })
+    }
+
+    /// A part of a body with what stands above it, and its arguments put in.
+    fn compose(&self, name: &str, base_dir: &str, text: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        let mut content = String::new();
         let head = match request.form {
-            Form::Processed => format!("Base directory for this skill: {base_dir}\n\n"),
-            Form::Body => String::new(),
+            Form::Processed => ["Base directory for this skill: ", base_dir, "\n\n"],
+            Form::Body => [""; 3],
         };
-        let mut content = head;
-        content.reserve_exact(text.len() + request.arguments.len());
+        content
+            .reserve_exact(head.iter().map(|piece| piece.len()).sum::<usize>() + text.len() + request.arguments.len());
+        head.iter().for_each(|piece| content.push_str(piece));
         let substitution = Substitution {
             arguments: request.arguments,
             dialect: &request.dialect,
@@ -201,9 +214,16 @@ impl Loader {
         };
         substitution
             .apply_to(text, &mut content)
-            .map_err(|source| LoadError::ContentTooLarge { skill: skill(), source })?;
+            .map_err(|source| LoadError::ContentTooLarge { skill: name.into(), source })?;
         Ok(content)
     }
+}
+
+/// Which part of a body a section is; all of it, if none is asked for.
+fn part(skill: &str, body: &str, section: Option<&str>) -> Result<Range<usize>, LoadError> {
+    let Some(wanted) = section else { return Ok(0..body.len()) };
+    let found = Outline::new(body).section(wanted).map(|heading| heading.range.clone());
+    found.map_err(|source| LoadError::Section { skill: skill.into(), source })
 }
 
 fn check_arguments(skill: &str, arguments: &str) -> Result<(), LoadError> {
@@ -212,18 +232,6 @@ fn check_arguments(skill: &str, arguments: &str) -> Result<(), LoadError> {
         return Err(LoadError::ArgumentsTooLarge { skill: skill.into(), size, limit: MAX_ARGUMENT_BYTES });
     }
     Ok(())
-}
-
-impl Entry {
-    fn loaded(&self, cached: bool) -> Loaded {
-        Loaded {
-            name: Arc::clone(&self.name),
-            content: Arc::clone(&self.content),
-            base_dir: Arc::clone(&self.base_dir),
-            tokens: self.tokens,
-            cached,
-        }
-    }
 }
 
 fn log(file: &BodyFile, result: &Result<Loaded, LoadError>, start: Instant) {

@@ -537,6 +537,11 @@ impl Skillfold {
         self.loader.stats()
     }
 
+    /// What loaded bodies take in memory, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.loader.held_bytes()
+    }
+
     /// Forgets loaded bodies, of one skill or of all, and says how many.
     pub fn clear_cache(&self, skill: Option<&str>) -> usize {
         self.loader.clear(skill)

@@ -227,7 +227,33 @@ fn a_day_of_work_hits_four_times_in_five() {
         skill.load(&loader, &format!("argument-{}", rank.unwrap_or(0)));
     }
     let stats = loader.stats();
+    assert_eq!(loader.reads(), 10, "each body is read once");
     assert_eq!(stats.hits + stats.misses, 1000);
     assert!(stats.hit_rate() > 0.8, "{stats:?}: {}", stats.hit_rate());
     assert_eq!(stats.capacity, 100);
+}
+
+/// However many arguments a skill was loaded with, its body is held once, and so what is held stays far below what reading
+/// everything beforehand would take.
+#[test]
+fn a_body_is_held_once_for_all_arguments() {
+    let body = "Do $ARGUMENTS.\n".repeat(500);
+    let skills: Vec<_> = (0..10).map(|n| Skill::new(&format!("skill-{n}"), &body)).collect();
+    let loader = Loader::default();
+    for argument in 0..10 {
+        for skill in &skills {
+            let loaded = skill.load(&loader, &format!("argument-{argument}"));
+            assert_eq!(loaded.content.matches(&format!("Do argument-{argument}.\n")).count(), 500);
+        }
+    }
+    assert_eq!((loader.stats().size, loader.reads()), (100, 10));
+    let (bodies, held) = (10 * body.len(), loader.held_bytes());
+    assert!(held > bodies, "{held} of {bodies}");
+    assert!(
+        held < bodies + 100 * 400 + 10 * 1_000,
+        "{held} of {bodies}: more than the bodies, and a little for each result"
+    );
+    // Nothing of a skill stays once it is forgotten.
+    assert_eq!(loader.clear(None), 100);
+    assert_eq!(loader.held_bytes(), 0);
 }
