@@ -201,6 +201,8 @@ impl Discloser {
         let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
         let (sure, unsure): (Vec<_>, Vec<_>) = hits.into_iter().partition(sure);
         let tier = match intent {
+            // With these policies documentation comes by `load_skill`; what there is to see of all skills is the list.
+            Intent::All if self.config.policy != Policy::Inject => Tier::Registry,
             Intent::All => Tier::Documentation,
             Intent::Registry => Tier::Registry,
             Intent::None if !sure.is_empty() => Tier::Documentation,
@@ -227,11 +229,12 @@ impl Discloser {
             (Policy::Catalog, _) => {
                 Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
             }
-            (Policy::Hint, Tier::Documentation) if intent == Intent::None => self.hint(&sure, &unsure),
+            (Policy::Hint, Tier::Documentation) => self.hint(&sure, &unsure),
             (Policy::Hint, _) => {
                 let missing = "the stable part has no room for it; `search_skills` finds it";
                 let why = |name: &str| if is_in(self.prompt(), name) { "the stable part lists it" } else { missing };
-                Turn { tier, text: String::new(), skills: report_each(&why), overhead: None }
+                let text = if intent == Intent::All { self.all_listed(census.visible) } else { String::new() };
+                Turn { tier, text, skills: report_each(&why), overhead: None }
             }
             (Policy::Inject, Tier::Documentation) => {
                 let asked = match intent {
@@ -318,6 +321,19 @@ impl Discloser {
         };
         let skills = sure.iter().chain(unsure).enumerate().map(decide).collect();
         Turn { tier: Tier::Documentation, text, skills, overhead: None }
+    }
+
+    /// One line that says where all skills are listed, for one who asks to see them.
+    fn all_listed(&self, visible: usize) -> String {
+        let omitted = self.prompt().omitted.len().min(visible);
+        let (listed, load) = (visible - omitted, "`load_skill` gives the documentation of one by its id.");
+        match (omitted, visible) {
+            (0, 1) => format!("[The one skill there is is listed under \"Agent Skills\". {load}]"),
+            (0, _) => format!("[All {visible} skills are listed under \"Agent Skills\". {load}]"),
+            _ => format!(
+                "[{listed} of {visible} skills are listed under \"Agent Skills\", `search_skills` finds the others. {load}]"
+            ),
+        }
     }
 
     /// One line from which the model can ask which skill is meant.

@@ -240,6 +240,15 @@ fn policies() {
     assert_eq!(hint.turn, line);
     assert_eq!(house.show("2+2?", &config(Policy::Hint), None).turn, "");
     assert_eq!(house.show("What can you do?", &config(Policy::Hint), None).turn, "");
+    // The documentation of all comes by `load_skill`; the turn says where the list is, and is the list's tier.
+    let all = house.show("show all skills", &config(Policy::Hint), None);
+    let line =
+        "[All 2 skills are listed under \"Agent Skills\". `load_skill` gives the documentation of one by its id.]";
+    assert_eq!((all.tier, all.turn.as_str()), (Tier::Registry, line));
+    assert!(all.tokens.turn > Tokens(0));
+    let all = house.show("show all skills", &config(Policy::Catalog), None);
+    assert_eq!((all.tier, all.turn.as_str()), (Tier::Registry, ""));
+    assert_eq!(house.show("show all skills", &config(Policy::Inject), None).tier, Tier::Documentation);
 
     let none = House::new();
     assert_eq!(&*none.show("a table", &config(Policy::Catalog), None).stable, "");
@@ -411,6 +420,12 @@ fn the_report_tells_what_a_list_leaves_out() {
         assert_ne!(shown.skills[0].why.as_deref(), Some(missing));
         assert_eq!(shown.skills[1].why.as_deref(), Some(missing));
     }
+    let config = DiscloseConfig { policy: Policy::Hint, window: Tokens(50_000), ..DiscloseConfig::default() };
+    let listed = 300 - house.discloser(config.clone()).prompt().omitted.len();
+    let all = house.show("show all skills", &config, None).turn;
+    let begins =
+        format!("[{listed} of 300 skills are listed under \"Agent Skills\", `search_skills` finds the others.");
+    assert!(all.starts_with(&begins), "{all}");
     let shown = two().show("open the pdf", &DiscloseConfig::default(), None);
     assert!(serde_json::to_value(&shown).unwrap().get("listed").is_none(), "nothing left out, nothing said");
 }
