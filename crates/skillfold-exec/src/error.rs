@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What a helper says that was built without the feature `engine`.
-pub(crate) const NO_ENGINE: &str = "this program was built without the engine that runs toolsets";
+/// The word by which a helper says that it was built without an engine; [`ExecError::NoEngine`] on this side.
+pub(crate) const NO_ENGINE: &str = "no engine";
 
 /// Why a process could not be started in a sandbox.
 #[derive(Debug, Error)]
@@ -29,6 +29,9 @@ pub enum ExecError {
     /// The helper did not do its part.
     #[error("the sandbox's helper failed: {0}")]
     Broken(String),
+    /// The helper has no engine for toolsets: it was built without one.
+    #[error("this build has no engine for toolsets")]
+    NoEngine,
     /// The program could not be executed inside the sandbox.
     #[error("cannot start {}: {reason}", program.display())]
     Program {
@@ -44,6 +47,7 @@ impl ExecError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::SandboxUnavailable { .. } => "sandbox_unavailable",
+            Self::NoEngine => "no_engine",
             Self::Helper { .. } | Self::Broken(_) | Self::Program { .. } => "execution_failed",
         }
     }
@@ -55,9 +59,7 @@ impl ExecError {
                 "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all the same: --allow-unsandboxed"
             }
             Self::Helper { .. } => "the helper is the program `skillfold` or `skillfold-sandbox`; is it installed?",
-            Self::Broken(reason) if reason == NO_ENGINE => {
-                "build one with it: `cargo install --path crates/skillfold-cli --features full`"
-            }
+            Self::NoEngine => "install one that has it: `cargo install --path crates/skillfold-cli --features full`",
             Self::Broken(_) => "run again with more logging to see what happened",
             Self::Program { .. } => "is the program installed, executable and made for this machine?",
         }
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn without_an_engine_it_says_how_to_get_one() {
-        assert!(ExecError::Broken(NO_ENGINE.to_owned()).hint().contains("--features full"));
+        assert!(ExecError::NoEngine.hint().contains("--features full"));
         assert!(ExecError::Broken("its pipes are gone".to_owned()).hint().contains("logging"));
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 
-use crate::error::ExecError;
+use crate::error::{ExecError, NO_ENGINE};
 use crate::helper;
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::layer::{Layer, SandboxReport, Support};
@@ -144,6 +144,7 @@ impl Launcher {
                     };
                     return Err(ExecError::Program { program, reason });
                 }
+                Some(Said::Failed { reason }) if reason == NO_ENGINE => return Err(ExecError::NoEngine),
                 Some(Said::Failed { reason }) => return Err(ExecError::Broken(reason)),
                 Some(Said::Ended(_)) => return Err(ExecError::Broken("it ended before it began".to_owned())),
                 // Somebody has killed it while it waited.

@@ -198,7 +198,7 @@ pub(crate) struct Defined {
 pub struct Finding {
     /// What kind of finding: a stable word.
     pub code: String,
-    /// The toolset, as the manifest has it.
+    /// The toolset, as the manifest has it; the skill, if it is about all of them.
     pub toolset: String,
     /// The file, relative to the skill's directory; `packages:` stands for the user's packages.
     pub file: Option<String>,

@@ -142,16 +142,17 @@ impl Toolsets {
         match self.inner.known(subject, &mut state) {
             Ok(known) => Arc::clone(&known.offered),
             Err(error) => {
-                let finding = |toolset: &String| Finding {
+                // Nothing could be started, which is one thing to say however many toolsets there are.
+                let finding = Finding {
                     code: error.code().to_owned(),
-                    toolset: toolset.clone(),
+                    toolset: subject.name.to_owned(),
                     file: None,
                     line: None,
                     column: None,
                     message: error.to_string(),
                     help: Some(error.hint().to_owned()),
                 };
-                Arc::new(Offered { tools: Vec::new(), diagnostics: subject.toolsets.iter().map(finding).collect() })
+                Arc::new(Offered { tools: Vec::new(), diagnostics: vec![finding] })
             }
         }
     }

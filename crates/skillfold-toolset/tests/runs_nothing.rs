@@ -77,3 +77,15 @@ fn only_a_call_runs_something() {
     assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
 }
+
+/// What keeps all toolsets of a skill from starting is said once, not once for each.
+#[test]
+fn what_cannot_start_is_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join("i.ts"), "export const A = [], B = [], C = [];\n");
+    let toolsets = Toolsets::new(Options::new(Launcher::new(dir.path().join("no-helper"))));
+    let subject = skillfold_toolset::Subject::new("act", dir.path(), ["i:A", "i:B", "i:C"]);
+    let said: Vec<String> = toolsets.tools(&subject).diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("act: error[execution_failed]: cannot start"), "{said:?}");
+}

@@ -125,7 +125,7 @@ fn what_cannot_be_started_says_why() {
     assert!(matches!(allowed.spawn(&nul), Err(ExecError::Program { .. })));
     // This helper has none.
     let engine = Job::new(Program::Engine, Policy::nothing());
-    assert!(matches!(allowed.spawn(&engine), Err(ExecError::Broken(_))));
+    assert!(matches!(allowed.spawn(&engine), Err(ExecError::NoEngine)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where there is too little sandbox, nothing runs.
 
-use skillfold_exec::{Layer, RunRequest, Runner, RunnerOptions};
+use skillfold_exec::{ExecError, Job, Layer, Policy, Program, RunRequest, Runner, RunnerOptions};
 
 use crate::case::{Case, Mode, NAMESPACES};
 
@@ -72,4 +72,20 @@ fn listing_runs_nothing() {
     let listed = skillfold_exec::scripts(&case.dir(), &case.manifest());
     assert_eq!(listed.len(), 2);
     assert!(!trace.exists());
+}
+
+/// The light build is such a helper: it runs scripts and no toolsets. That is one plain sentence, and not about helpers.
+#[test]
+fn a_helper_without_an_engine_is_a_build_without_one() {
+    let case = Case::new("engine", Mode::All);
+    let error = case.launcher().spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap_err();
+    assert!(matches!(error, ExecError::NoEngine), "{error}");
+    assert_eq!((error.code(), error.to_string().as_str()), ("no_engine", "this build has no engine for toolsets"));
+    let hint = "install one that has it: `cargo install --path crates/skillfold-cli --features full`";
+    assert_eq!(error.hint(), hint);
+    // The control: it runs other things.
+    case.script("probe.sh", "#!/bin/sh\necho ran\n");
+    let runner = Runner::new(case.launcher(), RunnerOptions::default());
+    let result = runner.run(&RunRequest::new(&case.dir(), &case.manifest(), "probe.sh")).unwrap();
+    assert_eq!(result.stdout_text(), "ran\n");
 }
