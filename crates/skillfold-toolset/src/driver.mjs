@@ -298,14 +298,13 @@ const call = async ({ id, tool: name, arguments: given, session }) => {
     try {
       text = typeof output === 'string' ? output : output === undefined || output === null ? '' : stringify(output) ?? '';
       added = parse(stringify(metadata) ?? '{}');
-      if (stringify(added).length > OUTPUT / 2) throw new Error('metadata is too large');
     } catch (error) {
       return failed('bad_result', `\`${name}\` returned what is no result: ${error.message}`);
     }
-    const bytes = Buffer.from(text);
-    const truncated = bytes.length > OUTPUT || stringify(text).length > 3 * OUTPUT;
-    if (truncated) text = bytes.subarray(0, OUTPUT / 6).toString().replace(/\ufffd+$/, '');
-    send({ done: { id, title, metadata: added, output: text, truncated } });
+    if (Buffer.byteLength(text) > OUTPUT || Buffer.byteLength(stringify(added)) > OUTPUT / 2) {
+      return failed('too_large', `\`${name}\` returned more than it may`);
+    }
+    send({ done: { id, title, metadata: added, output: text } });
   } catch (error) {
     if (flying.has(id)) failed('threw', worded(error), error);
   } finally {

@@ -234,8 +234,6 @@ pub(crate) struct Done {
     pub(crate) title: String,
     pub(crate) metadata: Box<RawValue>,
     pub(crate) output: String,
-    #[serde(default)]
-    pub(crate) truncated: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -210,7 +210,7 @@ impl ToolProvider for ToolsetTools {
             log: &|_, message| (context.progress)(f64::from(told.fetch_add(1, Ordering::Relaxed) + 1), None, message),
         };
         Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
-            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(shown(result)) },
+            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(result.output) },
             Err(error) => failed(name, &error),
         })
     }
@@ -269,20 +269,7 @@ fn tell(offered: &[(&Skill, Arc<Offered>)], tools: &[Named<'_>]) {
 
 /// A result for programs.
 fn structured(result: &ToolResult) -> Value {
-    let mut value = json!({"title": result.title, "metadata": result.metadata, "output": result.output});
-    if result.truncated {
-        value["truncated"] = true.into();
-    }
-    value
-}
-
-/// A result for the model. Nothing is left out without a line that says so.
-fn shown(result: ToolResult) -> String {
-    if !result.truncated {
-        return result.output;
-    }
-    let bytes = result.output.len();
-    format!("{}\n[The output was longer: only its first {bytes} bytes are here.]", result.output)
+    json!({"title": result.title, "metadata": result.metadata, "output": result.output})
 }
 
 fn opening(name: &str) -> String {

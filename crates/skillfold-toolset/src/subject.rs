@@ -198,8 +198,6 @@ pub struct ToolResult {
     pub metadata: Value,
     /// What the model gets: a text as it is, anything else as JSON.
     pub output: String,
-    /// Whether the output was cut at the limit.
-    pub truncated: bool,
     /// The sandbox it ran in.
     #[serde(skip)]
     pub sandbox: SandboxReport,
@@ -244,6 +242,15 @@ pub enum ToolError {
         id: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// The tool returned more than it may.
+    #[error(
+        "`{id}` returned too much: its output may have {} bytes, its metadata half of that",
+        crate::MAX_OUTPUT_BYTES
+    )]
+    TooLarge {
+        /// The tool.
+        id: String,
     },
     /// The tool took longer than it may.
     #[error("`{id}` did not end within {} ms", limit.as_millis())]
@@ -315,6 +322,7 @@ impl ToolError {
             Self::InvalidArguments { .. } => "invalid_argument",
             Self::Threw { .. } => "threw",
             Self::BadResult { .. } => "bad_result",
+            Self::TooLarge { .. } => "too_large",
             Self::Timeout { .. } => "timeout",
             Self::Cancelled { .. } => "cancelled",
             Self::Memory { .. } => "memory",
@@ -333,6 +341,7 @@ impl ToolError {
             Self::NoSuchTool { .. } => "list the skill's tools to see what it has",
             Self::InvalidArguments { .. } => "call it again with arguments that fit its schema",
             Self::Threw { .. } | Self::BadResult { .. } => "the tool's author can tell from the place in its file",
+            Self::TooLarge { .. } => "ask for less at a time; if the tool has no argument for that, tell its author",
             Self::Cancelled { .. } => "nothing is left running",
             Self::Timeout { .. } | Self::Memory { .. } => "ask for less, or raise the limit",
             Self::Restarted { .. } => "call it again",

@@ -196,11 +196,14 @@ impl Toolsets {
                 Err(error) => return Err(error),
             }
         };
+        // The process has been asked to see to it itself; it may be any program by now.
+        if done.output.len() > crate::MAX_OUTPUT_BYTES {
+            return Err(ToolError::TooLarge { id: id.to_owned() });
+        }
         Ok(ToolResult {
             title: done.title,
             metadata: serde_json::from_str(done.metadata.get()).unwrap_or(Value::Null),
             output: done.output,
-            truncated: done.truncated,
             sandbox: warm.report().clone(),
         })
     }

@@ -19,8 +19,8 @@ use crate::resolve::{Resolver, Seen};
 use crate::runtime::Stripper;
 use crate::subject::{Limits, ToolError};
 
-/// The longest line a child may send: a result, with its quotes escaped.
-const LINE: usize = 4 << 20;
+/// The longest line a child may send: a result, every byte of which JSON may write as six, with its metadata.
+const LINE: usize = 8 << 20;
 /// All bytecode of one skill.
 const BYTECODE: u64 = 128 << 20;
 /// How often a caller is asked whether it still waits.
@@ -356,6 +356,7 @@ impl Warm {
             "invalid_argument" => ToolError::InvalidArguments { id, message: failed.message },
             "no_such_tool" => ToolError::NoSuchTool { id, known: Vec::new() },
             "bad_result" => ToolError::BadResult { id, message: failed.message },
+            "too_large" => ToolError::TooLarge { id },
             "timeout" => {
                 // Whatever was interrupted may have left things half done.
                 self.retire();

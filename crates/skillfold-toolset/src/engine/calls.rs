@@ -595,9 +595,9 @@ impl<'js> Calls<'js> {
         let answer = match result {
             Ok(value) => match self.done(id, tool, &value) {
                 Ok(done) => FromChild::Done(done),
-                Err(value::NotJson(why)) => FromChild::Failed(Failed {
+                Err(value::NotJson { why, is_too_large }) => FromChild::Failed(Failed {
                     id,
-                    code: "bad_result".into(),
+                    code: if is_too_large { "too_large" } else { "bad_result" }.into(),
                     message: format!("`{tool}` returned what is no result: {why}"),
                     ..Failed::default()
                 }),
@@ -613,7 +613,7 @@ impl<'js> Calls<'js> {
     fn done(&self, id: u64, tool: &str, value: &Value<'js>) -> Result<Done, value::NotJson> {
         let caught = |key: &str| {
             let thrown = place::thrown(&self.ctx, &self.ctx.catch());
-            value::NotJson(format!("`{key}` cannot be read: {}", thrown.message))
+            value::NotJson::new(format!("`{key}` cannot be read: {}", thrown.message))
         };
         let mut title = None;
         let mut metadata = None;
@@ -631,6 +631,10 @@ impl<'js> Calls<'js> {
         }
         let limit = crate::MAX_OUTPUT_BYTES;
         let output = match value::text(&output) {
+            Some(text) if text.len() > limit => {
+                let why = format!("`output` is larger than {limit} bytes");
+                return Err(value::NotJson { why, is_too_large: true });
+            }
             Some(text) => text,
             None if output.is_undefined() || output.is_null() => String::new(),
             None => value::json(&output, limit)?,
@@ -639,14 +643,11 @@ impl<'js> Calls<'js> {
             Some(metadata) => value::json(&metadata, METADATA)?,
             None => "{}".to_owned(),
         };
-        let kept = value::fitting(&output, limit, 3 * limit);
-        let truncated = kept.len() < output.len();
         Ok(Done {
             id,
             title: crate::cut(title.as_deref().unwrap_or(tool), 1 << 10).to_owned(),
-            metadata: RawValue::from_string(metadata).map_err(|error| value::NotJson(error.to_string()))?,
-            output: kept.to_owned(),
-            truncated,
+            metadata: RawValue::from_string(metadata).map_err(|error| value::NotJson::new(error.to_string()))?,
+            output,
         })
     }
 

@@ -184,7 +184,8 @@ fn schema<'js>(
             let thrown = place::thrown(ctx, &ctx.catch());
             format!("has a zod schema that cannot be written as JSON Schema: {}", thrown.message)
         })?;
-        let text = value::json(&converted, SCHEMA).map_err(|value::NotJson(why)| format!("has a bad schema: {why}"))?;
+        let text =
+            value::json(&converted, SCHEMA).map_err(|value::NotJson { why, .. }| format!("has a bad schema: {why}"))?;
         return Ok((raw(text)?, Some(object.clone())));
     }
     if has("_def") {
@@ -193,7 +194,8 @@ fn schema<'js>(
     if has("~standard") {
         return Err("has a schema that is neither of zod nor JSON Schema".into());
     }
-    let text = value::json(parameters, SCHEMA).map_err(|value::NotJson(why)| format!("has a bad schema: {why}"))?;
+    let text =
+        value::json(parameters, SCHEMA).map_err(|value::NotJson { why, .. }| format!("has a bad schema: {why}"))?;
     Ok((raw(text)?, None))
 }
 

@@ -9,7 +9,17 @@ const DEPTH: usize = 100;
 
 /// Why a value is no JSON.
 #[derive(Debug)]
-pub(super) struct NotJson(pub(super) String);
+pub(super) struct NotJson {
+    pub(super) why: String,
+    /// Whether it would be, were there less of it.
+    pub(super) is_too_large: bool,
+}
+
+impl NotJson {
+    pub(super) fn new(why: String) -> NotJson {
+        NotJson { why, is_too_large: false }
+    }
+}
 
 /// A string as text: lone surrogates become U+FFFD.
 pub(super) fn text(value: &Value<'_>) -> Option<String> {
@@ -37,26 +47,9 @@ pub(super) fn json(value: &Value<'_>, limit: usize) -> Result<String, NotJson> {
         writer.out.push_str("null");
     }
     if writer.out.len() > limit {
-        return writer.fail(&format!("is larger than {limit} bytes"));
+        return writer.too_large();
     }
     Ok(writer.out)
-}
-
-/// As much of a text as takes at most `limit` bytes, and `written` bytes as JSON.
-pub(super) fn fitting(text: &str, limit: usize, written: usize) -> &str {
-    let text = crate::cut(text, limit);
-    let mut length = 0;
-    for (at, c) in text.char_indices() {
-        length += match c {
-            '"' | '\\' | '\n' | '\r' | '\t' => 2,
-            '\0'..='\u{1f}' => 6,
-            _ => c.len_utf8(),
-        };
-        if length > written {
-            return &text[..at];
-        }
-    }
-    text
 }
 
 struct Writer<'js> {
@@ -70,7 +63,12 @@ struct Writer<'js> {
 impl<'js> Writer<'js> {
     fn fail<T>(&self, what: &str) -> Result<T, NotJson> {
         let path = if self.path.is_empty() { "the value" } else { &self.path };
-        Err(NotJson(format!("{path} {what}")))
+        Err(NotJson::new(format!("{path} {what}")))
+    }
+
+    fn too_large<T>(&self) -> Result<T, NotJson> {
+        let limit = self.limit;
+        self.fail(&format!("is larger than {limit} bytes")).map_err(|error| NotJson { is_too_large: true, ..error })
     }
 
     fn caught<T>(&self, ctx: &Ctx<'js>) -> Result<T, NotJson> {
@@ -81,7 +79,7 @@ impl<'js> Writer<'js> {
     /// Writes a value; `false` if it is one that JSON has no word for.
     fn value(&mut self, value: &Value<'js>) -> Result<bool, NotJson> {
         if self.out.len() > self.limit {
-            return self.fail(&format!("is larger than {} bytes", self.limit));
+            return self.too_large();
         }
         if value.is_null() {
             self.out.push_str("null");
@@ -234,6 +232,6 @@ pub(super) fn inspect(value: &Value<'_>) -> String {
     }
     match json(value, 8 << 10) {
         Ok(text) => text,
-        Err(NotJson(why)) => format!("[{}: {why}]", value.type_name()),
+        Err(NotJson { why, .. }) => format!("[{}: {why}]", value.type_name()),
     }
 }

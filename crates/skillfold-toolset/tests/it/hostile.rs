@@ -93,7 +93,6 @@ fn results_cannot_break_the_protocol() {
     fails("return { output: { get x() { throw new Error('no') } } }", &["bad_result"]);
     fails("const a = {}; a.a = a; return a", &["bad_result"]);
     fails("const a = []; a.push([a]); return { output: 'x', metadata: { a } }", &["bad_result"]);
-    fails("return { output: 'x', metadata: { y: 'y'.repeat(3 << 20) } }", &["bad_result"]);
     fails(
         "return new Proxy({}, { ownKeys() { throw new Error('no') }, get(t, k) { return k === 'output' ? new Proxy({}, { ownKeys() { throw 1 } }) : undefined } })",
         &["bad_result"],
@@ -121,17 +120,24 @@ fn results_cannot_break_the_protocol() {
     fails("throw 'x'.repeat(5 << 20)", &["threw"]);
 }
 
+/// A megabyte is the most, however it looks on the wire; a byte more is refused whole, and the tool's author is told.
 #[test]
-fn large_results_are_cut() {
-    let skill = Skill::body(options(), "return 'ä'.repeat(1 << 20)");
-    let result = skill.call("t", json!({})).unwrap();
-    assert!(result.truncated);
-    assert_eq!(result.output.len(), skillfold_toolset::MAX_OUTPUT_BYTES);
-    skill.is_well();
-    // Six times as long in JSON.
-    let skill = Skill::body(options(), "return '\\0'.repeat(1 << 20)");
-    assert!(skill.call("t", json!({})).unwrap().truncated);
-    skill.is_well();
+fn results_over_a_megabyte_are_too_large() {
+    let most = skillfold_toolset::MAX_OUTPUT_BYTES;
+    for (piece, whole) in [("x", most), ("ä", most / 2), ("\\0", most)] {
+        let body = |count: usize| format!("return '{piece}'.repeat({count})");
+        let fits = Skill::body(options(), &body(whole));
+        assert_eq!(fits.output().len(), most, "{piece}");
+        let over = Skill::body(options(), &body(whole + 1));
+        let error = over.error();
+        assert_eq!(error.code(), "too_large", "{piece}: {error}");
+        assert!(error.to_string().contains("1048576 bytes"), "{error}");
+        over.is_well();
+    }
+    // As JSON, quotes and brackets count.
+    gives("return ['x'.repeat((1 << 20) - 4)].map((x) => x.length)", "[1048572]");
+    fails("return ['x'.repeat((1 << 20) - 3)]", &["too_large"]);
+    fails("return { output: 'x', metadata: { y: 'y'.repeat(3 << 20) } }", &["too_large"]);
 }
 
 #[test]

@@ -160,6 +160,15 @@ fn bun_runs_toolsets_too() {
 
 #[test]
 #[ignore = "needs deno: SKILLFOLD_TEST_DENO names the program"]
+#[test]
+fn results_of_node_may_be_a_megabyte_and_no_more() {
+    let text = "import { Tool } from '@agent/tools';
+export const T = [Tool.define('much', { description: 'd', parameters: { properties: { n: {} } }, execute: ({ n }) => '\\0'.repeat(n) })];";
+    let node = InNode::with(patient(), &[("i.ts", text)], &["i:T"]);
+    assert_eq!(node.call("much", json!({"n": 1 << 20})).unwrap().output.len(), 1 << 20);
+    assert_eq!(node.call("much", json!({"n": (1 << 20) + 1})).unwrap_err().code(), "too_large");
+}
+
 fn deno_runs_toolsets_too() {
     runs_in(Runtime::Deno, "SKILLFOLD_TEST_DENO");
 }
