@@ -70,6 +70,8 @@ const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's m
 pub(crate) struct Resolver {
     skill: SkillDir,
     packages: Option<SkillDir>,
+    /// Whether the user has a folder for packages, though it may not be there yet.
+    has_packages: bool,
     manifests: HashMap<String, Option<Arc<Value>>>,
     pub(crate) seen: Seen,
 }
@@ -106,6 +108,7 @@ impl Resolver {
         Ok(Resolver {
             skill: SkillDir::open(name, dir)?,
             packages: packages.and_then(|dir| SkillDir::open("packages", dir).ok()),
+            has_packages: packages.is_some(),
             manifests: HashMap::new(),
             seen: Seen::default(),
         })
@@ -255,11 +258,15 @@ impl Resolver {
             }
             dir = (!at.is_empty()).then(|| parent(at));
         }
-        if prefix.is_empty()
-            && self.packages.is_some()
-            && let Some(found) = self.package(PACKAGES, &format!("node_modules/{name}"), subpath, specifier)?
-        {
-            return Ok(found);
+        if prefix.is_empty() && self.has_packages {
+            let root = format!("node_modules/{name}");
+            if self.packages.is_none() {
+                // `toolset setup` makes the folder. That it was looked for in vain must be known all the same, or what
+                // was concluded from it would be believed after the package has come.
+                self.seen.absent.insert(format!("{PACKAGES}{root}/package.json"));
+            } else if let Some(found) = self.package(PACKAGES, &root, subpath, specifier)? {
+                return Ok(found);
+            }
         }
         let help = if name == "zod" {
             "run `skillfold toolset setup` once, or install zod in the skill's directory".to_owned()
@@ -332,7 +339,11 @@ impl Resolver {
                 self.seen.absent.insert(id.clone());
                 None
             }
-            Err(error) => return Err(of_file(&error)),
+            Err(error) => {
+                // It is something, and no manifest; a later change of it is to be seen.
+                self.seen.absent.insert(id);
+                return Err(of_file(&error));
+            }
         };
         self.manifests.insert(id, manifest.clone());
         Ok(manifest)

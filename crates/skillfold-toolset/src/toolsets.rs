@@ -112,6 +112,11 @@ fn is_passing(finding: &Finding) -> bool {
     matches!(finding.code.as_str(), "toolset_threw" | "toolset_crashed")
 }
 
+/// Whether a finding tells of a module that may be installed any moment.
+fn is_missing(finding: &Finding) -> bool {
+    finding.code == "module_not_found"
+}
+
 struct Tool {
     /// The schema, if arguments are checked here.
     schema: Option<Schema>,
@@ -273,8 +278,10 @@ impl Inner {
         if let Some(known) = &state.known
             && known.asked == subject.toolsets
         {
-            // The skill's own files are looked at every time, those of packages now and then: they are many.
-            let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1));
+            // The skill's own files are looked at every time, those of packages now and then: they are many. Where
+            // one is missing, a person is about to install it and to ask again.
+            let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1))
+                || known.offered.diagnostics.iter().any(is_missing);
             let kept = lock(&known.kept).clone();
             let due = known.retry.is_some_and(|at| Instant::now() >= at);
             if !due && kept.is_none_or(|kept| kept.is_fresh(&self.doors(subject), thorough)) {
@@ -342,9 +349,13 @@ impl Inner {
                     // What was read is known now; the bytecode comes a moment later, or is what it was loaded from.
                     let read = Kept::of(&self.doors(subject), &subject.toolsets, Vec::new(), &seen).map(Arc::new);
                     let mut known = Known::of(subject, ready, read, stuck);
+                    // What takes long to fail is tried less often.
+                    let pause = begun.elapsed() * 4;
                     if known.offered.diagnostics.iter().any(is_passing) {
-                        // What takes long to fail is tried less often.
-                        known.retry = Some(Instant::now() + self.options.limits.retry.max(begun.elapsed() * 4));
+                        known.retry = Some(Instant::now() + self.options.limits.retry.max(pause));
+                    } else if subject.runtime != Runtime::Embedded && known.offered.diagnostics.iter().any(is_missing) {
+                        // Other runtimes resolve modules themselves: where they looked is not known here.
+                        known.retry = Some(Instant::now() + pause);
                     }
                     let known = Arc::new(known);
                     kept.connect(&known);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::json;
 use skillfold_toolset::{CallContext, Level, Toolsets};
 
-use crate::harness::{Skill, options, write};
+use crate::harness::{SEED_EXAMPLE, Skill, options, write};
 
 const GREET: &str = r"
 import { Tool } from '@agent/tools';
@@ -273,24 +273,7 @@ fn the_seeds_example_runs_unchanged_with_zod() {
     let packages = std::env::var_os("SKILLFOLD_TEST_PACKAGES").unwrap();
     let mut options = options();
     options.packages = Some(packages.into());
-    let text = r"import { z } from 'zod';
-import { Tool } from '@agent/tools';
-
-export const myTool = Tool.define('my-tool', {
-  description: 'Does something useful',
-  parameters: z.object({
-    input: z.string(),
-  }),
-  execute: async (args, ctx) => ({
-    title: 'Completed',
-    metadata: {},
-    output: `Processed: ${args.input}`,
-  }),
-});
-
-export const MyToolset = [myTool];
-";
-    let skill = Skill::with(options.clone(), &[("toolsets/index.ts", text)], &["toolsets/index:MyToolset"]);
+    let skill = Skill::with(options.clone(), &[("toolsets/index.ts", SEED_EXAMPLE)], &["toolsets/index:MyToolset"]);
     let offered = skill.tools();
     assert_eq!(offered.diagnostics, []);
     let schema = &offered.tools[0].schema;

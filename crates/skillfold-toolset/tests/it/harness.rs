@@ -106,3 +106,43 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
     std::fs::write(path, text).expect("a file");
 }
+
+/// The example of docs/toolsets.md and of the specification, letter for letter.
+pub(crate) const SEED_EXAMPLE: &str = r"import { z } from 'zod';
+import { Tool } from '@agent/tools';
+
+export const myTool = Tool.define('my-tool', {
+  description: 'Does something useful',
+  parameters: z.object({
+    input: z.string(),
+  }),
+  execute: async (args, ctx) => ({
+    title: 'Completed',
+    metadata: {},
+    output: `Processed: ${args.input}`,
+  }),
+});
+
+export const MyToolset = [myTool];
+";
+
+/// As much of a package `zod` as the example needs, below the folder that `skillfold toolset setup` fills.
+pub(crate) const FAKE_ZOD: [(&str, &str); 2] = [
+    ("node_modules/zod/package.json", r#"{"name": "zod", "type": "module", "exports": {".": "./index.js"}}"#),
+    (
+        "node_modules/zod/index.js",
+        "const schema = (json) => ({
+           _zod: { def: { type: json.type } },
+           toJSONSchema: () => json,
+           safeParse: (data) => ({ success: true, data }),
+           safeParseAsync: async (data) => ({ success: true, data }),
+         });
+         export const z = {
+           string: () => schema({ type: 'string' }),
+           object: (shape) => schema({
+             type: 'object',
+             properties: Object.fromEntries(Object.entries(shape).map(([key, of]) => [key, of.toJSONSchema()])),
+           }),
+         };",
+    ),
+];

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use skillfold_toolset::{Subject, Toolsets};
 
-use crate::harness::{Skill, options};
+use crate::harness::{FAKE_ZOD, SEED_EXAMPLE, Skill, options, write};
 
 /// Throws when it is loaded, every time with another text.
 const MOODY: &str = "throw new Error(`no: ${Math.random()}`);\nexport const T = [];";
@@ -87,4 +87,60 @@ fn what_a_call_imports_is_watched_too() {
     assert_eq!(skill.output(), "first");
     std::fs::write(skill.path().join("late.ts"), "export const said = 'second';").unwrap();
     assert_eq!(skill.output(), "second");
+}
+
+/// The sequence of docs/toolsets.md, in one process and in a new one each time: the tools are asked for, the package is
+/// missing, it is installed, the tools are there.
+#[test]
+fn a_package_that_was_missing_is_seen_as_soon_as_it_is_there() {
+    for in_a_new_process in [false, true] {
+        let (cache, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let packages = data.path().join("skillfold/toolsets");
+        let mut options = options();
+        options.cache_dir = Some(cache.path().to_path_buf());
+        options.packages = Some(packages.clone());
+        let mut skill =
+            Skill::with(options.clone(), &[("toolsets/index.ts", SEED_EXAMPLE)], &["toolsets/index:MyToolset"]);
+        let codes = |skill: &Skill| skill.findings().into_iter().map(|finding| finding.code).collect::<Vec<_>>();
+        assert_eq!(codes(&skill), ["module_not_found"]);
+        assert_eq!(codes(&skill), ["module_not_found"], "and so it is when asked again");
+        if in_a_new_process {
+            skill.toolsets = Toolsets::new(options);
+        }
+        for (path, text) in FAKE_ZOD {
+            write(&packages.join(path), text);
+        }
+        assert_eq!(codes(&skill), [] as [&str; 0], "a new process: {in_a_new_process}");
+        let said = skill.call("my-tool", serde_json::json!({"input": "this"})).unwrap();
+        assert_eq!(said.output, "Processed: this");
+        // And it is missed again once it is gone.
+        std::fs::remove_dir_all(&packages).unwrap();
+        std::thread::sleep(Duration::from_millis(1_100));
+        assert_eq!(codes(&skill), ["module_not_found"]);
+    }
+}
+
+/// Everywhere a package is looked for: beside the module, in the directories above it up to the skill's own, and among
+/// the user's packages.
+#[test]
+fn a_package_may_turn_up_anywhere_on_the_way() {
+    let places = [
+        "skill/toolsets/deep/node_modules",
+        "skill/toolsets/node_modules",
+        "skill/node_modules",
+        "packages/node_modules",
+    ];
+    for place in places {
+        let mut options = options();
+        let dir = tempfile::tempdir().unwrap();
+        options.packages = Some(dir.path().join("packages"));
+        let skill = Skill { dir, ..Skill::with(options, &[], &["toolsets/deep/index:MyToolset"]) };
+        write(&skill.path().join("toolsets/deep/index.ts"), SEED_EXAMPLE);
+        assert_eq!(skill.findings()[0].code, "module_not_found", "{place}");
+        for (path, text) in FAKE_ZOD {
+            let path = path.strip_prefix("node_modules/").unwrap();
+            write(&skill.dir.path().join(place).join(path), text);
+        }
+        assert_eq!(skill.findings(), [], "{place}");
+    }
 }

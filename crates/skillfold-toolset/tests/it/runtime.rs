@@ -120,6 +120,27 @@ fn broken_toolsets_in_node_are_diagnostics_too() {
     }
 }
 
+/// What node looked for is not known here, so a missing module is looked for again instead.
+#[test]
+fn a_module_that_node_missed_is_seen_once_it_is_there() {
+    let text = "import { said } from 'late';
+import { Tool } from '@agent/tools';
+export const T = [Tool.define('t', { description: 'd', execute: () => said })];";
+    let mut options = patient();
+    options.limits.retry = std::time::Duration::from_hours(1);
+    let node = InNode::with(options, &[("i.ts", text)], &["i:T"]);
+    assert_eq!(node.findings()[0].code, "module_not_found");
+    let package = node.skill.path().join("node_modules/late");
+    write(&package.join("package.json"), "{\"name\": \"late\", \"type\": \"module\", \"main\": \"index.js\"}");
+    write(&package.join("index.js"), "export const said = 'here now';");
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !node.findings().is_empty() {
+        assert!(std::time::Instant::now() < until, "it is not looked for again");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(node.call("t", json!({})).unwrap().output, "here now");
+}
+
 #[test]
 fn node_is_killed_when_it_must_be_and_started_again() {
     let text = "import { Tool } from '@agent/tools';
@@ -137,6 +158,15 @@ export const T = [
     assert_eq!(node.call("exit", json!({})).unwrap_err().code(), "crashed");
     assert_eq!(node.call("noise", json!({})).unwrap().output, "quiet");
     assert_eq!(node.call("ok", json!({})).unwrap().output, "fine");
+}
+
+#[test]
+fn results_of_node_may_be_a_megabyte_and_no_more() {
+    let text = "import { Tool } from '@agent/tools';
+export const T = [Tool.define('much', { description: 'd', parameters: { properties: { n: {} } }, execute: ({ n }) => '\\0'.repeat(n) })];";
+    let node = InNode::with(patient(), &[("i.ts", text)], &["i:T"]);
+    assert_eq!(node.call("much", json!({"n": 1 << 20})).unwrap().output.len(), 1 << 20);
+    assert_eq!(node.call("much", json!({"n": (1 << 20) + 1})).unwrap_err().code(), "too_large");
 }
 
 #[test]
@@ -160,15 +190,6 @@ fn bun_runs_toolsets_too() {
 
 #[test]
 #[ignore = "needs deno: SKILLFOLD_TEST_DENO names the program"]
-#[test]
-fn results_of_node_may_be_a_megabyte_and_no_more() {
-    let text = "import { Tool } from '@agent/tools';
-export const T = [Tool.define('much', { description: 'd', parameters: { properties: { n: {} } }, execute: ({ n }) => '\\0'.repeat(n) })];";
-    let node = InNode::with(patient(), &[("i.ts", text)], &["i:T"]);
-    assert_eq!(node.call("much", json!({"n": 1 << 20})).unwrap().output.len(), 1 << 20);
-    assert_eq!(node.call("much", json!({"n": (1 << 20) + 1})).unwrap_err().code(), "too_large");
-}
-
 fn deno_runs_toolsets_too() {
     runs_in(Runtime::Deno, "SKILLFOLD_TEST_DENO");
 }
