@@ -23,7 +23,11 @@ const STEPS: [Step; 9] = [
     Step { name: "fmt", what: "formatting", run: fmt },
     Step { name: "clippy", what: "lints, warnings as errors", run: clippy },
     Step { name: "tests", what: "unit and integration tests", run: tests },
-    Step { name: "toolsets", what: "toolsets that import zod, installed through npm", run: toolsets::step },
+    Step {
+        name: "toolsets",
+        what: "toolsets that import zod, installed through npm, and the suite of JSON Schema",
+        run: toolsets::step,
+    },
     Step { name: "doctests", what: "examples in the documentation", run: doctests },
     Step { name: "docs", what: "documentation, warnings as errors", run: docs },
     Step { name: "reference", what: "agreement with skills-ref", run: reference::step },

@@ -603,9 +603,11 @@ impl Known {
             defined.description = crate::cut(&defined.description, DESCRIPTION).to_owned();
             match spec(&defined) {
                 Ok((spec, schema, unchecked)) => {
-                    offered.diagnostics.extend(unchecked.into_iter().map(|pattern| Finding {
-                        message: format!("the pattern {pattern} of `{}` cannot be checked here", defined.id),
-                        help: Some("patterns with look-around or back references are not checked".to_owned()),
+                    offered.diagnostics.extend(unchecked.into_iter().map(|part| Finding {
+                        message: format!("{part} in the schema of `{}` cannot be checked here", defined.id),
+                        help: Some(
+                            "what it would refuse is let through; docs/toolsets.md lists what is checked".to_owned(),
+                        ),
                         ..about(&defined, "toolset_schema")
                     }));
                     tools.insert(defined.id, Tool { schema });
