@@ -45,6 +45,21 @@ impl ToolsetTools {
         Some(self.toolsets.tools(&self.subject(skill, &dir)?))
     }
 
+    /// The skills with a tool of this id, by name, and those whose toolsets could not all be looked at. Evaluates, in the
+    /// sandbox, what has changed.
+    pub fn with_tool<'c>(&self, catalog: &'c Catalog, id: &str) -> (Vec<&'c Skill>, Vec<&'c Skill>) {
+        let (mut having, mut unknown) = (Vec::new(), Vec::new());
+        for skill in catalog.skills().filter(|skill| for_model(catalog, skill.name()).is_ok()) {
+            let Some(offered) = self.offered(skill) else { continue };
+            if offered.tools.iter().any(|tool| tool.id == id) {
+                having.push(skill);
+            } else if offered.diagnostics.iter().any(|finding| finding.code != "toolset_schema") {
+                unknown.push(skill);
+            }
+        }
+        (having, unknown)
+    }
+
     /// The skill as what runs it needs it; nothing if it has no toolsets or is not on this machine.
     fn subject<'s>(&self, skill: &'s Skill, dir: &'s std::path::Path) -> Option<Subject<'s>> {
         let manifest = skill.manifest();

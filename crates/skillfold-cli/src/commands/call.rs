@@ -14,7 +14,7 @@ use crate::{Outcome, text};
 const AFTER: &str = "\
 Examples:
   skillfold call hello-extended__greeting '{\"language\": \"fr\"}'     a tool of a skill's toolset
-  skillfold call greeting '{\"language\": \"fr\"}' --skill hello-extended
+  skillfold call greeting '{\"language\": \"fr\"}'                     the same, if no other skill has one of that name
   skillfold call search_skills '{\"query\": \"fill a form\"}'          one of Skillfold's own
   echo '{\"language\": \"fr\"}' | skillfold call hello-extended__greeting -
 
@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// The tool: `SKILL__TOOL`, or `TOOL` of the skill given by --skill
+    /// The tool: `TOOL`, or `SKILL__TOOL` where several skills have one of that name
     tool: String,
     /// Its arguments, a JSON object; - takes them from stdin
     #[arg(value_name = "JSON", default_value = "{}")]
@@ -37,22 +37,45 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let arguments = arguments(&args.arguments)?;
     let skills = context.skills()?;
-    // As if the skill had been loaded: whoever names it means it.
-    let named = args.skill.as_deref().or_else(|| args.tool.split_once("__").map(|(skill, _)| skill));
-    let called = arguments.get("skill_id").and_then(Value::as_str);
-    let loaded: Vec<String> = named.into_iter().chain(called).map(str::to_owned).collect();
-    if let Some(skill) = &args.skill {
-        skillfold::usable(&skills.catalog(), skill)?;
-    }
+    // As if the skills had been loaded: who names a tool, or a skill for it, means them.
+    let called = arguments.get("skill_id").and_then(Value::as_str).map(str::to_owned);
+    let loaded: Vec<String> = whose(args, context)?.into_iter().chain(called).collect();
     let progress = Progress::unknown(format!("calling {}", text::one_line(&args.tool)));
     let terminal = &context.terminal;
     let log = |_: f64, _: Option<f64>, message: &str| progress.aside(|| terminal.say(&text::one_line(message)));
     let call = ToolContext { loaded: &loaded, session: "cli", progress: &log, ..ToolContext::default() };
     let output = skills.call_tool(&args.tool, &arguments, &call);
     drop(progress);
-    let Some(output) = output else { return Err(unknown(args, context)?) };
+    let Some(output) = output else { return Err(unknown(args, &loaded, context)?) };
     print(&output, context)?;
     Ok(if output.is_error { Outcome::Wanting } else { Outcome::Done })
+}
+
+/// The skill whose tool is meant. None for a tool that is always there, and for one that no skill has.
+fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
+    let catalog = context.skills()?.catalog();
+    if let Some(skill) = &args.skill {
+        skillfold::usable(&catalog, skill)?;
+        return Ok(Some(skill.clone()));
+    }
+    if let Some((skill, _)) = args.tool.split_once("__").filter(|(skill, _)| catalog.get(skill).is_some()) {
+        return Ok(Some(skill.to_owned()));
+    }
+    if skillfold::tools::own().any(|name| name == args.tool) {
+        return Ok(None);
+    }
+    let progress = Progress::unknown("looking at the toolsets");
+    let (having, _) = context.acting()?.toolset_tools().with_tool(&catalog, &args.tool);
+    drop(progress);
+    match having[..] {
+        [] => Ok(None),
+        [skill] => Ok(Some(skill.name().to_owned())),
+        _ => {
+            let message = format!("{} skills have a tool {:?}", having.len(), args.tool);
+            let names: Vec<String> = having.iter().map(|skill| format!("{}__{}", skill.name(), args.tool)).collect();
+            Err(CliError::failure("ambiguous", message).help(format!("name one of them: {}", names.join(", "))))
+        }
+    }
 }
 
 fn arguments(text: &str) -> Result<Map<String, Value>, CliError> {
@@ -85,14 +108,19 @@ fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
 }
 
 /// Why there is nothing to call.
-fn unknown(args: &Args, context: &Context) -> Result<CliError, CliError> {
+fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError, CliError> {
     let skills = context.skills()?;
-    let loaded: Vec<String> = args.skill.iter().cloned().collect();
-    let names: Vec<String> = skills.tools(&loaded).into_iter().map(|tool| tool.name.into_owned()).collect();
-    let message = format!("there is no tool {:?}", args.tool);
-    let help = match &args.skill {
-        Some(skill) => format!("with {skill:?} loaded there are {}", names.join(", ")),
-        None => "name it SKILL__TOOL, or say whose it is with --skill NAME".to_owned(),
+    let help = if let [skill] = loaded {
+        let names: Vec<String> = skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect();
+        format!("with {skill:?} loaded there are {}", names.join(", "))
+    } else {
+        let catalog = skills.catalog();
+        let (_, unknown) = context.acting()?.toolset_tools().with_tool(&catalog, &args.tool);
+        let asks: Vec<String> = unknown.iter().map(|skill| format!("`skillfold tools {}`", skill.name())).collect();
+        match asks[..] {
+            [] => "`skillfold tools NAME` shows the tools of a skill".to_owned(),
+            _ => format!("some toolsets could not be loaded: {} says why", asks.join(", ")),
+        }
     };
-    Ok(CliError::failure("not_found", message).help(help))
+    Ok(CliError::failure("not_found", format!("there is no tool {:?}", args.tool)).help(help))
 }

@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::Sandbox;
 
@@ -56,11 +57,11 @@ fn a_tool_is_called() {
       </error>
     </skill_tool>
     "#);
-    assert_snapshot!(sandbox.run(&["call", "greeting", "{}"]), @r#"
+    assert_snapshot!(sandbox.run(&["call", "gretting", "{}"]), @r#"
     exit 1
     --- stderr
-    error[not_found]: there is no tool "greeting"
-      help: name it SKILL__TOOL, or say whose it is with --skill NAME
+    error[not_found]: there is no tool "gretting"
+      help: `skillfold tools NAME` shows the tools of a skill
     "#);
     assert_snapshot!(sandbox.run(&["call", "greeting", "[]", "--skill", "hello-extended"]), @r#"
     exit 2
@@ -114,4 +115,127 @@ fn one_broken_toolset_among_five() {
     t/broken.ts:3:39: error[toolset_threw]: `t/broken` threw while it was loaded: no luck
     t/broken.ts:1:19: error[module_not_found]: there is no module `./gone`: neither t/gone nor it with .ts, .mts, .js, .mjs or .json
     ");
+}
+
+fn toolset(sandbox: &Sandbox, skill: &str, ids: &[&str]) {
+    let dir = format!("work/skills/{skill}");
+    let front =
+        format!("---\nname: {skill}\ndescription: Tools of {skill}. Use when asked.\ntoolsets: ['t/i:T']\n---\n");
+    sandbox.write(&format!("{dir}/SKILL.md"), front);
+    let tools: Vec<String> = ids
+        .iter()
+        .map(|id| format!("Tool.define('{id}', {{ description: 'd', execute: () => '{id} of {skill}' }})"))
+        .collect();
+    let text = format!("import {{ Tool }} from '@agent/tools';\nexport const T = [{}];\n", tools.join(", "));
+    sandbox.write(&format!("{dir}/t/i.ts"), text);
+}
+
+#[test]
+fn a_tool_that_one_skill_has_needs_no_skill_to_be_named() {
+    let sandbox = Sandbox::new();
+    toolset(&sandbox, "one", &["only", "both"]);
+    toolset(&sandbox, "two", &["both", "two__x"]);
+    assert_eq!(sandbox.isolated(&["call", "only"]).stdout, "only of one\n");
+    assert_eq!(sandbox.isolated(&["call", "two__both"]).stdout, "both of two\n");
+    assert_eq!(sandbox.isolated(&["call", "both", "--skill", "one"]).stdout, "both of one\n");
+    assert_snapshot!(sandbox.isolated(&["call", "both"]), @r#"
+    exit 1
+    --- stderr
+    error[ambiguous]: 2 skills have a tool "both"
+      help: name one of them: one__both, two__both
+    "#);
+    // One that is off has no say, and its tools cannot be called.
+    assert_eq!(sandbox.isolated(&["disable", "two"]).code, Some(0));
+    assert_eq!(sandbox.run(&["--skills-dir", "skills", "call", "both"]).stdout, "both of one\n");
+    // What cannot be looked at is named where nothing else has the tool.
+    sandbox.write("work/skills/one/t/i.ts", "export const T = [");
+    assert_snapshot!(sandbox.isolated(&["call", "only"]), @r#"
+    exit 1
+    --- stderr
+    error[not_found]: there is no tool "only"
+      help: some toolsets could not be loaded: `skillfold tools one` says why
+    "#);
+}
+
+const ZOD: &str = "home/.local/share/skillfold/toolsets/node_modules/zod";
+
+/// A skill with the toolset of docs/toolsets.md, letter for letter.
+fn my_skill(sandbox: &Sandbox) {
+    let docs = include_str!("../../../../docs/toolsets.md");
+    let block = |fence: &str| {
+        let after = docs.split_once(fence).expect("the page begins with the example").1;
+        after.split_once("```").expect("a fence ends").0.to_owned()
+    };
+    sandbox.write("work/skills/my-skill/SKILL.md", block("```yaml\n"));
+    sandbox.write("work/skills/my-skill/toolsets/index.ts", block("```typescript\n"));
+}
+
+/// As much of `zod` as that toolset needs.
+fn install_zod(sandbox: &Sandbox) {
+    sandbox.write(&format!("{ZOD}/package.json"), r#"{"name": "zod", "type": "module", "exports": "./index.js"}"#);
+    let text = "const schema = (json) => ({ _zod: { def: {} }, toJSONSchema: () => json,
+          safeParse: (data) => ({ success: true, data }), safeParseAsync: async (data) => ({ success: true, data }) });
+        export const z = { string: () => schema({ type: 'string' }),
+          object: (shape) => schema({ type: 'object', required: Object.keys(shape) }) };";
+    sandbox.write(&format!("{ZOD}/index.js"), text);
+}
+
+/// The sequence of docs/toolsets.md: the package is missing, it is installed, the tool works. Here `toolset setup` is done
+/// by hand, `cargo xtask test toolsets` does it through npm.
+#[test]
+fn a_package_is_missed_installed_and_found() {
+    let sandbox = Sandbox::new();
+    my_skill(&sandbox);
+    let call = ["call", "my-skill__my-tool", r#"{"input": "this"}"#];
+    assert_snapshot!(sandbox.isolated(&["tools", "my-skill"]), @r"
+    exit 1
+    --- stderr
+    toolsets/index.ts:2:19: error[module_not_found]: the package `zod` is neither in the skill's `node_modules` nor among your packages
+      help: run `skillfold toolset setup` once, or install zod in the skill's directory
+    ");
+    assert_eq!(sandbox.isolated(&call).code, Some(1));
+    install_zod(&sandbox);
+    assert_snapshot!(sandbox.isolated(&["tools", "my-skill"]), @r"
+    exit 0
+    --- stdout
+    my-tool  Does something useful
+    ");
+    assert_eq!(sandbox.isolated(&call).stdout, "Processed: this\n");
+    assert_eq!(sandbox.isolated(&["call", "my-tool", r#"{"input": "that"}"#]).stdout, "Processed: that\n");
+}
+
+#[test]
+fn a_server_that_runs_sees_the_package_too() {
+    let sandbox = Sandbox::new();
+    my_skill(&sandbox);
+    let mut server = crate::mcp::Client::start(&sandbox, &["--isolated", "--skills-dir", "skills", "mcp"]);
+    let loaded = server.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": "my-skill"}}));
+    assert!(loaded["result"]["content"][0]["text"].as_str().unwrap().starts_with("<skill_context"), "{loaded}");
+    let call = json!({"name": "my-skill__my-tool", "arguments": {"input": "this"}});
+    let refused = server.ask("tools/call", &call);
+    assert!(refused.to_string().contains("module_not_found"), "{refused}");
+    install_zod(&sandbox);
+    assert_eq!(server.ask("tools/call", &call)["result"]["content"][0]["text"], "Processed: this");
+}
+
+#[test]
+fn a_result_of_more_than_a_megabyte_is_too_large() {
+    let sandbox = Sandbox::new();
+    toolset(&sandbox, "much", &["ok"]);
+    let text = "import { Tool } from '@agent/tools';
+        export const T = [Tool.define('much', { description: 'd', parameters: { properties: { n: { type: 'integer' } } },
+          execute: ({ n }) => 'x'.repeat(n) })];";
+    sandbox.write("work/skills/much/t/i.ts", text);
+    let run = |n: usize| sandbox.isolated(&["call", "much", &format!(r#"{{"n": {n}}}"#)]);
+    assert_eq!(run(1 << 20).stdout.len(), (1 << 20) + 1);
+    assert_snapshot!(run((1 << 20) + 1), @r#"
+    exit 1
+    --- stdout
+    <skill_tool name="much">
+      <error code="too_large">
+        `much` returned too much: its output may have 1048576 bytes, its metadata half of that.
+        Ask for less at a time; if the tool has no argument for that, tell its author.
+      </error>
+    </skill_tool>
+    "#);
 }

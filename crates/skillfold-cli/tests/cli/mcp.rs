@@ -74,10 +74,10 @@ fn usage() {
 }
 
 /// A server over stdio that answers until it is dropped.
-struct Client(Child, BufReader<std::process::ChildStdout>);
+pub(crate) struct Client(Child, BufReader<std::process::ChildStdout>);
 
 impl Client {
-    fn start(sandbox: &Sandbox, args: &[&str]) -> Client {
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Client {
         Client::talk(&mut sandbox.command(args))
     }
 
@@ -105,7 +105,7 @@ impl Client {
         serde_json::from_str(&line).unwrap()
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params}));
         loop {
             let message = self.read();
