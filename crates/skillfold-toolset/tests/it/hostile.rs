@@ -39,43 +39,47 @@ fn scripts_that_never_end_are_interrupted() {
     fails("const spin = () => Promise.resolve().then(spin); await spin()", &["timeout"]);
     fails("const spin = async () => { for (;;) await null }; await spin()", &["timeout"]);
     fails("await new Promise(() => setInterval(() => {}, 0))", &["timeout"]);
-    fails("return { get output() { while (true) {} } }", &["timeout", "bad_result"]);
-    fails("return { output: { toJSON() { while (true) {} } } }", &["timeout", "bad_result"]);
+    fails("return { get output() { while (true) {} } }", &["timeout"]);
+    fails("return { output: { toJSON() { while (true) {} } } }", &["timeout"]);
     fails("return { then() { while (true) {} } }", &["timeout"]);
 }
 
+/// A native function without a place where the engine could be interrupted: only killing its process helps.
 #[test]
 fn native_functions_that_take_for_ever_are_killed() {
-    // Too slow to end in time, and without a place where the engine could be interrupted.
-    fails(
-        "return String(new Array(5e7).fill(1).sort(() => 0).length)",
-        &["timeout", "memory", "threw", "restarted", "crashed"],
-    );
-    fails("return /^(a+)+$/.test('a'.repeat(40) + 'b')", &["timeout", "threw"]);
-    fails("const a = new Array(4e8); return a + ''", &["timeout", "memory", "threw", "crashed"]);
-    fails(
-        "return JSON.stringify(JSON.parse('['.repeat(3e6) + ']'.repeat(3e6))).length",
-        &["timeout", "memory", "threw", "crashed"],
-    );
-    fails("return 'x'.repeat(2**28).split('').length", &["timeout", "memory", "threw", "crashed"]);
-    fails("return (2n ** 100000000n).toString().length", &["timeout", "memory", "threw", "crashed"]);
+    fails("return /^(a+)+$/.test('a'.repeat(40) + 'b')", &["timeout"]);
+    fails("return 'a'.repeat(1 << 20).replace(/(a*)*b/, '')", &["timeout"]);
+    // The control: the same functions, with less to do.
+    gives("return 'a'.repeat(8).replace(/(a*)*b/, '')", "aaaaaaaa");
+    gives("return String(/^(a+)+$/.test('a'.repeat(4) + 'b'))", "false");
 }
 
+/// With all the time that they may want: it is memory that ends them.
 #[test]
 fn memory_has_a_limit() {
     let mut options = options();
     options.limits.memory = 48 << 20;
-    options.limits.call = Duration::from_secs(20);
+    options.limits.call = Duration::from_mins(2);
     for body in [
         "const a = []; for (;;) a.push({ a })",
-        "let s = 'x'; for (;;) s += s + Math.random()",
         "const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))",
         "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])",
         "return new Uint8Array(1 << 30).length",
         "const a = []; for (;;) a.push('x'.repeat(1 << 20) + a.length)",
+        // Inside of native functions.
+        "return String(new Array(5e7).fill(1).sort(() => 0).length)",
+        "return String('x'.repeat(2**28).split('').length)",
     ] {
-        fails_with(options.clone(), body, &["memory", "threw", "crashed"]);
+        let skill = Skill::body(options.clone(), body);
+        let error = skill.error();
+        // Without room even for an error, the engine throws null.
+        let is_memory = error.code() == "memory" || error.to_string().ends_with("null was thrown");
+        assert!(is_memory, "{body}: {} {error}", error.code());
+        skill.is_well();
     }
+    // The control: half of it is there to be used.
+    let skill = Skill::body(options, "return String(new Uint8Array(24 << 20).fill(1).length)");
+    assert_eq!(skill.output(), "25165824");
 }
 
 #[test]
@@ -85,6 +89,7 @@ fn recursion_ends_in_an_error() {
     fails("let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a", &["bad_result"]);
     fails("let a = {}; for (let i = 0; i < 1e5; i++) a = { a }; return { output: 'x', metadata: a }", &["bad_result"]);
     fails("const p = new Proxy({}, { get: (t, k, r) => r[k] }); return p.x", &["threw"]);
+    fails("let s = 'x'; for (;;) s += s", &["threw"]);
 }
 
 #[test]
@@ -201,10 +206,17 @@ fn a_flood_of_lines_is_dammed() {
     let log = |_, _: &str| {
         seen.fetch_add(1, Ordering::Relaxed);
     };
-    let result = skill.call_as("t", &json!({}), &CallContext { log: &log, ..CallContext::new("s") }).unwrap();
-    assert_eq!(result.output, "done");
-    assert!(seen.load(Ordering::Relaxed) <= 1_000);
+    let listening = CallContext { log: &log, ..CallContext::new("s") };
+    assert_eq!(skill.call_as("t", &json!({}), &listening).unwrap().output, "done");
+    assert_eq!(seen.load(Ordering::Relaxed), 0, "a call has so many lines, whatever it says them with");
     skill.is_well();
+    for (lines, heard) in [(3, 3), (5_000, 1_000)] {
+        seen.store(0, Ordering::Relaxed);
+        let body = format!("for (let i = 0; i < {lines}; i++) ctx.log('mine', i); return 'done'");
+        let skill = Skill::body(options(), &body);
+        assert_eq!(skill.call_as("t", &json!({}), &listening).unwrap().output, "done");
+        assert_eq!(seen.load(Ordering::Relaxed), heard, "of {lines}");
+    }
     gives(
         "console.log('x'.repeat(50 << 20).length, { get x() { throw 1 } }, Symbol('x'), () => 1, new Error('e'), null); return 'ok'",
         "ok",
@@ -236,6 +248,10 @@ fn modules_outside_are_refused_when_imported_late_too() {
         let skill = Skill::body(options(), &body);
         assert_eq!(skill.output(), "refused", "{specifier}");
     }
+    // The control: one that is there is loaded.
+    let skill = Skill::body(options(), "return (await import('./late.ts')).said");
+    crate::harness::write(&skill.path().join("late.ts"), "export const said: string = 'loaded';");
+    assert_eq!(skill.output(), "loaded");
 }
 
 #[test]
@@ -252,6 +268,10 @@ fn links_out_of_the_skill_are_refused() {
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].code, "module_refused");
     assert!(findings[0].message.contains("leads out"), "{findings:?}");
+    // The control: a link that stays inside is followed.
+    std::fs::remove_file(skill.path().join("link.ts")).unwrap();
+    std::os::unix::fs::symlink("ok.ts", skill.path().join("link.ts")).unwrap();
+    assert_eq!(skill.findings(), []);
 }
 
 #[test]
@@ -270,6 +290,8 @@ fn code_cannot_be_made_from_text() {
         gives(&format!("try {{ {code}; return 'ran' }} catch {{ return 'refused' }}"), "refused");
     }
     gives("return String((() => {}) instanceof Function)", "true");
+    // The control: code that was there from the start runs.
+    gives("try { (() => 1)(); return 'ran' } catch { return 'refused' }", "ran");
 }
 
 #[test]
@@ -304,6 +326,7 @@ fn a_cancelled_tool_is_told() {
     let skill = Skill::body(
         options(),
         "
+        if (globalThis.told !== undefined) return `told: ${globalThis.told}`;
         ctx.signal.addEventListener('abort', () => { globalThis.told = ctx.signal.aborted });
         ctx.log('waiting');
         await new Promise((go, stop) => ctx.signal.addEventListener('abort', () => stop(ctx.signal.reason)))",
@@ -314,6 +337,7 @@ fn a_cancelled_tool_is_told() {
     assert_eq!(skill.call_as("t", &json!({}), &context).unwrap_err().code(), "cancelled");
     // It stopped when it was told, so its process is kept; the same globals are there.
     assert_eq!(skill.toolsets.running(), 1);
+    assert_eq!(skill.output(), "told: true");
     skill.is_well();
 }
 
@@ -338,10 +362,9 @@ fn a_cancelled_tool_that_does_not_listen_is_killed() {
 fn loading_is_contained_as_calling_is() {
     for (text, codes) in [
         ("for (;;) {}", &["toolset_threw"][..]),
-        ("/^(a+)+$/.test('a'.repeat(60) + 'b')", &["toolset_threw", "toolset_crashed"]),
-        ("const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))", &["toolset_threw", "toolset_crashed"]),
+        ("/^(a+)+$/.test('a'.repeat(60) + 'b')", &["toolset_threw"]),
+        ("const a = []; for (;;) a.push(new ArrayBuffer(1 << 20))", &["toolset_threw"]),
         ("const f = () => f(); f()", &["toolset_threw"]),
-        ("const a = new Array(4e8); a + ''", &["toolset_threw", "toolset_crashed"]),
         ("throw new Proxy({}, { get() { throw 1 } })", &["toolset_threw"]),
     ] {
         let good = "import { Tool } from '@agent/tools'; export const T = [Tool.define('ok', { description: 'd', execute: () => 'fine' })];";
@@ -355,33 +378,40 @@ fn loading_is_contained_as_calling_is() {
 }
 
 #[test]
-fn sources_that_would_overwhelm_the_parser_are_refused() {
-    for text in [
-        format!("export const T = {}1{};", "(".repeat(50_000), ")".repeat(50_000)),
-        format!("export const T = 1{};", "+1".repeat(400_000)),
-        format!("export const T = {}1;", "!".repeat(500_000)),
-        format!("export const T = {}1;", "a=>".repeat(200_000)),
-        format!("type X = {}1{};export const T = [];", "[".repeat(100_000), "]".repeat(100_000)),
-        format!("export const T = [];//{}", "x".repeat(1 << 20)),
-    ] {
-        let good = "import { Tool } from '@agent/tools'; export const T = [Tool.define('ok', { description: 'd', execute: () => 'fine' })];";
-        let skill = Skill::with(options(), &[("bad.ts", &text), ("good.ts", good)], &["bad:T", "good:T"]);
-        let findings = skill.findings();
-        assert_eq!(findings.len(), 1, "{}…: {findings:?}", &text[..40]);
-        skill.is_well();
+fn sources_that_would_overwhelm_the_parser_do_not() {
+    // Each with how often something is repeated; ten times is what a person may write. One of them is not too much.
+    let sources: [(Option<&str>, fn(usize) -> String, usize); 6] = [
+        (Some("toolset_syntax"), |n| format!("const x = {}1{};", "(".repeat(n), ")".repeat(n)), 50_000),
+        (None, |n| format!("const x = 1{};", "+1".repeat(n)), 400_000),
+        (Some("toolset_crashed"), |n| format!("const x = {}1;", "!".repeat(n)), 500_000),
+        (Some("toolset_crashed"), |n| format!("const x = {}1;", "a=>".repeat(n)), 200_000),
+        (Some("toolset_syntax"), |n| format!("type X = {}1{};", "[".repeat(n), "]".repeat(n)), 100_000),
+        (Some("module_refused"), |n| format!("//{}", "x".repeat(n)), 1 << 20),
+    ];
+    let good = "import { Tool } from '@agent/tools'; export const T = [Tool.define('ok', { description: 'd', execute: () => 'fine' })];";
+    for (code, source, times) in sources {
+        for (times, codes) in [(10, Vec::new()), (times, code.into_iter().collect::<Vec<_>>())] {
+            let text = format!("export const T = [];\n{}", source(times));
+            let skill = Skill::with(options(), &[("bad.ts", &text), ("good.ts", good)], &["bad:T", "good:T"]);
+            let findings = skill.findings();
+            let found: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
+            assert_eq!(found, codes, "{}… {times} times: {findings:?}", &text[..40]);
+            skill.is_well();
+        }
     }
 }
 
 #[test]
 fn a_skill_cannot_be_too_many_modules() {
-    let mut files: Vec<(String, String)> =
-        (0..2_050).map(|n| (format!("m{n}.js"), format!("import './m{}.js'", n + 1))).collect();
-    files.push(("m2050.js".into(), String::new()));
-    files.push(("i.ts".into(), "import './m0.js'; export const T = [];".into()));
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let skill = Skill::with(options(), &files, &["i:T"]);
-    let findings = skill.findings();
-    assert_eq!(findings.len(), 1, "{findings:?}");
+    for (modules, refused) in [(100, false), (2_050, true)] {
+        let mut files: Vec<(String, String)> = (0..modules).map(|n| (format!("m{n}.js"), String::new())).collect();
+        let imports: String = (0..modules).map(|n| format!("import './m{n}.js';\n")).collect();
+        files.push(("i.ts".into(), format!("{imports}export const T = [];")));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let findings = Skill::with(options(), &files, &["i:T"]).findings();
+        assert_eq!(findings.len(), usize::from(refused), "{modules}: {findings:?}");
+        assert!(findings.iter().all(|finding| finding.code == "module_refused"), "{findings:?}");
+    }
 }
 
 #[test]
@@ -412,8 +442,7 @@ fn who_shares_a_process_with_one_that_is_killed_is_told() {
         // Meanwhile another process takes the calls.
         skill.is_well();
         cancel.store(true, Ordering::Release);
-        let code = waiting.join().unwrap().unwrap_err().code();
-        assert!(["cancelled", "restarted"].contains(&code), "{code}");
+        assert_eq!(waiting.join().unwrap().unwrap_err().code(), "cancelled");
     });
     skill.is_well();
 }
