@@ -224,7 +224,7 @@ impl<'a> Documentation<'a> {
         }
         if total > 0 {
             let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
-            let what = if all { "Left out for want of room" } else { "Matching, too, but not shown" };
+            let what = if all { "Left out to save space" } else { "Matching, too, but not shown" };
             let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
             let line = sentence(&left, total, limited.then_some(Tokens(free)), counter, say);
             used = used + counter.count(&line);

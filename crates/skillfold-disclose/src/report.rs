@@ -76,7 +76,7 @@ fn is_complete(listed: &Arc<Listed>) -> bool {
     listed.shortened.count == 0 && listed.omitted.count == 0
 }
 
-/// What a list of all skills leaves out for want of room.
+/// What a list of all skills leaves out to save space.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Listed {
     /// Skills whose descriptions are cut or left out.

@@ -83,8 +83,8 @@ impl Style {
     fn tail(self, missing: usize) -> String {
         let more = match missing {
             0 => String::new(),
-            1 => "1 more skill is not listed for want of room; `search_skills` finds it.\n".to_owned(),
-            _ => format!("{missing} more skills are not listed for want of room; `search_skills` finds them.\n"),
+            1 => "1 more skill is not listed, to save space; `search_skills` finds it.\n".to_owned(),
+            _ => format!("{missing} more skills are not listed, to save space; `search_skills` finds them.\n"),
         };
         match self {
             Style::Prompt => format!("</available_skills>\n{more}"),

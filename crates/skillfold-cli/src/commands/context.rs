@@ -218,6 +218,8 @@ fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), Cl
     if eager > 0 {
         #[expect(clippy::cast_precision_loss, reason = "a percentage with one digit behind the point")]
         let saved = 100.0 * (spent as f64 / eager as f64 - 1.0);
+        // Something is not nothing, however little it is.
+        let saved = if spent > 0 { saved.max(-99.9) } else { saved };
         let sign = if saved < 0.0 { "−" } else { "+" };
         let _ = write!(line, " instead of {} ({sign}{:.1} %)", text::thousands(eager), saved.abs());
     }

@@ -134,7 +134,12 @@ struct Printed<'r> {
 }
 
 fn failure(error: &RunError) -> CliError {
-    CliError::failure(error.code(), error.to_string()).help(error.hint())
+    // The library's hint is for those who call it.
+    let help = match error {
+        RunError::NotFound { skill, .. } => format!("`skillfold run {skill}` lists its scripts"),
+        other => other.hint(),
+    };
+    CliError::failure(error.code(), error.to_string()).help(help)
 }
 
 fn read_input(text: &str) -> Result<Value, CliError> {
@@ -166,8 +171,8 @@ fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, Cli
     for script in &known {
         let path = text::one_line(&script.path);
         let pad = " ".repeat(width.saturating_sub(text::width(&path)));
-        let description = script.description.as_deref().map(text::one_line).unwrap_or_default();
-        let _ = writeln!(out, "{}{pad}  {description}", paint(style::NAME, path));
+        let about = script.description.as_deref().map(|text| format!("{pad}  {}", text::one_line(text)));
+        let _ = writeln!(out, "{}{}", paint(style::NAME, path), about.unwrap_or_default());
     }
     if known.is_empty() {
         context.terminal.say(&format!("{} has no scripts", skill.name()));

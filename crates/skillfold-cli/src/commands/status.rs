@@ -80,11 +80,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         text::thousands(enabled),
         sources.join(", ")
     );
-    let _ = writeln!(out, "{}  {}", paint(style::NAME, "Installed"), if installed.is_empty() { "nothing" } else { "" });
+    out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
     for row in &installed {
         let _ = writeln!(out, "  {}", row.text);
     }
-    let _ = writeln!(out, "{}  {}", paint(style::NAME, "MCP servers"), if servers.is_empty() { "none" } else { "" });
+    out.push_str(&heading("MCP servers", servers.is_empty().then_some("none")));
     for server in &servers {
         let state = match (&server.failure, server.fetched) {
             (Some(why), _) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
@@ -100,12 +100,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         );
         let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
     }
-    let _ = writeln!(
-        out,
-        "{}  {}",
-        paint(style::NAME, "Approved"),
-        if approvals.is_empty() && allowed.is_empty() { "nothing" } else { "" }
-    );
+    out.push_str(&heading("Approved", (approvals.is_empty() && allowed.is_empty()).then_some("nothing")));
     for (approval, current) in &approvals {
         let state = if *current {
             paint(style::GOOD, "counts")
@@ -149,6 +144,12 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What the lines below it are about; or, without any, one word for that.
+fn heading(name: &str, none: Option<&str>) -> String {
+    let none = none.map_or(String::new(), |none| format!("  {none}"));
+    format!("{}{none}\n", paint(style::NAME, name))
 }
 
 /// Something installed, for people and for programs.

@@ -53,6 +53,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             for (path, _) in projects {
                 let _ = writeln!(out, "{}", whole_path(&path));
             }
+            if out.is_empty() {
+                context.terminal.say("no project is trusted");
+            }
             context.terminal.print(&out)?;
         }
         return Ok(Outcome::Done);

@@ -61,6 +61,10 @@ fn a_message_that_needs_nothing_costs_next_to_nothing() {
     let summary = summary(&run);
     assert!(summary.starts_with("tier 1 · 0 of 2 skills · 6 tokens instead of 1,"), "{run}");
     assert!(summary.ends_with(" (−99.7 %)"), "{run}");
+    // What is left of very much is not nothing.
+    long(&sandbox, "alpha", 6000);
+    let run = sandbox.isolated(&["context", "What is 2+2?"]);
+    assert!(self::summary(&run).ends_with(" (−99.9 %)"), "{run}");
 }
 
 #[test]

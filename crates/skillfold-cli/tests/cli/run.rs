@@ -30,6 +30,7 @@ fn scripts_are_listed_and_nothing_runs() {
     scripts/env.sh    Says who it is.
     scripts/fail.sh
     ");
+    assert!(sandbox.act(&["run", "report"]).stdout.lines().all(|line| line == line.trim_end()));
     let json = sandbox.act(&["run", "report", "--json"]).json();
     assert_eq!(json[0]["script"], "scripts/count.sh");
     assert_eq!(json[0]["description"], "Counts its arguments");
@@ -83,7 +84,7 @@ fn what_cannot_run_says_why() {
     exit 1
     --- stderr
     error[not_found]: skill "report" has no script "scripts/cuont.sh" (did you mean "scripts/count.sh"?)
-      help: list the skill's scripts to see what it has
+      help: `skillfold run report` lists its scripts
     "#);
     let many: Vec<&str> = ["run", "report", "scripts/count.sh", "--"].into_iter().chain(["x"; 101]).collect();
     assert_snapshot!(sandbox.act(&many), @r"

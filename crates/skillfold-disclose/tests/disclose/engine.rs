@@ -114,7 +114,7 @@ fn all_of_them_within_a_budget() {
     assert!(
         shown.turn.ends_with(&format!("*Showing {count} of 12 skills. Ask about specific skills for more details.*"))
     );
-    assert!(shown.turn.contains("Left out for want of room: "));
+    assert!(shown.turn.contains("Left out to save space: "));
     assert_eq!(shown.skills.len(), 10);
     assert!(shown.tokens.overhead <= Tokens(100), "{}", shown.tokens.overhead);
     let all = DiscloseConfig { max_all_skills: 0, ..unlimited(Counter::Segment) };

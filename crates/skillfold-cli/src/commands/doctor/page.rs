@@ -263,7 +263,7 @@ impl Page<'_> {
         out.push_str(&wrapped(2, &line));
         let _ = write!(out, "\n{}", heading("Kept"));
         for kept in &checkup.kept {
-            let size = format!("{} {}", text::bytes(kept.bytes), paint(style::DIM, text::count(kept.files, "file")));
+            let size = format!("{} in {}", text::bytes(kept.bytes), paint(style::DIM, text::count(kept.files, "file")));
             let _ = writeln!(out, "  {}  {size}, {}", kept.what, self.context.short_path(&kept.path));
         }
         let records = &checkup.records;
