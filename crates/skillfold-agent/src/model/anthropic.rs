@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, other, sent_arguments};
+use super::draft::{Draft, sent_arguments};
 use super::fault::Fault;
 use super::names::Names;
 use super::{Request, Stop};
@@ -105,7 +105,6 @@ pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
     let event: Value =
         serde_json::from_str(data).map_err(|error| Fault::malformed(format!("an event is no JSON: {error}")))?;
     let index = event["index"].as_u64();
-    draft.events += usize::from(event["type"] != "ping");
     match event["type"].as_str() {
         Some("message_start") => cost(&event["message"]["usage"], draft),
         Some("content_block_start") => begin(index, &event["content_block"], draft)?,
@@ -175,7 +174,7 @@ fn stop(of: &Value, draft: &mut Draft<'_>) {
             "tool_use" => Stop::Tools,
             "max_tokens" | "model_context_window_exceeded" => Stop::Length,
             "refusal" => Stop::Refused,
-            word => other(word),
+            word => Stop::Other(word.to_owned()),
         });
     }
 }

@@ -27,8 +27,9 @@ const MAX_ERROR: usize = 64 << 10;
 const AFTER_STOP: Duration = Duration::from_secs(5);
 /// How long the end of a response is waited for once the answer is there, so that its connection can be used again.
 const TAIL: Duration = Duration::from_millis(50);
-/// How many times longer a server is waited for that says nothing but that it is still there.
-const PINGS: u32 = 10;
+/// How many times longer a server is waited for that shows that it is still there while its model may be at work: local
+/// ones take minutes for a long request, and send comments, pings or empty chunks meanwhile.
+const PATIENCE: u32 = 10;
 
 /// A model that can be asked. Cheap to clone; all clones share their connections.
 ///
@@ -205,7 +206,7 @@ impl Inner {
         names: &'d Names,
         on: &'d mut (dyn FnMut(Delta<'_>) + Send),
     ) -> Result<Draft<'d>, Fault> {
-        let mut draft = Draft::new(on);
+        let mut draft = Draft::new(on).hiding(self.endpoint.key.as_ref());
         draft.own = names.own();
         let sent = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
         let response = within(self.endpoint.timing.idle, sent).await?.map_err(|error| no_answer(&error))?;
@@ -233,14 +234,17 @@ impl Inner {
             return Fault::Status { status: status.as_u16(), says: Says::plain(to), wait: None };
         }
         let mut body = Vec::new();
-        // The status says enough if the rest does not come.
-        while let Ok(Ok(Some(chunk))) = within(self.endpoint.timing.idle, response.chunk()).await {
-            let room = MAX_ERROR - body.len();
-            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if body.len() == MAX_ERROR {
-                break;
+        let read = async {
+            while let Ok(Some(chunk)) = response.chunk().await {
+                let room = MAX_ERROR - body.len();
+                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                if body.len() == MAX_ERROR {
+                    break;
+                }
             }
-        }
+        };
+        // The status says enough if the rest does not come, or comes a byte at a time.
+        let _ = tokio::time::timeout(self.endpoint.timing.idle, read).await;
         Fault::Status { status: status.as_u16(), says: Says::of_body(&body), wait }
     }
 
@@ -252,28 +256,27 @@ impl Inner {
         let idle = self.endpoint.timing.idle;
         let mut events = Events::default();
         let (mut begun, mut read) = (false, 0);
-        // When something was last said, in how many events; and when the model stopped.
-        let (mut said, mut known, mut stopped) = (Instant::now(), draft.events, None);
+        let mut silence = Silence::new(idle);
+        let (mut known, mut stopped) = (draft.content(), false);
         let ended = loop {
-            if draft.events > known {
-                (said, known) = (Instant::now(), draft.events);
+            // Behind the reason to stop, what a server says keeps nobody waiting.
+            if draft.content() > known && !stopped {
+                (known, stopped) = (draft.content(), draft.stop.is_some());
+                silence.broken();
             }
-            let left = match draft.stop {
-                Some(_) => idle.min(AFTER_STOP).saturating_sub(stopped.get_or_insert(said).elapsed()),
-                None => idle.saturating_mul(PINGS).saturating_sub(said.elapsed()),
+            let most = match (stopped, draft.is_awaited()) {
+                (true, _) => idle.min(AFTER_STOP),
+                (false, true) => idle.saturating_mul(PATIENCE),
+                (false, false) => idle,
             };
-            if left.is_zero() {
-                break Fault::Cut("the server is there, but says nothing".to_owned());
-            }
-            let chunk = match within(idle.min(left), response.chunk()).await {
-                Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => {
+            let chunk = match silence.next(response.chunk(), most).await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => {
                     // The last event need not have ended. But half of one is none: the stream was cut.
                     events.end(&mut |data| if is_event(data) { take(data, draft) } else { Ok(()) })?;
                     break Fault::Cut("it ends too early".to_owned());
                 }
-                Ok(Err(error)) => break Fault::Cut(cause(&error)),
-                Err(stalled) => break stalled,
+                Err(fault) => break fault,
             };
             read += chunk.len();
             if read > MAX_ANSWER {
@@ -299,7 +302,16 @@ impl Inner {
     /// Takes an answer that is one document, of which `body` has come already.
     async fn whole(&self, mut response: Response, mut body: Vec<u8>, draft: &mut Draft<'_>) -> Result<(), Fault> {
         let idle = self.endpoint.timing.idle;
-        while let Some(chunk) = within(idle, response.chunk()).await?.map_err(|error| Fault::Cut(cause(&error)))? {
+        let mut silence = Silence::new(idle);
+        let mut begun = !body.trim_ascii_start().is_empty();
+        loop {
+            // Blanks say that the server is still there, and no more.
+            let most = if begun { idle } else { idle.saturating_mul(PATIENCE) };
+            let Some(chunk) = silence.next(response.chunk(), most).await? else { break };
+            if !chunk.trim_ascii_start().is_empty() {
+                begun = true;
+                silence.broken();
+            }
             if body.len() + chunk.len() > MAX_ANSWER {
                 return Err(Fault::too_large("the answer", MAX_ANSWER));
             }
@@ -316,6 +328,40 @@ impl Inner {
     }
 }
 
+/// How long no content has come, whatever else did.
+struct Silence {
+    idle: Duration,
+    since: Instant,
+}
+
+impl Silence {
+    fn new(idle: Duration) -> Silence {
+        Silence { idle, since: Instant::now() }
+    }
+
+    /// Content has come.
+    fn broken(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Waits for the next bytes: for any at all as long as the server may be idle, and not beyond `most` since there was
+    /// content, though it sends something all the time.
+    async fn next<T>(&self, chunk: impl Future<Output = reqwest::Result<T>>, most: Duration) -> Result<T, Fault> {
+        let left = most.saturating_sub(self.since.elapsed());
+        let no_content =
+            || Fault::Cut(format!("the server is there, but no content came for {} s", most.as_secs_f64()));
+        // Bytes that are there already would be taken even if no time is left.
+        if left.is_zero() {
+            return Err(no_content());
+        }
+        match tokio::time::timeout(self.idle.min(left), chunk).await {
+            Ok(chunk) => chunk.map_err(|error| Fault::Cut(cause(&error))),
+            Err(_) if left < self.idle => Err(no_content()),
+            Err(_) => Err(nothing_came(self.idle)),
+        }
+    }
+}
+
 /// Whether this is all of an event, and not its beginning.
 fn is_event(data: &str) -> bool {
     data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
@@ -323,8 +369,11 @@ fn is_event(data: &str) -> bool {
 
 /// Waits for something of the server, but not for ever.
 async fn within<T>(most: Duration, waited: impl Future<Output = T>) -> Result<T, Fault> {
-    let nothing = |_| Fault::Cut(format!("nothing came for {} s", most.as_secs_f64()));
-    tokio::time::timeout(most, waited).await.map_err(nothing)
+    tokio::time::timeout(most, waited).await.map_err(|_| nothing_came(most))
+}
+
+fn nothing_came(most: Duration) -> Fault {
+    Fault::Cut(format!("nothing came for {} s", most.as_secs_f64()))
 }
 
 /// What it means that no answer has begun.

@@ -8,7 +8,8 @@ use skillfold::Shown;
 
 use super::fault::Fault;
 use super::names::is_id;
-use super::{Answer, Delta, Stop, Usage};
+use super::secret::Mask;
+use super::{Answer, Delta, Secret, Stop, Usage};
 use crate::{Message, ToolCall};
 
 /// Most calls of one answer.
@@ -30,8 +31,12 @@ pub(super) struct Draft<'d> {
     pub(super) done: bool,
     /// The tools' own names, if the model knows them by others.
     pub(super) own: &'d BTreeMap<String, String>,
-    /// How many events have come that say something.
-    pub(super) events: usize,
+    /// How many bytes of words and thoughts have come.
+    heard: usize,
+    /// Hidden in everything that is shown or kept of the answer.
+    key: Option<Secret>,
+    words: Mask,
+    thoughts: Mask,
 }
 
 /// A call while it comes in.
@@ -89,21 +94,47 @@ impl<'d> Draft<'d> {
             usage: Usage::default(),
             done: false,
             own: &ALL_OWN,
-            events: 0,
+            heard: 0,
+            key: None,
+            words: Mask::default(),
+            thoughts: Mask::default(),
         }
+    }
+
+    /// Hides a key wherever the answer repeats it, also where it comes in pieces.
+    pub(super) fn hiding(mut self, key: Option<&Secret>) -> Draft<'d> {
+        self.key = key.filter(|key| key.hides_in_answers()).cloned();
+        (self.words, self.thoughts) = (Mask::for_answers(key), Mask::for_answers(key));
+        self
     }
 
     pub(super) fn text(&mut self, text: &str) {
         if !text.is_empty() {
             self.begin();
-            self.text.push_str(text);
-            (self.on)(Delta::Text(text));
+            self.heard += text.len();
+            let shown = self.words.push(text);
+            self.say(&shown);
+        }
+    }
+
+    fn say(&mut self, shown: &str) {
+        if !shown.is_empty() {
+            self.text.push_str(shown);
+            (self.on)(Delta::Text(shown));
         }
     }
 
     pub(super) fn thinking(&mut self, text: &str) {
         if !text.is_empty() {
-            (self.on)(Delta::Thinking(text));
+            self.heard += text.len();
+            let shown = self.thoughts.push(text);
+            self.think(&shown);
+        }
+    }
+
+    fn think(&mut self, shown: &str) {
+        if !shown.is_empty() {
+            (self.on)(Delta::Thinking(shown));
         }
     }
 
@@ -123,8 +154,35 @@ impl<'d> Draft<'d> {
         if !name.is_empty() && self.calls[at].name.is_empty() {
             name.clone_into(&mut self.calls[at].name);
             self.begin();
-            (self.on)(Delta::Call { name: self.own.get(name).map_or(name, String::as_str) });
+            let shown = self.hidden(self.own.get(name).map_or(name, String::as_str));
+            (self.on)(Delta::Call { name: &shown });
         }
+    }
+
+    /// How much content has come, in whatever unit: it grows with every word, thought, call and argument, and with the
+    /// reason to stop; with nothing else.
+    pub(super) fn content(&self) -> usize {
+        let arguments: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
+        self.heard + self.calls.len() + arguments + usize::from(self.stop.is_some())
+    }
+
+    /// Whether a server may well be silent because its model works: before the first word, and while the arguments of a
+    /// call are written, which some servers send only when they are whole.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.content() == 0 || self.calls.last().is_some_and(|call| !call.is_closed())
+    }
+
+    /// A text without the key.
+    fn hidden(&self, text: &str) -> String {
+        self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text))
+    }
+
+    /// Arguments without the key, whether it is written plainly or with escapes.
+    fn hidden_arguments(&self, arguments: String) -> String {
+        let Some(key) = &self.key else { return arguments };
+        let plain = key.hide_in(&arguments);
+        let Ok(mut value) = serde_json::from_str::<Value>(&plain) else { return plain };
+        if key.hide_in_json(&mut value) { value.to_string() } else { plain }
     }
 
     fn begin(&mut self) {
@@ -153,7 +211,13 @@ impl<'d> Draft<'d> {
     }
 
     /// The answer, in which each call has an id that no other call of the conversation has.
-    pub(super) fn finish(self, messages: &[Message], attempts: u32) -> Answer {
+    pub(super) fn finish(mut self, messages: &[Message], attempts: u32) -> Answer {
+        let (thought, said) = (self.thoughts.finish(), self.words.finish());
+        self.think(&thought);
+        self.say(&said);
+        if let Some(key) = &self.key {
+            key.hide_in_json(&mut self.usage.raw);
+        }
         let mut taken: BTreeSet<String> = BTreeSet::new();
         for message in messages {
             if let Message::Assistant { calls, .. } = message {
@@ -161,19 +225,23 @@ impl<'d> Draft<'d> {
             }
         }
         let mut calls = Vec::new();
-        for call in self.calls {
-            let id = if is_id(&call.id) && !taken.contains(&call.id) { call.id } else { fresh(&taken) };
+        for call in std::mem::take(&mut self.calls) {
+            let is_secret = self.key.as_ref().is_some_and(|key| key.is_in(&call.id));
+            let is_good = is_id(&call.id) && !is_secret && !taken.contains(&call.id);
+            let id = if is_good { call.id } else { fresh(&taken) };
             taken.insert(id.clone());
             // A tool without parameters is often called with nothing at all.
             let nothing = call.arguments.trim().is_empty();
-            let arguments = if nothing { "{}".to_owned() } else { call.arguments };
-            let name = self.own.get(&call.name).cloned().unwrap_or(call.name);
+            let arguments = if nothing { "{}".to_owned() } else { self.hidden_arguments(call.arguments) };
+            let name = self.own.get(&call.name).cloned().unwrap_or_else(|| self.hidden(&call.name));
             calls.push(ToolCall { id, name, arguments });
         }
-        let stop = match self.stop {
+        let stop = match self.stop.take() {
             // Not every server tells the two apart, and the calls do.
             None | Some(Stop::End | Stop::Tools) if calls.is_empty() => Stop::End,
             None | Some(Stop::End | Stop::Tools) => Stop::Tools,
+            // A word of the provider's own, made fit to show.
+            Some(Stop::Other(word)) => Stop::Other(Shown(&self.hidden(&word)).to_string()),
             Some(stop) => stop,
         };
         Answer { text: self.text, calls, stop, usage: self.usage, attempts, first: self.first }
@@ -189,11 +257,6 @@ fn fresh(taken: &BTreeSet<String>) -> String {
         }
         count += 1;
     }
-}
-
-/// A word of the provider's own, made fit to show.
-pub(super) fn other(word: &str) -> Stop {
-    Stop::Other(Shown(word).to_string())
 }
 
 /// Arguments as an object, which is all that servers take. What a model wrote that is none becomes an empty one; its

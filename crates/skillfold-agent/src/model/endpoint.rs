@@ -37,8 +37,10 @@ impl Api {
 pub struct Timing {
     /// For a connection: 10 s.
     pub connect: Duration,
-    /// For the next byte, the first one included: 120 s. Local servers say nothing while they read a long request.
-    /// A server that only says that it is still there is waited for ten times as long.
+    /// For the next content of an answer: 120 s, whatever else the server sends. Content is words, thoughts, calls and
+    /// their arguments; comments, pings and empty chunks are none. Until the first content, and while the arguments of a
+    /// call are awaited, a server that sends those is waited for ten times as long: a local model may take minutes to
+    /// read a long request. A server that sends nothing at all is never waited for longer than this.
     pub idle: Duration,
     /// For one answer, from the request to its end, whatever the server says meanwhile: an hour, but never less than
     /// `idle`. After that it is not asked again: the next answer would take as long.

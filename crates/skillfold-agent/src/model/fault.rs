@@ -180,7 +180,9 @@ impl Fault {
     /// What people are told.
     pub(super) fn into_error(self, url: &str, model: &str, key: Option<&Secret>) -> ModelError {
         let passes = self.passes();
-        let (url, model, attempts) = (url.to_owned(), model.to_owned(), 0);
+        // An address may have the key in its path.
+        let url = key.map_or_else(|| url.to_owned(), |key| key.hide_in(url));
+        let (model, attempts) = (model.to_owned(), 0);
         match self {
             Fault::Status { status, says, wait } => {
                 let (long, unknown) = (says.too_long(), says.has("model_not_found"));

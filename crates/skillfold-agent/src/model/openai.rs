@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, other, sent_arguments};
+use super::draft::{Draft, sent_arguments};
 use super::fault::Fault;
 use super::names::Names;
 use super::{Request, Stop};
@@ -95,7 +95,6 @@ pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
     }
     let chunk =
         serde_json::from_str(data).map_err(|error| Fault::malformed(format!("an event is no JSON: {error}")))?;
-    draft.events += 1;
     take(&chunk, "delta", draft)
 }
 
@@ -150,7 +149,7 @@ fn take(chunk: &Value, part: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
             "tool_calls" | "function_call" => Stop::Tools,
             "length" => Stop::Length,
             "content_filter" => Stop::Refused,
-            word => other(word),
+            word => Stop::Other(word.to_owned()),
         });
     }
     if refusal.is_some() {

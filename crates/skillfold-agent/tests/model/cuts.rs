@@ -133,42 +133,194 @@ async fn an_empty_reason_to_stop_is_none() {
     }
 }
 
-/// Writes an answer's head, then one thing again and again, until the client has gone; to each of so many clients.
-fn says_for_ever(text: &'static str, clients: usize) -> (String, std::thread::JoinHandle<()>) {
-    use std::io::{Read, Write};
+/// What a server writes: something first, then one thing again and again, so often or until the client has gone, then the
+/// rest.
+#[derive(Clone, Copy)]
+struct Drips {
+    kind: &'static str,
+    first: &'static str,
+    drip: &'static str,
+    times: usize,
+    last: &'static str,
+}
 
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let server = std::thread::spawn(move || {
-        for _ in 0..clients {
-            let (mut stream, _) = listener.accept().unwrap();
-            let _ = stream.read(&mut [0; 8192]);
-            let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-            let mut sent = stream.write_all(head);
-            while sent.is_ok() {
-                std::thread::sleep(Duration::from_millis(10));
-                sent = stream.write_all(text.as_bytes());
+impl Drips {
+    /// The same for ever.
+    fn of(drip: &'static str) -> Drips {
+        Drips { kind: "text/event-stream", first: "", drip, times: usize::MAX, last: "" }
+    }
+
+    /// A server that does so to each of so many clients.
+    fn start(self, clients: usize) -> (String, std::thread::JoinHandle<()>) {
+        use std::io::{Read, Write};
+
+        let Drips { kind, first, drip, times, last } = self;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            for _ in 0..clients {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 8192]);
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n{first}");
+                let mut sent = stream.write_all(head.as_bytes());
+                for _ in 0..times {
+                    if sent.is_err() {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                    sent = stream.write_all(drip.as_bytes());
+                }
+                let _ = sent.and_then(|()| stream.write_all(last.as_bytes()));
             }
+        });
+        (url, server)
+    }
+}
+
+fn says_for_ever(text: &'static str, clients: usize) -> (String, std::thread::JoinHandle<()>) {
+    Drips::of(text).start(clients)
+}
+
+const COMMENT: &str = ": ping\n\n";
+const PING: &str = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
+/// Events without content, as servers send them to show that they are there.
+const EMPTY: [(Api, &str); 10] = [
+    (Api::OpenAi, COMMENT),
+    (Api::Anthropic, COMMENT),
+    (Api::Anthropic, PING),
+    (Api::OpenAi, "\n\n"),
+    (Api::OpenAi, "data: {\"choices\":[]}\n\n"),
+    (Api::OpenAi, "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n"),
+    (
+        Api::OpenAi,
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}],\
+         \"usage\":{\"prompt_tokens\":1}}\n\n",
+    ),
+    (
+        Api::Anthropic,
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\"}}\n\n",
+    ),
+    (Api::Anthropic, "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n"),
+    (
+        Api::Anthropic,
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    ),
+];
+
+/// Why a server that drips is given up, if it may be idle for 200 ms.
+async fn given_up(drips: Drips, api: Api) -> String {
+    for _ in 0..20 {
+        let (url, server) = drips.start(1);
+        let model = model_with(&url, api, |timing| {
+            timing.idle = Duration::from_millis(200);
+            // Long after anything that is waited for here.
+            timing.total = Duration::from_mins(2);
+            timing.attempts = 1;
+        });
+        let error = say(&model, "x").await.unwrap_err();
+        assert_eq!((error.code(), error.attempts()), ("cut", 1), "{error}");
+        drop(model);
+        tokio::task::spawn_blocking(move || server.join().unwrap()).await.unwrap();
+        // On a busy machine the drips themselves may be late.
+        if !error.to_string().contains("nothing came for") {
+            return error.to_string();
         }
-    });
-    (url, server)
+    }
+    panic!("this machine is too busy to let anything drip")
+}
+
+/// Why each of these servers is given up, all at once.
+async fn all_given_up(all: impl IntoIterator<Item = (Api, Drips)>) -> Vec<String> {
+    futures_util::future::join_all(all.into_iter().map(|(api, drips)| given_up(drips, api))).await
 }
 
 #[tokio::test]
 async fn a_server_that_is_only_there_is_not_waited_for_for_ever() {
-    let comment = ": ping\n\n";
-    let ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
-    for (api, text) in [(Api::OpenAi, comment), (Api::Anthropic, comment), (Api::Anthropic, ping)] {
-        let (url, server) = says_for_ever(text, 2);
+    let errors = all_given_up(EMPTY.map(|(api, text)| (api, Drips::of(text)))).await;
+    for (error, (_, text)) in errors.iter().zip(EMPTY) {
+        assert!(error.contains("the server is there, but no content came for 2 s"), "{text}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn after_the_first_words_what_says_nothing_is_not_waited_for() {
+    let begun = |(api, text): (Api, &'static str)| {
+        let first = match api {
+            Api::OpenAi => "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Well\"}}]}\n\n",
+            Api::Anthropic => {
+                "data: {\"type\":\"content_block_delta\",\"index\":0,\
+                 \"delta\":{\"type\":\"text_delta\",\"text\":\"Well\"}}\n\n"
+            }
+        };
+        (api, Drips { first, ..Drips::of(text) })
+    };
+    let errors = all_given_up(EMPTY.map(begun)).await;
+    for (error, (_, text)) in errors.iter().zip(EMPTY) {
+        assert!(error.contains("no content came for 0.2 s"), "{text}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn blanks_are_no_document() {
+    let blanks = Drips { kind: "application/json", ..Drips::of(" \n") };
+    let begun = Drips { first: "{\"choices\":", ..blanks };
+    let all = APIS.into_iter().flat_map(|api| [(api, blanks), (api, begun)]);
+    let errors = all_given_up(all).await;
+    for (at, error) in errors.iter().enumerate() {
+        let seconds = if at % 2 == 0 { "2 s" } else { "0.2 s" };
+        assert!(error.contains(&format!("no content came for {seconds}")), "{error}");
+    }
+}
+
+/// What shows that a server is there keeps it from being given up while its model reads a long request, and while it
+/// writes arguments that come as a whole.
+#[tokio::test]
+async fn a_model_that_takes_its_time_is_waited_for() {
+    let openai = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\
+                  \"function\":{\"name\":\"add\",\"arguments\":\"\"}}]}}]}\n\n";
+    let openai_rest = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\
+                       \"function\":{\"arguments\":\"{\\\"x\\\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
+                       data: [DONE]\n\n";
+    let anthropic = "data: {\"type\":\"content_block_start\",\"index\":0,\
+                     \"content_block\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"add\",\"input\":{}}}\n\n";
+    let anthropic_rest = "data: {\"type\":\"content_block_delta\",\"index\":0,\
+                          \"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"x\\\":1}\"}}\n\n\
+                          data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}\n\n\
+                          data: {\"type\":\"message_stop\"}\n\n";
+    let whole = [
+        concat!(
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",",
+            "\"function\":{\"name\":\"add\",\"arguments\":\"{\\\"x\\\":1}\"}}]},",
+            "\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+        ),
+        concat!(
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":",
+            "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"add\",\"input\":{\"x\":1}}}\n\n",
+            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}\n\n",
+            "data: {\"type\":\"message_stop\"}\n\n"
+        ),
+    ];
+    // For longer than a second, which is what an idle server gets.
+    let often = |drip| Drips { times: 130, ..Drips::of(drip) };
+    let cases = [
+        (Api::OpenAi, Drips { last: whole[0], ..often(COMMENT) }),
+        (Api::OpenAi, Drips { last: whole[0], ..often(EMPTY[6].1) }),
+        (Api::Anthropic, Drips { last: whole[1], ..often(PING) }),
+        (Api::OpenAi, Drips { first: openai, last: openai_rest, ..often(COMMENT) }),
+        (Api::Anthropic, Drips { first: anthropic, last: anthropic_rest, ..often(PING) }),
+    ];
+    let asked = cases.into_iter().map(|(api, drips)| async move {
+        let (url, server) = drips.start(1);
         let model = model_with(&url, api, |timing| {
-            timing.idle = Duration::from_millis(100);
-            timing.attempts = 2;
+            timing.idle = Duration::from_secs(1);
+            timing.attempts = 1;
         });
-        let error = say(&model, "x").await.unwrap_err();
-        assert_eq!((error.code(), error.attempts()), ("cut", 2));
+        let answer = say(&model, "x").await.unwrap();
+        assert_eq!((answer.calls[0].arguments.as_str(), answer.attempts), ("{\"x\":1}", 1));
         drop(model);
         tokio::task::spawn_blocking(move || server.join().unwrap()).await.unwrap();
-    }
+    });
+    futures_util::future::join_all(asked).await;
 }
 
 #[tokio::test]

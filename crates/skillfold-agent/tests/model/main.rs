@@ -5,6 +5,7 @@ mod answers;
 mod cancel;
 mod cuts;
 mod errors;
+mod masks;
 mod odd;
 mod real;
 mod retries;
