@@ -21,6 +21,13 @@ use crate::{
 pub trait Bodies {
     /// The processed content of a skill: its base directory and its body, without arguments. Or why it cannot be had.
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String>;
+
+    /// Like [`body`](Bodies::body), with these arguments where the body has places for them. Without an implementation of
+    /// its own, they are left out.
+    fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
+        let _ = arguments;
+        self.body(skill)
+    }
 }
 
 impl<F: Fn(&Skill) -> Result<Arc<str>, String>> Bodies for F {

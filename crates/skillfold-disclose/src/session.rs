@@ -16,6 +16,10 @@ use crate::{Bodies, Budget, Decision, Disclosure, Segment, TokenCounter};
 /// How many skills a session remembers. The oldest are forgotten first.
 pub const MAX_REMEMBERED: usize = 1000;
 
+/// How many bytes of a skill's arguments are remembered. What is longer is cut, with a mark: a body shows at most 2,000
+/// tokens, arguments and all, unless somebody raises the budget.
+const MAX_ARGUMENTS: usize = 16 << 10;
+
 /// The form in which sessions are written down.
 const VERSION: u32 = 1;
 
@@ -65,6 +69,10 @@ pub struct Remembered {
     pub how: How,
     /// Whether it still is, as far as the session knows.
     pub in_context: bool,
+    /// The arguments that it was last loaded with; empty if there were none, or if the session was written before they
+    /// were remembered.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arguments: String,
 }
 
 /// How a skill came into context.
@@ -146,10 +154,29 @@ impl Session {
     /// Remembers that a skill was loaded. `name` is what it was loaded by, `content` what the load returned: the base
     /// directory and the body, without an envelope.
     pub fn record_load(&mut self, name: &str, content: &str) {
+        self.record_load_with(name, "", content);
+    }
+
+    /// Like [`record_load`](Session::record_load), for a skill that was loaded with arguments. `content` is what the load
+    /// returns without them: that is what a disclosure would have shown.
+    ///
+    /// ```
+    /// use skillfold_disclose::Session;
+    ///
+    /// let mut session = Session::default();
+    /// session.record_load_with("pdf", "report.pdf", "Base directory for this skill: /skills/pdf\n\nRead $ARGUMENTS.");
+    /// assert_eq!(session.remembered().next().map(|skill| skill.arguments.as_str()), Some("report.pdf"));
+    /// ```
+    pub fn record_load_with(&mut self, name: &str, arguments: &str, content: &str) {
         let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
         let bare = bare.split_once(['@', '#']).map_or(bare, |(bare, _)| bare);
         let trace = Trace::of(name.to_owned(), content, content.len(), Segment.count(content));
         self.remember(bare, &trace, How::Loaded);
+        if let Some(loaded) = self.skills.last_mut() {
+            let end = arguments.floor_char_boundary(MAX_ARGUMENTS);
+            let mark = if end < arguments.len() { "…" } else { "" };
+            loaded.arguments = format!("{}{mark}", &arguments[..end]);
+        }
     }
 
     /// The host dropped its context: nothing is in it any more. What was used is still remembered.
@@ -157,7 +184,8 @@ impl Session {
         self.skills.iter_mut().for_each(|skill| skill.in_context = false);
     }
 
-    /// What must be shown again after the host dropped its context, most recent first; and remembers that it was.
+    /// What must be shown again after the host dropped its context, most recent first, each with the arguments that it was
+    /// loaded with; and remembers that it was.
     ///
     /// The budget covers bodies, cut markers and headings. A last line of at most 60 tokens names what did not fit.
     pub fn rehydrate(
@@ -189,11 +217,22 @@ impl Session {
                     continue;
                 }
             };
+            let shown = match remembered.arguments.as_str() {
+                "" => Ok(body.clone()),
+                arguments => bodies.body_with(skill, arguments),
+            };
+            let shown = match shown {
+                Ok(shown) => shown,
+                Err(why) => {
+                    leave(format!("it cannot be read: {why}"));
+                    continue;
+                }
+            };
             let heading = format!("\n### {}\n\n", skill.name());
             let before = purse.clone();
             purse.charge(counter.count(&heading));
             let rest = if is_listed(skill) { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
-            let share = purse.serve(0, &rest, &body);
+            let share = purse.serve(0, &rest, &shown);
             if share.decision == Decision::Omitted {
                 purse.refund(&before);
                 leave(share.why.unwrap_or_default());
@@ -206,8 +245,10 @@ impl Session {
             text.push_str(&heading);
             text.push_str(share.text.trim_end_matches('\n'));
             text.push('\n');
+            // A disclosure has no arguments, and compares with the text without them.
             remembered.digest = digest(&body);
-            remembered.shown = share.shown;
+            let is_whole = share.decision == Decision::Included;
+            remembered.shown = if is_whole { body.len() } else { share.shown.min(body.len()) };
             remembered.shortened = share.decision == Decision::Shortened;
             remembered.tokens = share.tokens;
             remembered.how = How::Rehydrated;
@@ -264,8 +305,9 @@ impl Session {
             shown: trace.shown,
             turn: self.turn,
             tokens: trace.tokens,
-            how: before.filter(|_| trace.reference).map_or(how, |before| before.how),
+            how: before.as_ref().filter(|_| trace.reference).map_or(how, |before| before.how),
             in_context: true,
+            arguments: before.map(|before| before.arguments).unwrap_or_default(),
         });
         let beyond = self.skills.len().saturating_sub(MAX_REMEMBERED);
         self.skills.drain(..beyond);

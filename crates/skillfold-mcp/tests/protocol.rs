@@ -630,7 +630,7 @@ impl ToolProvider for Odd {
             }
             _ => return None,
         }
-        let effect = Some(Effect::Loaded { name: "pdf".to_owned(), content: "".into() });
+        let effect = Some(Effect::Loaded { name: "pdf".to_owned(), arguments: String::new(), content: "".into() });
         Some(ToolOutput { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), is_error: false, effect })
     }
 }

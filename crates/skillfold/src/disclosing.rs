@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use skillfold_catalog::Skill;
 use skillfold_disclose::{
-    Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation,
+    Bodies, Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session,
+    Situation,
 };
 use skillfold_format::Diagnostic;
 use skillfold_load::LoadRequest;
@@ -164,12 +165,14 @@ impl Skillfold {
         snapshot.selector().census(&snapshot.catalog)
     }
 
-    /// What a conversation must be shown again after its host has compacted its context, most recent first.
+    /// What a conversation must be shown again after its host has compacted its context, most recent first, each skill with
+    /// the arguments that it was loaded with.
     pub fn rehydrate(&self, session: &mut Session, budget: Budget) -> Rehydration {
         let snapshot = self.snapshot();
         let counter = snapshot.discloser().counter();
-        let shown = Some(session.clone());
-        session.rehydrate(budget, &snapshot.catalog, &|skill: &Skill| self.body(skill, shown.as_ref()), counter)
+        let before = session.clone();
+        let bodies = LoadedBodies { skills: self, session: &before };
+        session.rehydrate(budget, &snapshot.catalog, &bodies, counter)
     }
 
     fn shown(
@@ -193,7 +196,7 @@ impl Skillfold {
         prime(discloser, Intent::of(turn.message) == Intent::Registry);
         let start = Instant::now();
         let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
-        let bodies = |skill: &Skill| self.body(skill, session);
+        let bodies = |skill: &Skill| self.body(skill, "", session);
         // Triggers know no near misses; texts do.
         let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
         let closest = if asks {
@@ -208,26 +211,43 @@ impl Skillfold {
         shown
     }
 
-    /// Level 2 of a skill, without arguments. Of a remote one only how to get it: nothing is fetched ahead of need, and no
+    /// Level 2 of a skill. Of a remote one only how to get it: nothing is fetched ahead of need, and no
     /// message waits for a server. So, too, of one that is held back, unless the conversation has seen it already, as it
     /// is: whoever loaded it was allowed to.
-    fn body(&self, skill: &Skill, session: Option<&Session>) -> Result<Arc<str>, String> {
+    fn body(&self, skill: &Skill, arguments: &str, session: Option<&Session>) -> Result<Arc<str>, String> {
         let name = skill.name();
         if let Some(server) = skill.server() {
             let text =
                 format!("The MCP server \"{server}\" serves this skill. `load_skill` with the id \"{name}\" loads it.");
             return Ok(text.into());
         }
-        let body = match self.loads().load(&skill.body_file(), &LoadRequest::default()) {
-            Ok(loaded) => loaded.content,
-            Err(error) => return Err(error.to_string()),
+        let load = |arguments| {
+            let request = LoadRequest { arguments, ..LoadRequest::default() };
+            self.loads().load(&skill.body_file(), &request).map(|loaded| loaded.content)
         };
+        let body = load("").map_err(|error| error.to_string())?;
         if self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body)) {
             let text = format!(
                 "The user has not approved this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
             );
             return Ok(text.into());
         }
-        Ok(body)
+        if arguments.is_empty() { Ok(body) } else { load(arguments).map_err(|error| error.to_string()) }
+    }
+}
+
+/// Bodies for a conversation that is shown them again.
+struct LoadedBodies<'a> {
+    skills: &'a Skillfold,
+    session: &'a Session,
+}
+
+impl Bodies for LoadedBodies<'_> {
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
+        self.skills.body(skill, "", Some(self.session))
+    }
+
+    fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
+        self.skills.body(skill, arguments, Some(self.session))
     }
 }

@@ -151,7 +151,7 @@ fn what_is_loaded_is_not_disclosed_again() {
     write(dir.path(), "pdf", "metadata:\n  triggers: [pdf]\n", "Use pdftotext.\n");
     let skills = Skillfold::builder().skills_dir(dir.path()).build();
     let output = call(&skills, "load_skill", json!({"skill_id": "pdf", "arguments": "x"}));
-    let Some(Effect::Loaded { name, content }) = output.effect else { panic!("it has loaded") };
+    let Some(Effect::Loaded { name, content, .. }) = output.effect else { panic!("it has loaded") };
     let mut session = Session::default();
     session.record_load(&name, &content);
     assert!(!skills.disclose_in(&Turn::new("open a pdf"), &mut session).turn.contains("pdftotext"));

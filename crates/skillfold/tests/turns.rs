@@ -153,6 +153,26 @@ fn a_conversation_is_shown_a_body_once_and_again_when_it_changed() {
 }
 
 #[test]
+fn what_was_loaded_with_arguments_is_shown_again_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "again", "", "Do $ARGUMENTS then again $ARGUMENTS;\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let arguments = serde_json::json!({"skill_id": "again", "arguments": "this"});
+    let context = skillfold::tools::ToolContext::default();
+    let output = skills.call_tool("load_skill", arguments.as_object().unwrap(), &context).unwrap();
+    let Some(skillfold::tools::Effect::Loaded { name, arguments, content }) = output.effect else { panic!() };
+    let mut session = Session::default();
+    session.record_load_with(&name, &arguments, &content);
+    let mut session = Session::from_json(&session.to_json()).unwrap();
+    let shown = skills.rehydrate(&mut session, skillfold::Budget::default());
+    assert!(shown.text.ends_with("Do this then again this;"), "{}", shown.text);
+    // What was loaded without has none.
+    session.record_load(&name, &content);
+    let shown = skills.rehydrate(&mut session, skillfold::Budget::default());
+    assert!(shown.text.ends_with("Do  then again ;"), "{}", shown.text);
+}
+
+#[test]
 fn threads_disclose_and_load_while_the_catalog_is_refreshed() {
     // Two states of one tree: every skill has the word of the state in its name and body.
     let dir = tempfile::tempdir().unwrap();

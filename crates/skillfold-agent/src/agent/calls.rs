@@ -44,8 +44,8 @@ pub(super) async fn run(
             futures_util::stream::iter(at).map(run).buffer_unordered(parallel.max(1)).collect().await;
         done.sort_by_key(|(at, _)| *at);
         for (at, (result, effect)) in done {
-            if let Some(Effect::Loaded { name, content }) = effect {
-                conversation.has_loaded(&name, &content);
+            if let Some(Effect::Loaded { name, arguments, content }) = effect {
+                conversation.has_loaded(&name, &arguments, &content);
             }
             results[at] = Some(result);
         }

@@ -113,14 +113,14 @@ impl Conversation {
         let request = LoadRequest { arguments, form: Form::Body, ..LoadRequest::default() };
         let envelope = skills.load_envelope(name, &request)?;
         let whole = skills.load(name, &LoadRequest::default())?;
-        self.has_loaded(name, &whole.content);
+        self.has_loaded(name, arguments, &whole.content);
         self.pending.push(Piece { provider: "user".to_owned(), part: Part::SkillsTurn, text: apart(&envelope) });
         Ok(envelope)
     }
 
     /// A skill's body is in context now.
-    pub(super) fn has_loaded(&mut self, name: &str, content: &str) {
-        self.known.lock().session.record_load(name, content);
+    pub(super) fn has_loaded(&mut self, name: &str, arguments: &str, content: &str) {
+        self.known.lock().session.record_load_with(name, arguments, content);
         if !self.loaded.iter().any(|known| known == name) {
             self.loaded.push(name.to_owned());
         }

@@ -1,10 +1,10 @@
 //! Conversations that do not fit any more.
 
 use serde_json::json;
-use skillfold_agent::{About, AgentError, AgentOptions, Conversation, Sessions};
+use skillfold_agent::{About, AgentError, AgentOptions, Conversation, Message, Sessions};
 use skillfold_scripted::{Received, Reply};
 
-use crate::house::{APIS, House};
+use crate::house::{APIS, House, write_skill};
 
 /// Whether it is asked for a summary.
 fn is_summary(received: &Received) -> bool {
@@ -55,6 +55,81 @@ async fn old_turns_are_summarised_and_skills_stay() {
         drop(conversation);
         assert_eq!(sessions.open(&id).unwrap().1.messages, messages);
     }
+}
+
+/// A saved conversation, and its sessions.
+fn begun(house: &House) -> (Sessions, Conversation) {
+    let sessions = Sessions::new(house.dir.path().join("sessions"));
+    let about = About { model: "scripted".to_owned(), cwd: None, created: std::time::SystemTime::now() };
+    let (file, saved) = sessions.create(about).unwrap();
+    let mut conversation = Conversation::saved(file, saved);
+    conversation.skills_provider(house.agent.skills());
+    (sessions, conversation)
+}
+
+/// The same in another process.
+fn continued(house: &House, sessions: &Sessions, conversation: Conversation) -> Conversation {
+    let id = conversation.id().to_owned();
+    drop(conversation);
+    let (file, saved) = sessions.open(&id).unwrap();
+    assert_eq!(saved.repaired, Vec::<String>::new());
+    let mut conversation = Conversation::saved(file, saved);
+    conversation.skills_provider(house.agent.skills());
+    conversation
+}
+
+#[tokio::test]
+async fn a_skill_comes_back_with_the_arguments_it_was_loaded_with() {
+    for by_model in [true, false] {
+        let house = House::with(APIS[0], small(3_000), move |received| {
+            if is_summary(received) {
+                Reply::text("There was talk of fruit.")
+            } else if by_model && received.number == 1 {
+                let arguments = json!({"skill_id": "again", "arguments": "the \"dishes\""});
+                Reply::calls([("c", "load_skill", arguments)])
+            } else {
+                Reply::text("Well, yes.")
+            }
+        });
+        write_skill(house.dir.path(), "again", "again", "Do $ARGUMENTS then again $ARGUMENTS;");
+        house.agent.skills().refresh();
+        let (sessions, mut conversation) = begun(&house);
+        if !by_model {
+            // As `/load` does.
+            let envelope = conversation.load(house.agent.skills(), "again", "the \"dishes\"").unwrap();
+            assert!(envelope.contains("Do the \"dishes\" then"), "{envelope}");
+        }
+        house.say(&mut conversation, "Go on").await.unwrap();
+        conversation = continued(&house, &sessions, conversation);
+        // Twice: what was shown again is shown once more.
+        while house.heard("compacted").len() < 2 {
+            house.say(&mut conversation, &long("apple")).await.unwrap();
+            conversation = continued(&house, &sessions, conversation);
+        }
+        let last = house.server.requests().into_iter().rev().find(|request| !is_summary(request)).unwrap();
+        let said: String = last.texts().into_iter().map(|(_, text)| text).collect();
+        assert!(said.contains("## Skills in Use\n\n### again\n"), "{said}");
+        assert!(said.contains("Do the \"dishes\" then again the \"dishes\";"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_saved_conversation_says_how_much_of_it_is_a_summary() {
+    let house = House::with(APIS[0], small(3_000), |received| {
+        if is_summary(received) { Reply::text("The user likes fruit.") } else { Reply::text("Well, yes.") }
+    });
+    let (sessions, mut conversation) = begun(&house);
+    house.say(&mut conversation, "Hello").await.unwrap();
+    assert_eq!(sessions.read(conversation.id()).unwrap().earlier(), None, "nothing is missing yet");
+    for word in ["apple", "pear", "plum", "cherry"] {
+        house.say(&mut conversation, &long(word)).await.unwrap();
+    }
+    let saved = sessions.read(conversation.id()).unwrap();
+    let (turns, summary) = saved.earlier().unwrap();
+    assert_eq!(summary, "The user likes fruit.");
+    let left = saved.messages.iter().filter(|message| matches!(message, Message::User { .. })).count();
+    assert!(turns > 0, "{saved:?}");
+    assert_eq!((saved.turns, turns + left as u64), (5, 5));
 }
 
 #[tokio::test]
@@ -190,7 +265,11 @@ async fn kept_turns_are_given_up_before_a_message_is_refused() {
     for word in ["apple", "pear", "plum"] {
         house.say(&mut conversation, &format!("{word} ").repeat(320)).await.unwrap();
     }
+    let before = house.heard("compacted").len();
     house.say(&mut conversation, &"cherry ".repeat(1_500)).await.unwrap();
+    assert!(house.heard("compacted").len() > before, "it would have fitted anyway");
+    let said: String = house.server.requests().last().unwrap().texts().into_iter().map(|(_, text)| text).collect();
+    assert!(said.contains("cherry") && !said.contains("plum"), "{said}");
 }
 
 #[tokio::test]

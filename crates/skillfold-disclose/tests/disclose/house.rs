@@ -102,8 +102,12 @@ pub(crate) struct Files;
 
 impl Bodies for Files {
     fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
+        self.body_with(skill, "")
+    }
+
+    fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
         let text = std::fs::read_to_string(skill.path()).map_err(|error| error.kind().to_string())?;
-        let body = text.splitn(3, "---\n").nth(2).unwrap_or_default().replace("$ARGUMENTS", "");
+        let body = text.splitn(3, "---\n").nth(2).unwrap_or_default().replace("$ARGUMENTS", arguments);
         Ok(format!("Base directory for this skill: {}\n\n{body}", skill.dir().display()).into())
     }
 }

@@ -102,6 +102,49 @@ fn what_was_rehydrated_is_in_context() {
 }
 
 #[test]
+fn what_was_loaded_with_arguments_comes_back_with_them() {
+    let house = one("Do $ARGUMENTS, then again $ARGUMENTS;\n");
+    let plain = Files.body(house.catalog.get("pdf").unwrap()).unwrap();
+    let mut session = Session::default();
+    session.record_load_with("pdf", "a \"b\" ü", &plain);
+    let back = |session: &Session| {
+        let mut session = Session::from_json(&session.to_json()).unwrap();
+        let back = session.rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4);
+        assert!(back.omitted.is_empty(), "{:?}", back.omitted);
+        (back.text, session)
+    };
+    let expected = "Do a \"b\" ü, then again a \"b\" ü;";
+    let (text, again) = back(&session);
+    assert!(text.ends_with(expected), "{text}");
+    // Once more, and after it was only referred to, and after it was shown anew.
+    let (text, mut again) = back(&again);
+    assert!(text.ends_with(expected), "{text}");
+    let shown = house.show("word", &DiscloseConfig::default(), Some(&again));
+    assert!(shown.turn.ends_with(REFERENCE), "a disclosure has no arguments: {}", shown.turn);
+    again.apply(&shown);
+    assert!(back(&again).0.ends_with(expected));
+    again.compacted();
+    again.apply(&house.show("word", &DiscloseConfig::default(), Some(&again)));
+    assert!(back(&again).0.ends_with(expected));
+    // The last load counts, with or without.
+    again.record_load_with("pdf", "c", &plain);
+    assert!(back(&again).0.ends_with("Do c, then again c;"));
+    again.record_load("pdf", &plain);
+    assert!(back(&again).0.ends_with("Do , then again ;"));
+}
+
+#[test]
+fn arguments_without_end_are_not_remembered_without_end() {
+    let house = one("Do $ARGUMENTS;\n");
+    let mut session = Session::default();
+    session.record_load_with("pdf", &"ü".repeat(1 << 20), "x");
+    let known = &session.remembered().next().unwrap().arguments;
+    assert!(known.len() < 17 << 10 && known.ends_with("ü…"), "{}", known.len());
+    let budget = Budget { total: None, per_skill: None };
+    assert!(session.rehydrate(budget, &house.catalog, &Files, &Bytes4).text.ends_with("ü…;"));
+}
+
+#[test]
 fn sessions_of_before_are_read() {
     let house = one("First.");
     let mut session = Session::default();
@@ -111,6 +154,14 @@ fn sessions_of_before_are_read() {
     assert!(json.contains(&shown));
     let old = Session::from_json(&json.replace(&shown, "")).unwrap();
     assert!(house.show("word", &DiscloseConfig::default(), Some(&old)).turn.ends_with(REFERENCE));
+    // Arguments are written where there are some, and nowhere else.
+    assert!(!json.contains("arguments"), "{json}");
+    session.record_load_with("pdf", "x", "body");
+    let json = session.to_json();
+    let mut old = Session::from_json(&json.replace(",\"arguments\":\"x\"", "")).unwrap();
+    assert_ne!(old, session);
+    let back = old.rehydrate(Budget::default(), &house.catalog, &Files, &Bytes4);
+    assert!(back.text.ends_with("First."), "{}", back.text);
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn load(skills: &Skillfold, id: &str, request: &LoadRequest<'_>) -> Result<ToolO
     // What a disclosure would have shown of it is what the session compares with. A section is not all of it.
     let whole = LoadRequest { form: Form::Processed, arguments: "", ..request.clone() };
     let shown = if skill.server().is_none() { skills.load_skill(skill, &whole).ok() } else { None };
-    let effect = shown.map(|loaded| Effect::Loaded { name: id.to_owned(), content: loaded.content });
+    let (name, arguments) = (id.to_owned(), request.arguments.to_owned());
+    let effect = shown.map(|loaded| Effect::Loaded { name, arguments, content: loaded.content });
     Ok(ToolOutput { text, structured: None, is_error: false, effect })
 }
 

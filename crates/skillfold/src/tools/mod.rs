@@ -99,7 +99,9 @@ pub enum Effect {
     Loaded {
         /// The skill's name.
         name: String,
-        /// What was loaded, as `Session::record_load` wants it.
+        /// What it was loaded with; empty if it was loaded without.
+        arguments: String,
+        /// What was loaded, as `Session::record_load_with` wants it.
         content: std::sync::Arc<str>,
     },
 }
