@@ -12,6 +12,7 @@ mod summary;
 pub use conversation::Conversation;
 pub use error::AgentError;
 pub use event::Event;
+pub(crate) use summary::earlier;
 
 use std::sync::Arc;
 use std::time::Duration;

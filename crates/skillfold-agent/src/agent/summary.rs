@@ -135,7 +135,7 @@ impl Agent {
 }
 
 /// The summary that stands in these messages already, if one does.
-pub(super) fn earlier(messages: &[Message]) -> Option<String> {
+pub(crate) fn earlier(messages: &[Message]) -> Option<String> {
     let Some(Message::User { context, .. }) = messages.first() else { return None };
     let summary = context.iter().find(|piece| piece.provider == SUMMARY)?;
     let text = summary.text.trim_end().trim_end_matches("---").trim();

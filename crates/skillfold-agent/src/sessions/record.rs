@@ -99,3 +99,13 @@ pub struct Saved {
     /// What a crash had left in disorder and was mended, in sentences.
     pub repaired: Vec<String>,
 }
+
+impl Saved {
+    /// How many turns of the conversation are no longer in `messages`, and the summary that stands for them; nothing, if
+    /// all of them are.
+    pub fn earlier(&self) -> Option<(u64, String)> {
+        let left = self.messages.iter().filter(|message| matches!(message, Message::User { .. })).count() as u64;
+        let summary = crate::agent::earlier(&self.messages)?;
+        Some((self.turns.saturating_sub(left), summary))
+    }
+}

@@ -22,7 +22,8 @@ Examples:
   skillfold agent --continue ID             goes on with one
 
 With --json it prints an array of {id, created, used, turns, model, cwd, first, bytes, problem}; for `show`
-{id, model, cwd, created, turns, loaded, messages, repaired}; for `remove` {removed: [ids]}.";
+{id, model, cwd, created, turns, summarised, loaded, messages, repaired}, where `summarised` is
+{turns, summary} once earlier turns were, else null; for `remove` {removed: [ids]}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -137,6 +138,7 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
         })?
     };
     let saved = sessions.read(id).map_err(|error| of_sessions(&error))?;
+    let earlier = saved.earlier();
     if context.json() {
         let Saved { id, about, messages, loaded, turns, repaired, .. } = &saved;
         context.print_json(&json!({
@@ -145,6 +147,7 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
             "cwd": about.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
             "created": rfc3339(about.created),
             "turns": turns,
+            "summarised": earlier.map(|(turns, summary)| json!({"turns": turns, "summary": summary})),
             "loaded": loaded,
             "messages": messages,
             "repaired": repaired,
@@ -158,7 +161,13 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
     let head =
         format!("{} · {} · {} · {turns}", saved.id, text::one_line(&saved.about.model), rfc3339(saved.about.created));
     context.terminal.say(&paint(style::DIM, head));
-    let out: String = saved.messages.iter().map(|message| said(message, context.verbose())).collect();
+    let mut out = String::new();
+    if let Some((turns, summary)) = earlier {
+        let count = text::count(usize::try_from(turns).unwrap_or(usize::MAX), "earlier turn");
+        let _ = writeln!(out, "{}", paint(style::DIM, format_args!("{count} summarised, to make room")));
+        put(&mut out, &summary, "  ", if context.verbose() { usize::MAX } else { LINES });
+    }
+    out.extend(saved.messages.iter().map(|message| said(message, context.verbose())));
     context.terminal.print(&out)?;
     Ok(Outcome::Done)
 }

@@ -128,9 +128,14 @@ fn a_trace_adds_up() {
         let parts = ["system", "skills_stable", "skills_turn", "tools", "history"];
         let sum: u64 = parts.iter().map(|part| tokens[part].as_u64().unwrap()).sum();
         assert_eq!(tokens["total"], sum, "{row}");
-        assert!(row["saved"].as_u64() <= row["eager"].as_u64(), "{row}");
+        // All that skills took, tools and all, is set against all of them in every request.
+        let number = |key: &str| row[key].as_i64().unwrap();
+        assert_eq!(number("saved"), number("eager") - number("skills"), "{row}");
+        let parts = ["skills_stable", "skills_turn", "tools"].map(|part| tokens[part].as_i64().unwrap());
+        assert!(number("skills") >= parts.iter().sum(), "{row}");
     }
-    let total = |key: &str| turns.iter().map(|turn| turn[key].as_u64().unwrap()).sum::<u64>();
+    assert!(json["total"]["tokens"]["tools"].as_u64() > Some(400), "{json}");
+    let total = |key: &str| turns.iter().map(|turn| turn[key].as_i64().unwrap()).sum::<i64>();
     assert_eq!((&json["saved"], &json["total"]["requests"]), (&json!(total("saved")), &json!(3)));
     // The text is the same numbers, and a bar each.
     let text = talk.sandbox.run(&["trace", &id[..id.len() - 1]]).stdout;
@@ -138,7 +143,11 @@ fn a_trace_adds_up() {
     assert!(lines[0].starts_with("TURN  REQUESTS  SYSTEM  STABLE  SKILLS  TOOLS  HISTORY  TOTAL"), "{text}");
     assert!(lines[3].trim_start().starts_with("all"), "{text}");
     assert!(text.contains('█') && text.contains("█ skills, this turn"), "{text}");
-    assert!(text.lines().last().unwrap().contains(" %, against every skill in every request"), "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("skills and their tools took ") && last.ends_with(" every skill in every request"),
+        "{text}"
+    );
     // Numbers, and no words.
     let file = talk.sandbox.path(&format!("home/.local/share/skillfold/traces/{id}.jsonl"));
     let written = std::fs::read_to_string(&file).unwrap();
@@ -186,4 +195,34 @@ fn memory_is_shown_and_forgotten() {
     assert_eq!(run.code, Some(2), "nobody can be asked: {run}");
     assert_eq!(talk.sandbox.run(&["memory", "clear", "--yes", "--json"]).json(), json!({"forgotten": 1}));
     assert_eq!(talk.sandbox.run(&["memory", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn what_was_summarised_is_said() {
+    let talk = Talk::new(|received| {
+        if received.system().starts_with("You shorten conversations.") {
+            Reply::text("The user counts\nfruit \u{1b}[2J.")
+        } else {
+            Reply::text("Well, yes.")
+        }
+    });
+    for turn in 0..7 {
+        let message = format!("{turn} {}", "apple ".repeat(500));
+        let go_on: &[&str] = if turn == 0 { &[] } else { &["--continue"] };
+        let run = talk.run(&[go_on, &["--window", "3000", "--max-tokens", "100", "-p", &message]].concat());
+        assert_eq!(run.code, Some(0), "{run}");
+    }
+    let json = talk.sandbox.run(&["sessions", "show", "--json"]).json();
+    let gone = json["summarised"]["turns"].as_u64().unwrap();
+    let left = json["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();
+    assert_eq!((json["turns"].as_u64(), gone + left as u64), (Some(7), 7), "{json}");
+    assert!(gone > 1, "{json}");
+    let shown = talk.sandbox.run(&["sessions", "show"]).stdout;
+    let head =
+        format!("{gone} earlier turns summarised, to make room\n  The user counts\n  fruit \\u{{1b}}[2J.\nyou\n");
+    assert!(shown.starts_with(&head), "{shown}");
+    // A conversation that is all there says nothing of it.
+    talk.run(&["-p", "hello"]);
+    assert_eq!(talk.sandbox.run(&["sessions", "show", "--json"]).json()["summarised"], json!(null));
+    assert!(talk.sandbox.run(&["sessions", "show"]).stdout.starts_with("you\n"));
 }
