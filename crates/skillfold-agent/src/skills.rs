@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use skillfold::{Disclosure, Session, Skillfold, Turn};
+use skillfold::{Disclosure, Session, Skillfold, Turn, WorkDir, languages_of};
 
 use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
 
@@ -15,11 +15,13 @@ pub(crate) struct Known(Arc<Mutex<Inner>>);
 pub(crate) struct Inner {
     pub(crate) session: Session,
     pub(crate) disclosure: Option<Disclosure>,
+    /// The files that were taken to be what the last turn is about.
+    pub(crate) files: Vec<String>,
 }
 
 impl Known {
     pub(crate) fn new(session: Session) -> Known {
-        Known(Arc::new(Mutex::new(Inner { session, disclosure: None })))
+        Known(Arc::new(Mutex::new(Inner { session, ..Inner::default() })))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -35,11 +37,13 @@ pub(crate) const SKILLS: &str = "skills";
 pub(crate) struct SkillsProvider {
     skills: Arc<Skillfold>,
     known: Known,
+    /// Where the user works, if that counts.
+    work_dir: Option<WorkDir>,
 }
 
 impl SkillsProvider {
-    pub(crate) fn new(skills: Arc<Skillfold>, known: Known) -> SkillsProvider {
-        SkillsProvider { skills, known }
+    pub(crate) fn new(skills: Arc<Skillfold>, known: Known, work_dir: Option<WorkDir>) -> SkillsProvider {
+        SkillsProvider { skills, known, work_dir }
     }
 }
 
@@ -55,15 +59,21 @@ impl ContextProvider for SkillsProvider {
             let mut session = {
                 let mut known = self.known.lock();
                 known.disclosure = None;
+                known.files.clear();
                 known.session.clone()
             };
-            let (skills, text) = (Arc::clone(&self.skills), text.clone());
-            // Bodies are read from disk.
+            let (skills, text, work_dir) = (Arc::clone(&self.skills), text.clone(), self.work_dir.clone());
+            // Bodies are read from disk, and git may be asked what has changed.
             let disclose = move || {
-                let disclosure = skills.disclose_in(&Turn::new(&text), &mut session);
-                (session, disclosure)
+                let files = work_dir.map(|dir| dir.files(&text)).unwrap_or_default();
+                let paths: Vec<&str> = files.iter().map(String::as_str).collect();
+                let languages = languages_of(paths.iter().copied());
+                let turn = Turn { files: &paths, languages: &languages, ..Turn::new(&text) };
+                let disclosure = skills.disclose_in(&turn, &mut session);
+                (session, disclosure, files)
             };
-            let (session, disclosure) = tokio::task::spawn_blocking(disclose).await.map_err(ProviderError::new)?;
+            let (session, disclosure, files) =
+                tokio::task::spawn_blocking(disclose).await.map_err(ProviderError::new)?;
             let context = Context {
                 stable: disclosure.stable.to_string(),
                 turn: disclosure.turn.clone(),
@@ -72,6 +82,7 @@ impl ContextProvider for SkillsProvider {
             let mut known = self.known.lock();
             known.session = session;
             known.disclosure = Some(disclosure);
+            known.files = files;
             Ok(context)
         })
     }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillfold::{Mode, ReasonKind, Turn, os_message};
+use skillfold::{Mode, ReasonKind, Turn, languages_of, os_message};
 
 use crate::error::CliError;
 
@@ -13,7 +13,7 @@ const MAX_MESSAGE: u64 = 16 << 20;
 /// The turn that skills are matched with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TurnArgs {
-    /// A file that the turn is about; may be given several times
+    /// A file that the turn is about, and its language; may be given several times
     #[arg(long = "file", value_name = "FILE")]
     files: Vec<String>,
     /// A programming language that the turn is about; may be given several times
@@ -36,7 +36,9 @@ impl TurnArgs {
         fn texts(list: &[String]) -> Vec<&str> {
             list.iter().map(String::as_str).collect()
         }
-        Lists { files: texts(&self.files), languages: texts(&self.languages), earlier: texts(&self.earlier) }
+        let files = texts(&self.files);
+        let languages = texts(&self.languages).into_iter().chain(languages_of(files.iter().copied())).collect();
+        Lists { files, languages, earlier: texts(&self.earlier) }
     }
 }
 

@@ -39,6 +39,7 @@ mod grams;
 mod hybrid;
 mod index;
 mod intent;
+mod languages;
 mod literal;
 mod mention;
 mod rank;
@@ -51,6 +52,7 @@ mod verb;
 
 pub use explain::{Explanation, Standing, TriggerReport};
 pub use intent::Intent;
+pub use languages::languages_of;
 pub use relevance::{BodyTerms, DocTerms, Document, Ranking, TextHit, TextIndex, TextWord, Tuning, body_key};
 pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
 pub use selector::{Census, Selector};

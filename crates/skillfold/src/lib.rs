@@ -46,6 +46,7 @@ mod snapshot;
 pub mod tools;
 #[cfg(feature = "watch")]
 pub mod watch;
+mod workdir;
 
 pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
@@ -74,6 +75,7 @@ pub use skillfold_load::{
 };
 pub use skillfold_select::{
     Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
-    TextIndex, TriggerReport, Turn,
+    TextIndex, TriggerReport, Turn, languages_of,
 };
 pub use skills::{Builder, Skillfold, usable, usual_mode};
+pub use workdir::WorkDir;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use skillfold::{Disclosure, Form, LoadRequest, Session, Skillfold};
+use skillfold::{Disclosure, Form, LoadRequest, Session, Skillfold, WorkDir};
 
 use crate::sessions::{Record, Saved, SessionFile, SessionsError};
 use crate::skills::{Known, SkillsProvider};
@@ -73,7 +73,13 @@ impl Conversation {
 
     /// Adds the provider that discloses skills.
     pub fn skills_provider(&mut self, skills: &Arc<Skillfold>) {
-        let provider = SkillsProvider::new(Arc::clone(skills), self.known.clone());
+        self.skills_provider_in(skills, None);
+    }
+
+    /// Adds the provider that discloses skills, by the files, too, that a message names and that have changed where the
+    /// user works.
+    pub fn skills_provider_in(&mut self, skills: &Arc<Skillfold>, work_dir: Option<WorkDir>) {
+        let provider = SkillsProvider::new(Arc::clone(skills), self.known.clone(), work_dir);
         self.provider(Box::new(provider));
     }
 
@@ -105,6 +111,11 @@ impl Conversation {
     /// What was disclosed in the last turn.
     pub fn disclosure(&self) -> Option<Disclosure> {
         self.known.lock().disclosure.clone()
+    }
+
+    /// The files that were taken to be what the last turn is about.
+    pub fn files(&self) -> Vec<String> {
+        self.known.lock().files.clone()
     }
 
     /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is what the

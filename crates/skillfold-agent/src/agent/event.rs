@@ -28,6 +28,9 @@ pub enum Event<'e> {
         /// What became of the skills that matched.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         skills: Vec<LineSkill>,
+        /// The files that were taken to be what the turn is about.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        files: &'e [String],
     },
     /// Something went wrong, and the turn goes on without it.
     Problem {

@@ -103,6 +103,10 @@ impl Agent {
             line.policy = Some(disclosure.policy.as_str().to_owned());
             line.skills = shown(&disclosure);
             line.eager = disclosure.tokens.eager.0 as u64;
+            // They are the same in every request of the turn.
+            if *round == 1 {
+                line.files = conversation.files();
+            }
             turn.eager = turn.eager.saturating_add(line.eager);
         }
         if self.wants_text() {

@@ -57,6 +57,9 @@ pub struct Line {
     /// What all skills would have cost in this request, had they been loaded eagerly.
     #[serde(default)]
     pub eager: u64,
+    /// The files that were taken to be what the turn is about: those that the message names, and those that have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// How many tokens of the history are documentation of skills: shown or loaded in earlier turns, or loaded in this
     /// one. They are history in `tokens`, but it is skills that took them.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -143,6 +146,7 @@ impl Line {
             policy: None,
             skills: Vec::new(),
             eager: 0,
+            files: Vec::new(),
             skills_in_history: 0,
             latency_ms: 0,
             first_ms: None,

@@ -150,3 +150,50 @@ async fn a_turn_that_nobody_waits_for_takes_nothing_with_it() {
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert_eq!(sent[0].1, "[2 skills available]\n\nIt is Monday.\n\nSecond");
 }
+
+#[tokio::test]
+async fn files_that_a_message_names_and_their_languages_call_for_skills() {
+    let house = House::new(Api::OpenAi, |_| Reply::text("Yes."));
+    let skill = |name: &str, trigger: &str, body: &str| {
+        let dir = house.dir.path().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        let front = format!("name: {name}\ndescription: D.\nmetadata:\n  triggers:\n    {trigger}");
+        std::fs::write(dir.join("SKILL.md"), format!("---\n{front}\n---\n{body}\n")).unwrap();
+    };
+    skill("crab", "languages: [Rust]", "Mind the borrow checker.");
+    skill("sheet", "files: ['*.xlsx']", "Open the spreadsheet.");
+    house.agent.skills().refresh();
+    let work = house.dir.path().join("work");
+    std::fs::create_dir_all(work.join("src")).unwrap();
+    for file in ["src/main.rs", "q3.xlsx"] {
+        std::fs::write(work.join(file), "").unwrap();
+    }
+    let traces = house.dir.path().join("traces");
+    let agent = house.agent.clone().with_tracer(skillfold_agent::Tracer::new(traces.clone(), false));
+    let house = House { agent, ..house };
+    let mut conversation = skillfold_agent::Conversation::new("files");
+    conversation.skills_provider_in(house.agent.skills(), Some(skillfold::WorkDir::new(&work)));
+    for (message, files, crab, sheet) in [
+        ("Why does src/main.rs fail", &["src/main.rs"][..], true, false),
+        ("Sum up `q3.xlsx`, please", &["q3.xlsx"], false, true),
+        ("Where is gone.rs", &[], false, false),
+    ] {
+        house.say(&mut conversation, message).await.unwrap();
+        let sent = house.server.requests().last().unwrap().last_user();
+        assert_eq!(sent.contains("Mind the borrow checker."), crab, "{sent}");
+        assert_eq!(sent.contains("Open the spreadsheet."), sheet, "{sent}");
+        assert_eq!(conversation.files(), files);
+        let context = house.heard("context").pop().unwrap();
+        let told: Vec<&str> =
+            context["files"].as_array().into_iter().flatten().filter_map(|file| file.as_str()).collect();
+        assert_eq!(told, files, "{context}");
+    }
+    let lines = skillfold_agent::read_trace(&traces.join("files.jsonl")).unwrap().lines;
+    let traced: Vec<Vec<String>> = lines.into_iter().map(|line| line.files).collect();
+    assert_eq!(traced, [vec!["src/main.rs".to_owned()], vec!["q3.xlsx".to_owned()], Vec::new()]);
+    // Without a place to work in, nothing counts but the words.
+    let mut elsewhere = house.conversation();
+    house.say(&mut elsewhere, "Why does src/main.rs fail").await.unwrap();
+    let sent = house.server.requests().last().unwrap().last_user();
+    assert!(!sent.contains("Mind the borrow checker."), "{sent}");
+}

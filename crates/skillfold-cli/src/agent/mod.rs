@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillfold::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillfold, usual_mode};
+use skillfold::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillfold, WorkDir, usual_mode};
 use skillfold_agent::model::Model;
 use skillfold_agent::{
     About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
@@ -29,6 +29,7 @@ use self::places::Places;
 use self::screen::{Mode, Screen};
 use crate::commands::agent::{AllowArg, Args};
 use crate::context::Context;
+use crate::environment::Environment;
 use crate::error::CliError;
 use crate::text;
 
@@ -49,6 +50,8 @@ pub(crate) struct Setup {
     /// Where conversations are written down, if they are.
     sessions: Option<Sessions>,
     about: About,
+    /// Where the user works, if there is such a place.
+    pub(crate) work_dir: Option<WorkDir>,
 }
 
 impl Setup {
@@ -112,6 +115,7 @@ impl Setup {
             model: name,
             sessions,
             about,
+            work_dir: work_dir(context.environment()?),
         })
     }
 
@@ -150,7 +154,7 @@ impl Setup {
     }
 
     fn provided(&self, mut conversation: Conversation) -> Conversation {
-        conversation.skills_provider(&self.skills);
+        conversation.skills_provider_in(&self.skills, self.work_dir.clone());
         if let Some((file, memory)) = &self.memory {
             let provider = match memory {
                 Some(memory) => MemoryProvider::new(Arc::clone(memory), conversation.id()),
@@ -199,6 +203,16 @@ impl Setup {
     pub(crate) fn saves(&self) -> bool {
         self.sessions.is_some()
     }
+}
+
+/// Where the user works, with the `git` of the PATH: never one that a checkout brings by a relative entry.
+fn work_dir(environment: &Environment) -> Option<WorkDir> {
+    let work_dir = WorkDir::new(environment.cwd.clone()?);
+    let program = environment.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
+    Some(match program {
+        Some(program) => work_dir.git(program, environment.git.clone()),
+        None => work_dir,
+    })
 }
 
 /// What people have allowed for good, for who looks at it or takes it back.

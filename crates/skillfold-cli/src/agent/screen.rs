@@ -10,6 +10,9 @@ use crate::progress::Progress;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
 
+/// So many of the files that a turn is about are named.
+const FILES: usize = 8;
+
 /// How a turn is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -133,13 +136,20 @@ impl Screen {
                 let count = text::count(*messages, "earlier message");
                 self.dim(state, &format!("{count} {how}, to make room: {before} → {after} tokens"));
             }
-            Event::Context { provider, tokens, tier, skills, .. } if self.verbose => {
+            Event::Context { provider, tokens, tier, skills, files } if self.verbose => {
                 let mut line = format!("{}: {tokens} tokens", text::one_line(provider));
                 if let Some(tier) = tier {
                     let _ = write!(line, ", tier {tier}");
                 }
                 for skill in skills {
                     let _ = write!(line, ", {} {}", text::one_line(&skill.name), text::one_line(&skill.decision));
+                }
+                for (at, file) in files.iter().take(FILES).enumerate() {
+                    let before = if at == 0 { "; about " } else { ", " };
+                    let _ = write!(line, "{before}{}", text::one_line(file));
+                }
+                if files.len() > FILES {
+                    let _ = write!(line, " and {}", text::count(files.len() - FILES, "more file"));
                 }
                 self.dim(state, &line);
             }

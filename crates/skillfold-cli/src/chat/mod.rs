@@ -206,7 +206,12 @@ impl Chat<'_> {
         let Some(message) = message else {
             return Err(CliError::usage("usage", "nothing was said yet").help("/why MESSAGE explains any message"));
         };
-        self.say(&why::explained(&self.setup.skills, message, self.setup.matching, self.columns()))?;
+        // Of the last message, the files that counted then; of another, those that would.
+        let files = match &self.setup.work_dir {
+            Some(dir) if !rest.is_empty() => dir.files(message),
+            _ => self.conversation.files(),
+        };
+        self.say(&why::explained(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
         let disclosure = self.conversation.disclosure().filter(|_| rest.is_empty());
         if let Some(shown) = disclosure {
             let spent = text::count(shown.tokens.stable.0 + shown.tokens.turn.0, "token");

@@ -83,8 +83,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 /// Which words of a message speak for which skill, for who asks in a conversation.
 #[cfg(feature = "agent")]
-pub(crate) fn explained(skills: &skillfold::Skillfold, message: &str, mode: Mode, columns: usize) -> String {
-    let turn = Turn::new(message);
+pub(crate) fn explained(
+    skills: &skillfold::Skillfold,
+    message: &str,
+    files: &[String],
+    mode: Mode,
+    columns: usize,
+) -> String {
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let languages = skillfold::languages_of(files.iter().copied());
+    let turn = Turn { files: &files, languages: &languages, ..Turn::new(message) };
     let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
     all(&turn, &found, columns)
 }

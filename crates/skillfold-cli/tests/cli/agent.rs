@@ -250,10 +250,14 @@ fn a_conversation_goes_on() {
 
 #[test]
 fn a_key_is_written_nowhere() {
-    // The server says it back, as some do in their complaints.
-    let talk = Talk::new(|received| match received.last_user() {
-        said if said.ends_with("fail") => Reply::status(400).message(format!("bad key {KEY}")),
-        _ => Reply::text("fine"),
+    // The server says it back: in its complaints, as some do, in answers, thoughts and arguments, in pieces.
+    let talk = Talk::new(|received| match (received.last_user(), received.new_results().is_empty()) {
+        (said, _) if said.ends_with("fail") => Reply::status(400).message(format!("bad key {KEY}")),
+        (said, true) if said.ends_with("call") => {
+            let calls = [("c1", "search_skills", json!({"query": format!("find {KEY}")})), (KEY, KEY, json!({KEY: 1}))];
+            Reply::calls(calls).saying(format!("I take {KEY}")).in_chunks(5)
+        }
+        _ => Reply::text(format!("fine: {KEY}!")).thinking(format!("hm {KEY}")).in_chunks(3),
     });
     talk.sandbox.write(
         "home/.config/skillfold/skillfold.toml",
@@ -265,21 +269,28 @@ fn a_key_is_written_nowhere() {
     let mut all = String::new();
     for args in [
         &["agent", "-vvv", "--trace-text", "--memory", "-p", "hello"][..],
+        &["agent", "-vvv", "--json", "--trace-text", "--continue", "-p", "please call"],
+        &["agent", "--json", "-p", "hello"],
         &["agent", "-vvv", "--json", "--trace-text", "-p", "please fail"],
         &["sessions", "show", "--json"],
+        &["sessions", "show"],
         &["trace", "--all", "--json"],
         &["doctor", "--json"],
     ] {
         let run = talk.sandbox.finish(talk.sandbox.command(args).stdin(Stdio::null()).output().unwrap());
         all.push_str(&run.to_string());
     }
-    assert!(all.contains("fine") && all.contains("bad key"), "{all}");
-    assert!(!all.contains(KEY), "{all}");
+    for told in ["fine: [key]!", "bad key [key]", "I take [key]", "find [key]"] {
+        assert!(all.contains(told), "{told}: {all}");
+    }
+    assert!(!all.contains(KEY) && !all.contains("0123456789"), "{all}");
     let mut found = Vec::new();
     for dir in ["home/.local", "home/.cache", "tmp"] {
         files(&talk.sandbox.path(dir), &mut found);
     }
-    assert!(found.iter().any(|file| file.ends_with("memory.db") || file.to_string_lossy().contains("/traces/")));
+    for kept in ["/memory.db", "/traces/", "/sessions/"] {
+        assert!(found.iter().any(|file| file.to_string_lossy().contains(kept)), "{kept}: {found:?}");
+    }
     for file in found {
         let bytes = fs::read(&file).unwrap();
         assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "{}", file.display());
@@ -454,6 +465,9 @@ fn a_key_in_a_file_that_is_wrong_is_not_shown() {
         }
     }
     assert!(talk.server.requests().is_empty());
+    // One that is right is used.
+    talk.sandbox.write("home/.config/skillfold/skillfold.toml", format!("[agent]\napi_key = \"{KEY}\"\n"));
+    assert_eq!(talk.run(&["-p", "x"]).stdout, "4\n");
 }
 
 #[test]
@@ -501,4 +515,41 @@ fn no_tool_is_called_that_nobody_allowed() {
     assert!(talk.last().tools().contains(&"twice".to_owned()), "it was offered once its skill was loaded");
     assert_eq!(talk.run(&["--allow", "scripts", "-p", "go"]).stdout, "It was declined.\n");
     assert_eq!(talk.run(&["--allow", "tools", "-p", "go"]).stdout, "42\n");
+}
+
+/// Runs git in the sandbox's working directory; whether there is one.
+fn git(talk: &Talk, args: &[&str]) -> bool {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args).current_dir(talk.sandbox.path("work"));
+    command.env("HOME", talk.sandbox.path("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn files_that_have_changed_call_for_skills() {
+    let talk = Talk::new(four);
+    talk.sandbox.write(
+        "home/.agents/skills/crab/SKILL.md",
+        "---\nname: crab\ndescription: D. Use when asked.\nmetadata:\n  triggers:\n    languages: [rust]\n---\nMind it.\n",
+    );
+    talk.sandbox.write("work/src/main.rs", "fn main() {}");
+    if !git(&talk, &["init", "-q", "."]) {
+        println!("skipped: there is no git");
+        return;
+    }
+    let run = |message: &str| {
+        let mut command = talk.command(&["--mode", "keyword", "-v", "-p", message]);
+        talk.finish(command.env("PATH", std::env::var_os("PATH").unwrap_or_default()))
+    };
+    let shown = run("hello");
+    assert!(talk.last().last_user().contains("Mind it."), "{shown}");
+    assert!(shown.stderr.contains("; about src/main.rs"), "{shown}");
+    let trace = talk.sandbox.path(&format!("home/.local/share/skillfold/traces/{}.jsonl", talk.session()));
+    assert!(fs::read_to_string(trace).unwrap().contains(r#""files":["src/main.rs"]"#));
+    // Once it is committed, nothing has changed; but it can be named.
+    assert!(git(&talk, &["add", "."]) && git(&talk, &["commit", "-q", "-m", "x"]));
+    let shown = run("hello");
+    assert!(!talk.last().last_user().contains("Mind it.") && !shown.stderr.contains("; about"), "{shown}");
+    run("what does src/main.rs do?");
+    assert!(talk.last().last_user().contains("Mind it."));
 }
