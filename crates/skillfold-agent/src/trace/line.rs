@@ -124,10 +124,12 @@ fn is_none(tokens: &u64) -> bool {
 }
 
 impl Line {
-    /// What skills took of the request, wherever it stands in it.
+    /// What skills took of the request, wherever it stands in it: what is disclosed of them, what of that is history by
+    /// now, and the definitions of tools, all of which are there for skills.
     pub fn skills_took(&self) -> u64 {
-        let Parts { skills_stable, skills_turn, .. } = self.tokens;
-        skills_stable.saturating_add(skills_turn).saturating_add(self.skills_in_history)
+        let Parts { skills_stable, skills_turn, tools, .. } = self.tokens;
+        let parts = [skills_stable, skills_turn, tools, self.skills_in_history];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// A line that says nothing yet.

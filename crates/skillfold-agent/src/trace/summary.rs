@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::line::Line;
+use super::line::{Line, Purpose};
 use crate::Parts;
 
 /// What some requests cost together.
@@ -22,13 +22,13 @@ pub struct Sum {
     pub output: u64,
     /// How much of the input came from the provider's cache.
     pub cached: u64,
-    /// What skills took: what stands in the instructions, what went with the turn, and what of either, or loaded, is
-    /// history by now.
+    /// What skills took: what stands in the instructions, what went with the turn, what of either, or loaded, is history by
+    /// now, and the definitions of tools.
     pub skills: u64,
     /// What all skills would have cost, had they been loaded eagerly in each request.
     pub eager: u64,
-    /// How much of that skills did not take. A request in which they took more than that saved nothing.
-    pub saved: u64,
+    /// How much of that skills did not take; below zero if they took more.
+    pub saved: i64,
     /// How long the requests took.
     pub latency_ms: u64,
 }
@@ -114,10 +114,15 @@ impl Sum {
             (&mut self.cached, cached),
             (&mut self.skills, skills),
             (&mut self.eager, line.eager),
-            (&mut self.saved, line.eager.saturating_sub(skills)),
             (&mut self.latency_ms, line.latency_ms),
         ] {
             *sum = sum.saturating_add(more);
+        }
+        // Summaries document no skills, and would have none without Skillfold.
+        if line.purpose == Purpose::Answer {
+            let saved = i128::from(line.eager) - i128::from(skills);
+            let saved = i64::try_from(saved).unwrap_or(if saved < 0 { i64::MIN } else { i64::MAX });
+            self.saved = self.saved.saturating_add(saved);
         }
     }
 }

@@ -34,6 +34,7 @@ fn full() -> Line {
         policy: Some("auto".to_owned()),
         skills: vec![LineSkill { name: "pdf".to_owned(), decision: "included".to_owned(), tokens: 2 }],
         eager: 100,
+        files: vec!["src/a.rs".to_owned()],
         skills_in_history: 2,
         latency_ms: 250,
         first_ms: Some(20),
@@ -51,7 +52,7 @@ fn a_line_says_everything_in_order() {
     let json = serde_json::to_string(&full()).unwrap();
     assert_eq!(
         json,
-        r#"{"time":"2026-11-16T12:00:07.000Z","session":"20261116-1200-abcd","turn":2,"round":3,"purpose":"summary","api":"openai","model":"m","tokens":{"system":0,"skills_stable":1,"skills_turn":2,"tools":0,"history":3,"total":6},"usage":{"prompt_tokens":9},"tier":3,"policy":"auto","skills":[{"name":"pdf","decision":"included","tokens":2}],"eager":100,"skills_in_history":2,"latency_ms":250,"first_ms":20,"attempts":1,"stop":"tools","calls":["load_skill"],"problems":["memory: it is damaged"],"error":"cut","text":{"request":[{"role":"user","text":"secret words"}],"answer":"yes"}}"#
+        r#"{"time":"2026-11-16T12:00:07.000Z","session":"20261116-1200-abcd","turn":2,"round":3,"purpose":"summary","api":"openai","model":"m","tokens":{"system":0,"skills_stable":1,"skills_turn":2,"tools":0,"history":3,"total":6},"usage":{"prompt_tokens":9},"tier":3,"policy":"auto","skills":[{"name":"pdf","decision":"included","tokens":2}],"eager":100,"files":["src/a.rs"],"skills_in_history":2,"latency_ms":250,"first_ms":20,"attempts":1,"stop":"tools","calls":["load_skill"],"problems":["memory: it is damaged"],"error":"cut","text":{"request":[{"role":"user","text":"secret words"}],"answer":"yes"}}"#
     );
     let json = serde_json::to_string(&Line::new("s", at(0))).unwrap();
     assert_eq!(
@@ -142,7 +143,7 @@ fn sums_are_what_was_sent_and_saved() {
     let lines = [
         line("a", 2, parts(10, 40, 5), 1000),
         line("a", 1, parts(10, 0, 5), 1000),
-        // Skills cost more here than all of them: nothing was saved, and nothing is taken from the others.
+        // Skills cost more here than all of them: that is taken from what the others save.
         line("b", 1, parts(500, 600, 5), 1000),
         Line { error: Some("cut".to_owned()), ..line("a", 2, parts(10, 0, 50), 1000) },
     ];
@@ -150,15 +151,15 @@ fn sums_are_what_was_sent_and_saved() {
     assert_eq!(summary.total.requests, 4);
     assert_eq!(summary.total.errors, 1);
     assert_eq!(summary.total.tokens, lines.iter().map(|line| line.tokens).sum::<Parts>());
-    assert_eq!((summary.total.eager, summary.total.saved), (4000, 950 + 990 + 990));
+    assert_eq!((summary.total.eager, summary.total.saved), (4000, 950 + 990 - 100 + 990));
     assert_eq!((summary.total.input, summary.total.output, summary.total.cached), (80, 8, 20));
     assert_eq!(summary.total.latency_ms, 40);
     let sessions: Vec<&str> = summary.sessions.iter().map(|session| session.session.as_str()).collect();
     assert_eq!(sessions, ["a", "b"]);
-    let turns: Vec<(u64, u64, u64)> =
+    let turns: Vec<(u64, u64, i64)> =
         summary.sessions[0].turns.iter().map(|turn| (turn.turn, turn.sum.requests, turn.sum.saved)).collect();
     assert_eq!(turns, [(1, 1, 990), (2, 2, 950 + 990)]);
-    assert_eq!(summary.sessions[1].sum.saved, 0);
+    assert_eq!(summary.sessions[1].sum.saved, -100);
     // What was shown once is sent again with every request that follows.
     let lines = [
         line("a", 1, parts(10, 40, 0), 1000),
@@ -166,12 +167,21 @@ fn sums_are_what_was_sent_and_saved() {
         Line { skills_in_history: 991, ..line("a", 3, parts(10, 0, 1200), 1000) },
     ];
     let sum = Summary::of(&lines).total;
-    assert_eq!((sum.skills, sum.saved), (50 + 250 + 1001, 950 + 750));
+    assert_eq!((sum.skills, sum.saved), (50 + 250 + 1001, 950 + 750 - 1));
+    // Tools are there for skills, and are paid for with every request.
+    let with_tools = |line: &Line| Line { tokens: Parts { tools: 484, ..line.tokens }, ..line.clone() };
+    let sum = Summary::of(&lines.iter().map(with_tools).collect::<Vec<_>>()).total;
+    assert_eq!((sum.skills, sum.saved), (1301 + 3 * 484, 1699 - 3 * 484));
+    let summary = Line { purpose: Purpose::Summary, eager: 0, ..lines[0].clone() };
+    assert_eq!(Summary::of(&[summary]).total.saved, 0, "a summary neither saves nor costs");
+    let sum = Summary::of(&lines).total;
     assert_eq!(serde_json::to_value(sum).unwrap()["skills"], 1301);
     let old: Line = serde_json::from_str(&serde_json::to_string(&lines[0]).unwrap()).unwrap();
     assert_eq!((old.skills_in_history, old.skills_took()), (0, 50), "lines of before say nothing of it");
     let deepseek = Line { usage: json!({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}), ..lines[0].clone() };
     assert_eq!(Summary::of(&[deepseek]).total.cached, 8);
     let huge = line("c", 1, Parts { history: u64::MAX, ..Parts::default() }, u64::MAX);
-    assert_eq!(Summary::of(&[huge.clone(), huge]).total.saved, u64::MAX, "numbers from a file may be any");
+    assert_eq!(Summary::of(&[huge.clone(), huge]).total.saved, i64::MAX, "numbers from a file may be any");
+    let dear = line("c", 1, Parts { tools: u64::MAX, ..Parts::default() }, 0);
+    assert_eq!(Summary::of(&[dear.clone(), dear]).total.saved, i64::MIN);
 }

@@ -165,15 +165,21 @@ fn bar(parts: &Parts, most: u64, room: usize) -> String {
     out
 }
 
-/// What skills cost, with what of them is history by now, and what every skill in every request would have.
+/// What skills cost, with what of them is history by now and with the tools, and what every skill in every request would
+/// have.
 fn saved(sum: &Sum) -> String {
     let number = |number: u64| text::thousands(usize::try_from(number).unwrap_or(usize::MAX));
-    let took = format!("skills took {} tokens", number(sum.skills));
+    let took = format!("skills and their tools took {} tokens", number(sum.skills));
     if sum.eager == 0 {
         return took;
     }
-    let percent = u128::from(sum.saved) * 100 / u128::from(sum.eager);
-    let (saved, eager) = (number(sum.saved), number(sum.eager));
+    let eager = number(sum.eager);
+    if sum.saved < 0 {
+        let more = number(sum.saved.unsigned_abs());
+        return format!("{took}: {more} more than the {eager} of every skill in every request");
+    }
+    let percent = u128::from(sum.saved.unsigned_abs()) * 100 / u128::from(sum.eager);
+    let saved = number(sum.saved.unsigned_abs());
     format!("{took}: saved {saved} of {eager} tokens, {percent} %, against every skill in every request")
 }
 
@@ -230,11 +236,17 @@ mod tests {
     fn what_was_saved() {
         let mut sum = Sum::default();
         sum.skills = 655;
-        assert_eq!(saved(&sum), "skills took 655 tokens");
+        assert_eq!(saved(&sum), "skills and their tools took 655 tokens");
         (sum.eager, sum.saved) = (13_000, 12_345);
         assert_eq!(
             saved(&sum),
-            "skills took 655 tokens: saved 12,345 of 13,000 tokens, 94 %, against every skill in every request"
+            "skills and their tools took 655 tokens: saved 12,345 of 13,000 tokens, 94 %, against every skill in every \
+             request"
+        );
+        (sum.eager, sum.saved) = (600, -55);
+        assert_eq!(
+            saved(&sum),
+            "skills and their tools took 655 tokens: 55 more than the 600 of every skill in every request"
         );
         assert_eq!((time(999), time(4_250), time(185_000)), ("999 ms".into(), "4.2 s".into(), "3:05 min".into()));
     }

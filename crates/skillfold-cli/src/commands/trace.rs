@@ -21,10 +21,11 @@ Examples:
   skillfold trace --all              a row a conversation
 
 Tokens are Skillfold's own count, part by part: the instructions, skills in every turn and in this one,
-definitions of tools, the conversation. IN, OUT and CACHED are what the provider counts.
+definitions of tools, the conversation. IN, OUT and CACHED are what the provider counts. What skills took,
+and saved, is with the tools, all of which are there for skills.
 With --json it prints {session, turns: [{turn, requests, errors, tokens: {system, skills_stable,
-skills_turn, tools, history, total}, input, output, cached, eager, saved, latency_ms}], total, saved,
-problems}; with --all {sessions: [{session, …, turns}], total, saved, problems}.";
+skills_turn, tools, history, total}, input, output, cached, skills, eager, saved, latency_ms}], total,
+saved, problems}; with --all {sessions: [{session, …, turns}], total, saved, problems}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]

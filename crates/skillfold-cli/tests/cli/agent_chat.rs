@@ -123,7 +123,7 @@ fn a_chat() {
     typist.sees("> ");
     typist.types("/co\t\r");
     typist.sees("TURN  REQUESTS");
-    typist.sees("against every skill in every request");
+    typist.sees("every skill in every request");
     typist.sees("> ");
     typist.types("escape\r");
     typist.sees("a\\u{1b}]0;title\\u{7}b");
