@@ -147,8 +147,8 @@ async fn interrupting_a_question_ends_the_turn() {
     assert_eq!(house.server.requests().len(), 1);
 }
 
-/// What the model got to read when it called this.
-async fn read(name: &'static str, arguments: serde_json::Value) -> String {
+/// What the model got to read when it called this, with these things allowed.
+async fn read(name: &'static str, arguments: serde_json::Value, policy: Policy) -> String {
     let house = House::new(Api::OpenAi, move |received| {
         if received.new_results().is_empty() {
             Reply::calls([("c", name, arguments.clone())])
@@ -157,7 +157,7 @@ async fn read(name: &'static str, arguments: serde_json::Value) -> String {
         }
     });
     write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
-    let approvals = Approvals::new(Policy::default(), None);
+    let approvals = Approvals::new(policy, None);
     let house = with(house, &approvals);
     loads(&house, &mut house.conversation(), &approvals).await
 }
@@ -170,11 +170,14 @@ async fn no_other_tool_reads_what_nobody_approved() {
             if !path.is_empty() {
                 arguments["path"] = json!(path);
             }
-            let said = read(name, arguments).await;
+            let said = read(name, arguments.clone(), Policy::default()).await;
             assert!(!said.contains("Push it."), "{name} {id}: {said}");
+            // Where somebody allows it, the same call reads the skill, if the id is one of its.
+            let allowed = read(name, arguments, Policy { skills: true, ..Policy::default() }).await;
+            assert_eq!(allowed.contains("Push it."), id != "project:theirs", "{name} {id}: {allowed}");
+            assert_eq!(said.contains("declined"), id != "project:theirs", "{name} {id}: {said}");
         }
     }
-    assert!(read("read_skill_file", json!({"skill_id": "theirs", "path": "SKILL.md"})).await.contains("declined"));
 }
 
 #[tokio::test]

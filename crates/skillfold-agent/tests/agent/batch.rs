@@ -64,7 +64,7 @@ async fn two_hundred_conversations_none_lost_none_mixed() {
         let approvals = Approvals::new(Policy::default(), None);
         batch(&house.agent, tasks, 200, &begin, &mut hear, &approvals, &CancellationToken::new()).await;
         assert_eq!(done.len(), 200);
-        let mut answered = 0;
+        let (mut answered, mut failed) = (0, 0);
         for at in 0..200 {
             let task = &done[&format!("task-{at}")];
             for (turn, answer) in task.answers.iter().enumerate() {
@@ -72,7 +72,12 @@ async fn two_hundred_conversations_none_lost_none_mixed() {
             }
             match &task.outcome {
                 Ok(_) => answered += 1,
-                Err(error) => assert!(!error.to_string().is_empty() && !error.hint().is_empty()),
+                // Refused for good, or five times in a row something that might have passed.
+                Err(error) => {
+                    let known = ["refused", "overloaded", "cut"].contains(&error.code());
+                    assert!(known && !error.to_string().is_empty() && !error.hint().is_empty(), "{error}");
+                    failed += 1;
+                }
             }
             // What was written down is this conversation, and can go on.
             let saved = sessions.read(&task.session).unwrap();
@@ -84,6 +89,7 @@ async fn two_hundred_conversations_none_lost_none_mixed() {
             }
         }
         assert!(answered > 100, "only {answered} of 200 have an answer");
+        assert!(failed > 0 && answered + failed == 200, "{answered} answered, {failed} failed");
     }
 }
 

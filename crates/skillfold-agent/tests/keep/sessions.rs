@@ -236,6 +236,19 @@ proptest! {
     }
 
     #[test]
+    fn bytes_that_are_no_json_are_cut_off(bytes in prop::collection::vec(0u8..b'\t', 1..200)) {
+        let dir = scratch();
+        let sessions = Sessions::new(dir.path().to_owned());
+        let id = session(&sessions, &records());
+        let path = dir.path().join(format!("{id}.jsonl"));
+        let before = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [before.clone(), bytes].concat()).unwrap();
+        let (_, saved) = sessions.open(&id).unwrap();
+        prop_assert_eq!((saved.messages, saved.turns), (messages(&records()), 4));
+        prop_assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
     fn any_bytes_are_read_without_trouble(bytes in prop::collection::vec(any::<u8>(), 0..200), after_header in any::<bool>()) {
         let dir = scratch();
         let sessions = Sessions::new(dir.path().to_owned());
@@ -244,8 +257,13 @@ proptest! {
         let before = if after_header { std::fs::read(&path).unwrap() } else { Vec::new() };
         std::fs::write(&path, [before, bytes].concat()).unwrap();
         sessions.list().unwrap();
-        if let Ok((_, saved)) = sessions.open(&id) {
-            assert_valid(&saved.messages);
+        match sessions.open(&id) {
+            Ok((_, saved)) => assert_valid(&saved.messages),
+            Err(error) => prop_assert!(
+                matches!(error, SessionsError::Damaged { .. } | SessionsError::Newer { .. }),
+                "{}",
+                error
+            ),
         }
     }
 }

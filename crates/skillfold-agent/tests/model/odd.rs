@@ -1,5 +1,8 @@
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
 use skillfold_agent::model::{Api, Stop};
 use skillfold_scripted::{Reply, Server};
@@ -107,40 +110,65 @@ async fn a_web_page_is_no_answer() {
     }
 }
 
-/// Runs a property with one server and one runtime.
+/// Asks servers that answer so, the same ones every time, and counts answers and errors. Both have to be well formed.
 fn each<T: std::fmt::Debug + Clone + Send + Sync + 'static>(
     strategy: &impl Strategy<Value = T>,
     reply: impl Fn(&T) -> Reply + Clone + Send + Sync + 'static,
-    fails: bool,
-) {
+) -> (usize, usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut runner = TestRunner::new(Config { failure_persistence: None, cases: 60, ..Config::default() });
+    let config = Config { failure_persistence: None, cases: 60, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let (answers, errors) = (Cell::new(0), Cell::new(0));
     runner
         .run(strategy, |value| {
             for api in APIS {
                 let (reply, value) = (reply.clone(), value.clone());
                 let server = Server::start(move |_| reply(&value));
                 let model = model_with(&server.url(), api, |timing| timing.attempts = 2);
-                let answer = runtime.block_on(say(&model, "x"));
-                prop_assert!(!fails || answer.is_err(), "{:?}", answer);
+                match runtime.block_on(say(&model, "x")) {
+                    Ok(answer) => {
+                        let ids: BTreeSet<&str> = answer.calls.iter().map(|call| call.id.as_str()).collect();
+                        prop_assert_eq!(ids.len(), answer.calls.len());
+                        prop_assert!(answer.calls.iter().all(|call| !call.arguments.is_empty()), "{:?}", answer);
+                        let has_stopped_so = match answer.stop {
+                            Stop::End => answer.calls.is_empty(),
+                            Stop::Tools => !answer.calls.is_empty(),
+                            _ => true,
+                        };
+                        prop_assert!(has_stopped_so && (1..=2).contains(&answer.attempts), "{:?}", answer);
+                        answers.set(answers.get() + 1);
+                    }
+                    Err(error) => {
+                        let known =
+                            ["malformed", "cut", "refused", "overloaded", "auth", "model_not_found", "too_long"];
+                        prop_assert!(known.contains(&error.code()), "{:?}", error);
+                        prop_assert!((1..=2).contains(&error.attempts()) && !error.hint().is_empty(), "{:?}", error);
+                        errors.set(errors.get() + 1);
+                    }
+                }
+                prop_assert!((1..=2).contains(&server.requests().len()));
             }
             Ok(())
         })
         .unwrap();
+    (answers.get(), errors.get())
 }
 
 #[test]
 fn garbage_is_an_error() {
     let bytes = prop::collection::vec(any::<u8>(), 0..200);
-    each(&bytes, |bytes| Reply::raw(bytes.clone()), true);
-    each(&bytes, |bytes| Reply::body("text/event-stream", bytes.clone()), true);
-    each(&bytes, |bytes| Reply::body("application/json", bytes.clone()), true);
-    each(&bytes, |bytes| Reply::body("text/event-stream", [b"data: ", bytes.as_slice(), b"\n\n"].concat()), true);
+    assert_eq!(each(&bytes, |bytes| Reply::raw(bytes.clone())), (0, 120));
+    assert_eq!(each(&bytes, |bytes| Reply::body("text/event-stream", bytes.clone())), (0, 120));
+    assert_eq!(each(&bytes, |bytes| Reply::body("application/json", bytes.clone())), (0, 120));
+    let event = |bytes: &Vec<u8>| Reply::body("text/event-stream", [b"data: ", bytes.as_slice(), b"\n\n"].concat());
+    assert_eq!(each(&bytes, event), (0, 120));
+    // What is no garbage is answered here, too.
+    assert_eq!(each(&bytes, |_| Reply::text("fine")), (120, 0));
 }
 
 #[test]
-fn damage_is_no_panic() {
-    // Bytes of a good answer changed here and there: an error, or an answer; nothing else.
+fn damage_is_an_error_or_an_answer() {
+    // Bytes of a good answer changed here and there.
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4);
     for wire in APIS.map(wire) {
         let bytes = Reply::calls([("call_1", "add", json!({"x": [1, null, "y"]}))]).saying("so").bytes(wire);
@@ -152,12 +180,14 @@ fn damage_is_no_panic() {
             }
             Reply::body("text/event-stream", bytes)
         };
-        each(&damage, damaged, false);
+        let (answers, errors) = each(&damage, damaged);
+        // Half of the requests speak the other API.
+        assert!(answers > 0 && errors > 60 && answers + errors == 120, "{answers} answers, {errors} errors");
     }
 }
 
 #[test]
-fn json_of_any_shape_is_no_panic() {
+fn json_of_any_shape_is_an_error_or_an_answer() {
     let leaf = prop_oneof![
         Just(json!(null)),
         any::<bool>().prop_map(|value| json!(value)),
@@ -200,12 +230,18 @@ fn json_of_any_shape_is_no_panic() {
         ]
     });
     let events = prop::collection::vec(value, 1..6);
-    each(
-        &events,
-        |events| {
-            let lines: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    // Whatever came before, here it ends well, for both APIs.
+    let last = json!({
+        "type": "message_delta", "delta": {"stop_reason": "end_turn"},
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+    });
+    for (is_ended, least) in [(false, 0), (true, 1)] {
+        let last = last.clone();
+        let (answers, errors) = each(&events, move |events| {
+            let all = events.iter().chain(is_ended.then_some(&last));
+            let lines: Vec<String> = all.map(|event| format!("data: {event}\n\n")).collect();
             Reply::body("text/event-stream", lines.concat())
-        },
-        false,
-    );
+        });
+        assert!(answers >= least && errors > 0, "{answers} answers, {errors} errors");
+    }
 }

@@ -120,12 +120,14 @@ fn a_second_ctrl_c_or_a_termination_ends_it() {
 
 #[test]
 fn a_reader_that_leaves_ends_the_turn() {
-    let talk = Talk::new(|_| Reply::text("word ".repeat(20_000)).in_chunks(5));
+    // More than sockets hold: all of it is only sent to a client that reads all of it.
+    let talk = Talk::new(|_| Reply::text("word ".repeat(60_000)).in_chunks(5));
     let mut child =
         talk.command(&["--json", "-p", "talk"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let run = talk.sandbox.finish(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(0), "{run}");
+    assert!(talk.server.wait_for_disconnects(1), "the answer was read to its end");
 }
 
 #[test]
