@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillfold::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillfold, WorkDir, usual_mode};
+use skillfold::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillfold, WorkDir};
 use skillfold_agent::model::Model;
 use skillfold_agent::{
     About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
@@ -241,7 +241,7 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &App
     }
     let mut config = configured.config();
     config.policy = args.policy.map_or(config.policy, Into::into);
-    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_else(|| usual_mode(config.policy));
+    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or(Matching::Hybrid);
     let wrong = |error: &dyn std::fmt::Display| {
         CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillfold.toml")
     };

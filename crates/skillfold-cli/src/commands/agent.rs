@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Where what the model is shown of skills stands [default: inject]
     #[arg(long, value_enum)]
     pub(crate) policy: Option<PolicyArg>,
-    /// How skills are matched [default: keyword; hybrid with --policy hint]
+    /// How skills are matched [default: hybrid]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
     /// Hold the conversations of FILE, a line each; `-` reads them from stdin
