@@ -203,12 +203,12 @@ fn the_walk_through() {
     let names: Vec<&str> = skills.as_array().unwrap().iter().map(|skill| skill["name"].as_str().unwrap()).collect();
     assert!(names.len() > 1 && names.contains(&"hello-extended"));
 
-    assert_eq!(talk.run(&["-p", "What is 2+2?"]).stdout, "4\n");
+    assert_eq!(talk.run(&["--mode", "keyword", "-p", "What is 2+2?"]).stdout, "4\n");
     let sent = talk.last();
     assert_eq!(sent.last_user(), format!("[{} skills available]\n\nWhat is 2+2?", names.len()));
     assert!(!sent.system().contains("hello-extended"));
 
-    let run = talk.run(&["-p", "Say bonjour to Alice"]);
+    let run = talk.run(&["--mode", "keyword", "-p", "Say bonjour to Alice"]);
     assert_eq!(run.stdout, "Bonjour, Alice!\n", "{run}");
     assert!(run.stderr.contains("→ load_skill") && run.stderr.contains("→ greeting"), "{run}");
     let sent: Vec<Received> = talk.server.requests().split_off(1);
@@ -323,7 +323,11 @@ fn a_checkout_does_not_say_where_the_key_goes() {
 
 #[test]
 fn memory_recalls_in_a_new_session() {
-    let talk = Talk::new(|received| Reply::text(format!("heard: {}", received.last_user())));
+    // Says what was recalled, whatever else stands beside the message.
+    let talk = Talk::new(|received| {
+        let said = received.last_user();
+        Reply::text(said.split_once("## What the user said before").map_or("nothing", |(_, recalled)| recalled))
+    });
     talk.run(&["--memory", "-p", "My name is Alice."]);
     let run = talk.run(&["--memory", "-p", "What's my name?"]);
     assert!(run.stdout.contains("My name is Alice"), "{run}");

@@ -94,7 +94,7 @@ fn parrot(received: &Received) -> Reply {
 #[test]
 fn a_chat() {
     let talk = Talk::new(parrot);
-    let mut typist = Typist::at(&talk, &[]);
+    let mut typist = Typist::at(&talk, &["--mode", "keyword"]);
     typist.sees("scripted · 2 skills · /help says what can be typed");
     typist.sees("> ");
     typist.types("What is 2+2?\r");

@@ -90,7 +90,8 @@ fn ctrl_c_ends_the_turn_and_the_servers_of_skills() {
             dir.display()
         ),
     );
-    let child = talk.command(&["-p", "wait"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = talk.command(&["--mode", "keyword", "-p", "wait"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(talk.server.wait_for_requests(1));
     assert!(talk.last().last_user().contains("acme:refunds"), "{}", talk.last().last_user());
     interrupt(&child);
