@@ -205,7 +205,9 @@ impl Loader {
         };
         content
             .reserve_exact(head.iter().map(|piece| piece.len()).sum::<usize>() + text.len() + request.arguments.len());
-        head.iter().for_each(|piece| content.push_str(piece));
+        for piece in head {
+            content.push_str(piece);
+        }
         let substitution = Substitution {
             arguments: request.arguments,
             dialect: &request.dialect,

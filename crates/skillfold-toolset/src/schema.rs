@@ -294,10 +294,12 @@ impl Check<'_> {
         let mut check =
             Check { schema: self.schema, steps: self.steps, path: String::new(), found: Vec::new(), is_unsure: false };
         check.value(value, schema, depth);
-        match check.is_unsure {
-            _ if !check.found.is_empty() => Fit::No,
-            true => Fit::Unknown,
-            false => Fit::Yes,
+        if !check.found.is_empty() {
+            Fit::No
+        } else if check.is_unsure {
+            Fit::Unknown
+        } else {
+            Fit::Yes
         }
     }
 

@@ -380,7 +380,8 @@ fn loading_is_contained_as_calling_is() {
 #[test]
 fn sources_that_would_overwhelm_the_parser_do_not() {
     // Each with how often something is repeated; ten times is what a person may write. One of them is not too much.
-    let sources: [(Option<&str>, fn(usize) -> String, usize); 6] = [
+    type Source = fn(usize) -> String;
+    let sources: [(Option<&str>, Source, usize); 6] = [
         (Some("toolset_syntax"), |n| format!("const x = {}1{};", "(".repeat(n), ")".repeat(n)), 50_000),
         (None, |n| format!("const x = 1{};", "+1".repeat(n)), 400_000),
         (Some("toolset_crashed"), |n| format!("const x = {}1;", "!".repeat(n)), 500_000),
@@ -405,8 +406,8 @@ fn sources_that_would_overwhelm_the_parser_do_not() {
 fn a_skill_cannot_be_too_many_modules() {
     for (modules, refused) in [(100, false), (2_050, true)] {
         let mut files: Vec<(String, String)> = (0..modules).map(|n| (format!("m{n}.js"), String::new())).collect();
-        let imports: String = (0..modules).map(|n| format!("import './m{n}.js';\n")).collect();
-        files.push(("i.ts".into(), format!("{imports}export const T = [];")));
+        let imports: Vec<String> = (0..modules).map(|n| format!("import './m{n}.js';")).collect();
+        files.push(("i.ts".into(), format!("{}\nexport const T = [];", imports.join("\n"))));
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let findings = Skill::with(options(), &files, &["i:T"]).findings();
         assert_eq!(findings.len(), usize::from(refused), "{modules}: {findings:?}");
