@@ -31,7 +31,7 @@ use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp, replace_file};
 
 /// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skfidx06";
+const MAGIC: &[u8; 8] = b"skfidx07";
 /// What parsed the front matter: another build may read it differently.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 /// How much text a block holds, about.

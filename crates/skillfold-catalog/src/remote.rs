@@ -59,11 +59,13 @@ pub(crate) fn skills(
         let mut parts = Vec::with_capacity(skills.len());
         let mut passages = Vec::with_capacity(skills.len());
         for (skill, rel) in skills {
-            let parsed = Parsed::front_matter(&skill.front_matter, 1, FileKind::Markdown);
+            let parsed = Parsed::new_front_matter(&skill.front_matter, FileKind::Markdown);
             let Some(manifest) = parsed.manifest else {
                 diagnostics.push(unusable(skill, "its front matter cannot be read"));
                 continue;
             };
+            let bad_triggers = parsed.diagnostics.into_iter().filter(|found| found.code == Code::InvalidPattern);
+            diagnostics.extend(bad_triggers.map(|found| found.at(PathBuf::from(&skill.uri))));
             let mut put = |part: &str| {
                 let start = narrow(text.len());
                 text.extend_from_slice(part.as_bytes());

@@ -374,14 +374,7 @@ impl Context {
     pub(crate) fn tell_diagnostics(&self) {
         let (Some(skills), Some(settings)) = (self.skills.get(), self.settings.get()) else { return };
         let catalog = skills.catalog();
-        // All patterns are tried for it: with many skills only if somebody asks for more.
-        let of_triggers = if skills.is_indexed() && (catalog.len() <= FEW || self.verbose()) {
-            skills.trigger_diagnostics()
-        } else {
-            Vec::new()
-        };
-        let mut told: Vec<&Diagnostic> =
-            settings.diagnostics.iter().chain(catalog.diagnostics()).chain(&of_triggers).collect();
+        let mut told: Vec<&Diagnostic> = settings.diagnostics.iter().chain(catalog.diagnostics()).collect();
         if !self.verbose() {
             // Of a file that is not usable, the first reason is reason enough; the rest is for whoever mends it.
             let invalid: HashSet<&Path> = catalog.invalid().iter().map(|invalid| invalid.path.as_path()).collect();

@@ -1,11 +1,13 @@
 //! From the raw tree to the [`Manifest`]: field by field, forgiving about types, and saying so.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
 use crate::parsed::{Listing, Written};
+use crate::pattern::{self, Verdict};
 use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, write, yaml};
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
@@ -15,9 +17,24 @@ pub(crate) struct Ground<'a> {
     /// Where a byte of that text stands in the author's own.
     pub(crate) place: &'a dyn Fn(Range<usize>) -> Place,
     pub(crate) kind: FileKind,
-    /// Whether the manifest is wanted, or only its name and what is wrong with it.
-    pub(crate) hollow: bool,
+    pub(crate) extent: Extent,
 }
+
+/// How much of a manifest is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it, and whether its patterns and globs can be used.
+    Whole,
+    /// Its name and what is wrong with it; texts that are not looked at are left empty.
+    Glance,
+    /// All of it, of a text whose patterns and globs have been checked before.
+    Again,
+}
+
+/// Most patterns, and most globs, of one skill that are checked.
+const MAX_CHECKED: usize = 200;
+/// Most patterns of one skill that are compiled to be checked: one may take milliseconds.
+const MAX_COMPILED: usize = 8;
 
 /// Reads the manifest off a mapping. `None` if an error among the diagnostics forbids it.
 pub(crate) fn read(root: &Node<'_>, ground: &Ground<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Manifest> {
@@ -238,7 +255,7 @@ impl Reader<'_, '_> {
     fn text(&mut self, node: &Node<'_>, field: &str) -> Option<Box<str>> {
         match &node.value {
             Value::Scalar { .. } if node.is_null() => None,
-            Value::Scalar { .. } if self.ground.hollow => Some(Box::default()),
+            Value::Scalar { .. } if self.ground.extent == Extent::Glance => Some(Box::default()),
             Value::Scalar { text, .. } => Some(Box::from(&**text)),
             _ => {
                 self.wrong_type(node, field, "a text");
@@ -274,7 +291,7 @@ impl Reader<'_, '_> {
                 }
             }
             Value::Seq(items) => {
-                let hollow = self.ground.hollow && field != "requires" && field != "types";
+                let hollow = self.ground.extent == Extent::Glance && field != "requires" && field != "types";
                 let mut out = Vec::with_capacity(if hollow { 0 } else { items.len() });
                 for item in items {
                     match &item.value {
@@ -319,6 +336,10 @@ impl Reader<'_, '_> {
             Value::Map(entries) => {
                 self.unknown_triggers(entries);
                 let get = |key| node.get(key);
+                if self.ground.extent != Extent::Again {
+                    self.check_patterns(get("patterns"));
+                    self.check_globs(get("files"));
+                }
                 Triggers {
                     keywords: self.list(get("keywords"), "triggers.keywords", Split::Commas),
                     verbs: self.list(get("verbs"), "triggers.verbs", Split::Commas),
@@ -328,6 +349,56 @@ impl Reader<'_, '_> {
                 }
             }
             _ => Triggers { keywords: self.list(Some(node), "triggers", Split::Commas), ..Triggers::default() },
+        }
+    }
+
+    /// Reports patterns that can never match.
+    fn check_patterns(&mut self, node: Option<&Node<'_>>) {
+        let Some(node) = node else { return };
+        let written = distinct(node, Split::No);
+        let (mut checked, mut compiled) = (0, 0);
+        for (item, text) in written.iter().take(MAX_CHECKED) {
+            let fault = match pattern::judge(text) {
+                Verdict::Usable => None,
+                Verdict::Unusable(reason) => Some(reason),
+                Verdict::Large if compiled == MAX_COMPILED => continue,
+                Verdict::Large => {
+                    compiled += 1;
+                    pattern::compile(text).err().map(|error| pattern::reason(&error))
+                }
+            };
+            checked += 1;
+            if let Some(reason) = fault {
+                let message = format!("the pattern `{}` never matches: {reason}", cut(text, 60));
+                self.diagnostics.push(
+                    Diagnostic::new(Code::InvalidPattern, message)
+                        .with_place(self.place(item))
+                        .with_help("patterns are linear-time regular expressions: no look-around, no back-references"),
+                );
+            }
+        }
+        if checked < written.len() {
+            let message = format!("of {} patterns, only {checked} were checked", written.len());
+            self.diagnostics.push(
+                Diagnostic::new(Code::InvalidPattern, message)
+                    .with_place(self.place(node))
+                    .with_help("a skill with so many patterns costs every message: keep the few that matter"),
+            );
+        }
+    }
+
+    /// Reports globs that can never match.
+    fn check_globs(&mut self, node: Option<&Node<'_>>) {
+        let Some(node) = node else { return };
+        for (item, text) in distinct(node, Split::Commas).into_iter().take(MAX_CHECKED) {
+            if let Err(reason) = pattern::check_glob(text) {
+                let message = format!("the glob `{}` never matches: {reason}", cut(text, 60));
+                self.diagnostics.push(
+                    Diagnostic::new(Code::InvalidPattern, message)
+                        .with_place(self.place(item))
+                        .with_help("close every `[` and `{`, or put a `\\` before it"),
+                );
+            }
         }
     }
 
@@ -580,6 +651,29 @@ fn relocate(node: &mut Node<'_>, span: crate::node::Span) {
 }
 
 /// At most `max` characters: a message is no place for a novel.
+/// The texts of a list, each once, with the node that each stands in.
+fn distinct<'n>(node: &'n Node<'_>, split: Split) -> Vec<(&'n Node<'n>, &'n str)> {
+    let mut seen = HashSet::new();
+    let mut texts = Vec::new();
+    let mut put = |node: &'n Node<'n>, text: &'n str| {
+        if !text.trim().is_empty() && seen.insert(text) {
+            texts.push((node, text));
+        }
+    };
+    match &node.value {
+        Value::Scalar { .. } if node.is_null() => {}
+        Value::Scalar { text, .. } if split == Split::Commas => text.split(',').for_each(|text| put(node, text.trim())),
+        Value::Scalar { text, .. } => put(node, text),
+        Value::Seq(items) => items.iter().for_each(|item| {
+            if let Some(text) = item.as_str() {
+                put(item, if split == Split::Commas { text.trim() } else { text });
+            }
+        }),
+        Value::Map(_) => {}
+    }
+    texts
+}
+
 fn cut(text: &str, max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max) {
         Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::{Places, line_of};
-use crate::fields::{self, Ground};
+use crate::fields::{self, Extent, Ground};
 use crate::node::{Node, Value};
 use crate::repair::{self, Edit};
 use crate::split::{self, FrontMatter, Scan};
@@ -76,16 +76,16 @@ impl<'a> Parsed<'a> {
                 Scan::Missing | Scan::NeedMore => return Parsed::failed(bytes, missing(bytes)),
             },
         };
-        Parsed::cut(bytes, front, kind, path, false)
+        Parsed::cut(bytes, front, kind, path, Extent::Whole)
     }
 
-    fn cut(bytes: &'a [u8], front: FrontMatter, kind: FileKind, path: Path, hollow: bool) -> Parsed<'a> {
+    fn cut(bytes: &'a [u8], front: FrontMatter, kind: FileKind, path: Path, extent: Extent) -> Parsed<'a> {
         let FrontMatter { yaml, body, first_line } = front;
         let text = match std::str::from_utf8(&bytes[yaml.clone()]) {
             Ok(text) => text,
             Err(error) => return Parsed::failed(bytes, not_utf8(bytes, yaml.start + error.valid_up_to())),
         };
-        let mut parsed = Parsed::front_matter_via(text, first_line, kind, path, hollow);
+        let mut parsed = Parsed::front_matter_via(text, first_line, kind, path, extent);
         for edit in &mut parsed.edits {
             edit.range = edit.range.start + yaml.start..edit.range.end + yaml.start;
             edit.at += yaml.start;
@@ -99,12 +99,18 @@ impl<'a> Parsed<'a> {
         parsed
     }
 
-    /// Reads front matter that has been cut out of its file already; `first_line` is the line it started on.
+    /// Reads front matter that has been cut out of its file already; `first_line` is the line it started on. Patterns
+    /// and globs are not checked again.
     pub fn front_matter(text: &'a str, first_line: u32, kind: FileKind) -> Parsed<'a> {
-        Parsed::front_matter_via(text, first_line, kind, Path::Fast, false)
+        Parsed::front_matter_via(text, first_line, kind, Path::Fast, Extent::Again)
     }
 
-    fn front_matter_via(text: &'a str, first_line: u32, kind: FileKind, path: Path, hollow: bool) -> Parsed<'a> {
+    /// Like [`front_matter`](Parsed::front_matter), for text that no file was read for: checks patterns and globs.
+    pub fn new_front_matter(text: &'a str, kind: FileKind) -> Parsed<'a> {
+        Parsed::front_matter_via(text, 1, kind, Path::Fast, Extent::Whole)
+    }
+
+    fn front_matter_via(text: &'a str, first_line: u32, kind: FileKind, path: Path, extent: Extent) -> Parsed<'a> {
         let mut parsed = Parsed {
             manifest: None,
             raw: None,
@@ -120,7 +126,7 @@ impl<'a> Parsed<'a> {
         {
             let places = Places::new(text, first_line);
             let place = |range| places.of(range);
-            parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
+            parsed.read(node, &Ground { parsed: text, place: &place, kind, extent });
             return parsed;
         }
         match yaml::parse(text) {
@@ -128,15 +134,15 @@ impl<'a> Parsed<'a> {
                 parsed.notes = notes;
                 let places = Places::new(text, first_line);
                 let place = |range| places.of(range);
-                parsed.read(node, &Ground { parsed: text, place: &place, kind, hollow });
+                parsed.read(node, &Ground { parsed: text, place: &place, kind, extent });
             }
-            Err(failure) => parsed.mend(text, failure, kind),
+            Err(failure) => parsed.mend(text, failure, kind, extent),
         }
         parsed
     }
 
     /// The second try: repair, and read what that gives.
-    fn mend(&mut self, text: &'a str, failure: Failure, kind: FileKind) {
+    fn mend(&mut self, text: &'a str, failure: Failure, kind: FileKind, extent: Extent) {
         let first_line = self.first_line;
         let (message, span) = match failure {
             Failure::Limit { message, span } => {
@@ -168,7 +174,8 @@ impl<'a> Parsed<'a> {
                 let original = |at| repair::original(&repair.edits, at);
                 places.of(original(range.start)..original(range.end))
             };
-            self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind, hollow: false });
+            let extent = if extent == Extent::Again { extent } else { Extent::Whole };
+            self.read(node.into_owned(), &Ground { parsed: &repair.text, place: &place, kind, extent });
         }
         self.edits = repair.edits;
     }
@@ -280,7 +287,7 @@ impl Glance {
     /// assert_eq!(glance.diagnostics.len(), 1, "the name was canonicalised");
     /// ```
     pub fn of(bytes: &[u8], front: &FrontMatter) -> Glance {
-        let mut parsed = Parsed::cut(bytes, front.clone(), FileKind::Markdown, Path::Fast, true);
+        let mut parsed = Parsed::cut(bytes, front.clone(), FileKind::Markdown, Path::Fast, Extent::Glance);
         let name =
             parsed.manifest.as_mut().map(|manifest| std::mem::replace(&mut manifest.name, SkillName::unchecked("")));
         let yaml = &bytes[front.yaml.clone()];

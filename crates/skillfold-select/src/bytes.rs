@@ -237,7 +237,6 @@ mod tests {
                     accepted += 1;
                     let _ = selector.select(&catalog, &turn, &SelectOptions::default());
                     let _ = selector.explain(&catalog, &turn, "a-b");
-                    let _ = selector.diagnostics(&catalog);
                 }
             }
         }

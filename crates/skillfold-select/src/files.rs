@@ -1,6 +1,7 @@
 //! Files of a turn against globs.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
+use skillfold_format::pattern;
 
 /// How a glob is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +47,9 @@ pub(crate) fn may_match(glob: &str, file: &str) -> bool {
     file.ends_with(tail)
 }
 
-/// Compiles a glob: `*` stops at a `/`, `**` does not.
+/// Compiles a glob.
 pub(crate) fn compile(glob: &str) -> Result<GlobMatcher, globset::Error> {
-    GlobBuilder::new(glob).literal_separator(true).build().map(|glob| glob.compile_matcher())
+    pattern::glob(glob).map(|glob| glob.compile_matcher())
 }
 
 #[cfg(test)]

@@ -32,7 +32,6 @@ mod bytes;
 mod compiled;
 mod explain;
 mod files;
-mod findings;
 mod fold;
 mod gather;
 mod grams;

@@ -8,7 +8,6 @@ use skillfold_disclose::{
     Bodies, Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session,
     Situation,
 };
-use skillfold_format::Diagnostic;
 use skillfold_load::LoadRequest;
 use skillfold_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
 
@@ -64,12 +63,6 @@ impl Skillfold {
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
         }
         explanation
-    }
-
-    /// What is wrong with triggers: patterns and globs that cannot be used. Tries them all, the first time.
-    pub fn trigger_diagnostics(&self) -> Vec<Diagnostic> {
-        let snapshot = self.snapshot();
-        snapshot.selector().diagnostics(&snapshot.catalog)
     }
 
     /// What the model is shown this turn, as the builder was told to.

@@ -321,7 +321,8 @@ fn broken_triggers_are_told() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "re", "triggers:\n  patterns: ['(', '(a{1000}){1000}', fine]\n  files: ['[']\n", "x\n");
     let skills = Skillfold::builder().skills_dir(dir.path()).build();
-    let found = skills.trigger_diagnostics();
+    let catalog = skills.catalog();
+    let found = catalog.diagnostics();
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found.iter().all(|found| found.path.as_ref().unwrap().ends_with("re/SKILL.md")));
     assert_eq!(skills.select(&Turn::new("fine"), &SelectOptions::default()).hits.len(), 1, "the rest works");

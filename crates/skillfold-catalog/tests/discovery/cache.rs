@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use skillfold_catalog::{Catalog, Discovery, Root, Source};
+use skillfold_format::Code;
 
 use crate::{Tree, names, picture, skill};
 
@@ -44,6 +45,34 @@ fn a_second_run_reads_nothing_that_can_be_vouched_for() {
     // `skill.md`, `SKILL.yaml` and what stands behind a link are looked at anew each time.
     assert_eq!(second.effort().read, 3, "{:?}", second.effort());
     assert_eq!(second.effort().reused, 63);
+}
+
+#[test]
+fn bad_patterns_are_reported_by_every_start() {
+    let tree = Tree::new();
+    let triggers = "triggers:\n  patterns: ['(', fine, '(a{1000}){1000}']\n  files: ['*.rs', '[']\n";
+    for (name, rest) in [("bad", triggers), ("good", "triggers:\n  patterns: ['\\w+x']\n")] {
+        tree.write(&format!("root/{name}/SKILL.md"), format!("---\nname: {name}\ndescription: d\n{rest}---\n"));
+    }
+    tree.write("root/yaml/SKILL.yaml", "name: yaml\ndescription: d\nversion: 1\ntriggers: {patterns: ['[']}\n");
+    tree.age();
+    let cache = tree.path().join("cache");
+    let messages = |catalog: &Catalog| {
+        let patterns = catalog.diagnostics().iter().filter(|found| found.code == Code::InvalidPattern);
+        patterns.map(|found| found.message.clone()).collect::<Vec<_>>()
+    };
+    let expected = [
+        "the pattern `(` never matches: unclosed group",
+        "the pattern `(a{1000}){1000}` never matches: it compiles to more than 1048576 bytes",
+        "the glob `[` never matches: unclosed character class; missing ']'",
+        "the pattern `[` never matches: unclosed character class",
+    ];
+    for reused in [0, 2] {
+        let catalog = discovery(&tree).cache(&cache).run();
+        assert_eq!(catalog.effort().reused, reused);
+        assert_eq!(messages(&catalog), expected);
+        assert_eq!(catalog.len(), 3, "the skills work all the same");
+    }
 }
 
 #[test]

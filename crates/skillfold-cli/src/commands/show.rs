@@ -61,8 +61,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let places = places(skill);
     let dir = skill.dir();
     let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
-    let of_triggers = skills.trigger_diagnostics();
-    let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().chain(&of_triggers).filter(about).collect();
+    let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().filter(about).collect();
     if context.json() {
         let whereabouts = Whereabouts::of(skill);
         context.print_json(&ShowJson {

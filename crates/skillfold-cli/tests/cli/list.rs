@@ -45,6 +45,29 @@ fn every_source_has_its_place() {
 }
 
 #[test]
+fn a_bad_pattern_is_reported_by_every_command() {
+    let sandbox = Sandbox::with_pdf();
+    let text = "---\nname: bad\ndescription: Says hello. Use when asked.\ntriggers:\n  patterns: ['(']\n---\nHi.\n";
+    sandbox.write("work/skills/bad/SKILL.md", text);
+    let said = "the pattern `(` never matches: unclosed group";
+    // A warning is printed once unless `-v` asks for it again.
+    let commands = [
+        &["list"][..],
+        &["show", "bad"],
+        &["doctor"],
+        &["-v", "context", "hi"],
+        &["lint", "skills/bad"],
+        &["-v", "list"],
+    ];
+    for command in commands {
+        let run = sandbox.run(command);
+        assert!(run.stdout.contains(said) || run.stderr.contains(said), "{command:?}: {run}");
+    }
+    let run = sandbox.run(&["show", "pdf"]);
+    assert!(!run.stderr.contains(said), "of another skill: {run}");
+}
+
+#[test]
 fn json_has_exactly_the_documented_fields() {
     let sandbox = Sandbox::with_pdf();
     assert_snapshot!(sandbox.isolated(&["list", "--json"]), @r#"
