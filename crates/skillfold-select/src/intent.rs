@@ -13,7 +13,7 @@ use crate::fold::Folded;
 
 use words::{
     ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, HAVE, OPENINGS, POWER, POWERS, SHOW, SKILLS, SMALL_TALK,
-    TAILS, THERE, TOOLS, WHAT_KIND,
+    TAILS, THERE, TOOLS, USE, WHAT_KIND,
 };
 
 /// Longer messages ask for more than what the agent can do.
@@ -305,9 +305,14 @@ impl Words<'_> {
             return named && self.tail();
         }
         let the = self.eat(&["the"]);
+        let bare = !the && self.0.first().is_some_and(|word| SKILLS.contains(word));
         let skills = self.noun(&[SKILLS, POWERS]);
         if !skills && !self.noun(&[TOOLS]) {
             return false;
+        }
+        // `what skills`, `which skill should I use`: of the agent's, as long as nothing else is named.
+        if bare && (self.0.is_empty() || self.eat_any(USE)) {
+            return self.this() || self.tail();
         }
         self.another(&[SKILLS, POWERS, TOOLS]);
         self.eat(&["that"]);

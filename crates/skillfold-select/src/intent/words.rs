@@ -149,6 +149,17 @@ pub(super) const HAVE: &[&[&str]] = &[
     &["are", "available", "to", "you"],
     &["are", "at", "your", "disposal"],
 ];
+pub(super) const USE: &[&[&str]] = &[
+    &["should", "i", "use"],
+    &["should", "we", "use"],
+    &["should", "you", "use"],
+    &["can", "i", "use"],
+    &["can", "we", "use"],
+    &["could", "i", "use"],
+    &["do", "i", "use"],
+    &["would", "you", "use"],
+    &["to", "use"],
+];
 pub(super) const THERE: &[&[&str]] = &[
     &["are", "available"],
     &["are", "there"],
