@@ -68,30 +68,54 @@ fn what_a_description_excludes_does_not_speak_for_it() {
 
 #[test]
 fn unusable_skills_are_neither_hits_nor_rivals() {
-    let twins = ["a-pdf", "b-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
+    let twins = ["m-pdf", "n-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
     let index = TextIndex::of_documents(twins.into_iter().chain([Document { name: "x", ..Document::default() }]));
     let both = index.search("merge a file", 3, &|_| true);
     assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
     let one = index.search("merge a file", 3, &|skill| skill != 0);
     assert_eq!(one.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [1]);
-    assert!(one.hits[0].confidence > both.hits[0].confidence);
+    assert!((one.hits[0].confidence - both.hits[0].confidence).abs() < 1e-6, "{one:?}, {both:?}");
     assert!(both.hits[1].confidence < both.hits[0].confidence);
     assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
 }
 
+/// The confidences of skills that merge documents as well as each other, beside one that does something else.
+fn alike(names: &[&str]) -> Vec<f32> {
+    let merging = names.iter().map(|name| Document { name, description: "Merges documents.", ..Document::default() });
+    let other = Document { name: "csv", description: "Reads tables.", ..Document::default() };
+    let index = TextIndex::of_documents(merging.chain([other]));
+    index.search("merge documents", 9, &|_| true).hits.iter().map(|hit| hit.confidence).collect()
+}
+
 #[test]
-fn copies_of_one_name_are_no_rivals() {
-    let rivals = |second: &'static str| {
-        let documents = ["pdf", second, "csv"];
-        let description = |name| if name == "csv" { "Reads tables." } else { "Merges documents." };
-        let index = TextIndex::of_documents(documents.map(|name| Document {
-            name,
-            description: description(name),
+fn a_few_equally_good_skills_are_no_rivals() {
+    let (one, two, three) = (alike(&["pdf"]), alike(&["pdf", "docx"]), alike(&["pdf", "docx", "pptx"]));
+    assert!(one[0] > 0.5 && two[0] > 0.5 && three[0] > 0.5, "{one:?} {two:?} {three:?}");
+    for hits in [&two, &three] {
+        assert!(hits.iter().all(|hit| *hit > 0.99 * hits[0]), "{hits:?}");
+    }
+    // Four that fit equally well: the message is not about one of them.
+    let four = alike(&["pdf", "docx", "pptx", "odt"]);
+    assert!(four[0] < 0.5, "{four:?}");
+    let copies = alike(&["pdf", "PDF", "Pdf", "pDf", "pdF"]);
+    assert!(copies[0] > 0.5, "copies of one name are one: {copies:?}");
+}
+
+#[test]
+fn a_skill_that_excludes_the_message_does_not_drag_others_down() {
+    let index = TextIndex::of_documents([
+        Document {
+            name: "docx",
+            description: "Edits documents. Edit, edit, edit. Do not use for spreadsheets.",
             ..Document::default()
-        }));
-        index.search("merge documents", 3, &|_| true).hits[0].confidence
-    };
-    assert!(rivals("PDF") > rivals("other"));
+        },
+        Document { name: "xlsx", description: "Edits a spreadsheet: sheets, cells, formulas.", ..Document::default() },
+        Document { name: "photos", description: "Crops pictures.", ..Document::default() },
+    ]);
+    let ranking = index.search("edit the spreadsheet", 3, &|_| true);
+    assert_eq!(ranking.hits[0].skill, 1, "{ranking:?}");
+    assert!(ranking.hits[0].confidence > 0.5, "{ranking:?}");
+    assert!(ranking.hits[1..].iter().all(|hit| hit.confidence < 0.1), "{ranking:?}");
 }
 
 #[test]
@@ -188,8 +212,10 @@ fn check(message: &str, index: &TextIndex) {
     assert_eq!(ranking, index.search(message, 5, &|_| true));
     assert!(ranking.hits.len() <= 5);
     for pair in ranking.hits.windows(2) {
-        assert!(pair[0].score >= pair[1].score && pair[0].confidence >= pair[1].confidence);
-        assert!(pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
+        // A skill that excludes a word of the message may score higher than one that is surer.
+        let equal = pair[0].confidence <= pair[1].confidence;
+        assert!(pair[0].confidence >= pair[1].confidence && (!equal || pair[0].score >= pair[1].score));
+        assert!(!equal || pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
     }
     for hit in &ranking.hits {
         assert!(hit.score.is_finite() && hit.score > 0.0 && (0.0..=1.0).contains(&hit.confidence));

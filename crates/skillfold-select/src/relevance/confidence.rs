@@ -1,7 +1,7 @@
 //! How likely the first of a ranking is to be the right one.
 //!
-//! A logistic function of two things: how far ahead of the next skill it is, measured against how much the message says,
-//! and how much of the message the skill excludes. The numbers come from a fit on two collections of labelled messages,
+//! A logistic function of two things: how far ahead it is of the next skill that is not as good, measured against how much
+//! the message says, and how much of the message the skill excludes. The numbers come from a fit on two collections of labelled messages,
 //! 1,949 in all, of which 15 in 100 need no skill; with the messages of a skill left out of the fit, 92 of 100 with a
 //! confidence of 0.8 or more were right. Two corrections come from thinking, not from fitting. In conversations more
 //! messages need none: the constant is 0.5 lower than fitted, which is right for one in three. And one word that a
@@ -23,7 +23,7 @@ const BELOW: f32 = 0.999;
 /// What is known of the first of a ranking.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence {
-    /// How much more it scores than the next skill of another name.
+    /// How much more it scores than the next skill of another name that is not as good.
     pub(crate) lead: f64,
     /// What the message's words are worth in all, and what those are worth that the skill excludes.
     pub(crate) mass: f64,

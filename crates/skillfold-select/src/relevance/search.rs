@@ -17,6 +17,9 @@ use crate::relevance::words::LISTS;
 
 /// The runner-up is looked for among at least so many.
 const RUNNERS: usize = 10;
+/// From which share of the best score on a skill is as good as the best; and how many such there may be.
+const EQUAL: f32 = 0.98;
+const MAX_EQUALS: usize = 3;
 /// How many words are named for a hit.
 const WORDS: usize = 8;
 /// With more skills than this, words that many have are not followed everywhere.
@@ -42,7 +45,8 @@ pub struct TextHit {
     pub skill: usize,
     /// How well it fits. Comparable within one ranking only.
     pub score: f32,
-    /// How likely it is to be the right one, from 0 to 1. Falls from rank to rank; only the first's is fitted.
+    /// How likely it is to be a right one, from 0 to 1, whether or not another is as good. Falls from rank to rank; only
+    /// the first's is fitted.
     pub confidence: f32,
     /// The words that speak for it, strongest first: at most eight.
     pub words: Vec<TextWord>,
@@ -120,17 +124,26 @@ impl TextIndex {
         let widths = self.widths(scratch);
         let best = self.best(scratch, widths, limit.max(RUNNERS), usable);
         let Some(&(top, first)) = best.first() else { return Ranking::default() };
-        let sure = self.evidence(scratch, &query, &best, first).confidence();
+        let lead = self.lead(scratch, &best);
+        let unit = self.unit();
+        let mass = query.message.iter().map(|term| self.worth(term)).sum();
+        let mut most: f32 = 1.0;
         let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
         for &(score, document) in best.iter().take(limit) {
             let words = self.words(message, &leads, widths, document);
-            let confidence = match hits.first() {
-                None if words.len() < 2 => sure.min(ONE_WORD),
-                None => sure,
-                Some(first) => of_lower(first.confidence, score / top),
-            };
+            let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
+            let excluded = excluded.map(|term| self.worth(term)).sum();
+            if document == first && words.len() < 2 {
+                // Where one word is all that speaks for the first, no lower one is surer.
+                most = ONE_WORD;
+            }
+            let sure = Evidence { lead, mass, excluded, unit }.confidence();
+            let sure = sure.min(if words.len() < 2 { ONE_WORD } else { most });
+            let confidence = if document == first { sure } else { of_lower(sure, score / top) };
             hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, words });
         }
+        // One that excludes what the message speaks of goes below those that do not.
+        hits.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         Ranking { hits }
     }
 
@@ -273,23 +286,37 @@ impl TextIndex {
         best
     }
 
-    fn evidence(&self, scratch: &Scratch, query: &Query, best: &[(f32, usize)], first: usize) -> Evidence {
+    /// How far the best are ahead of the rest: the raw score of the first less that of the next skill of another name that
+    /// is not as good. Two or three skills that fit equally well say nothing against each other; that many do says that
+    /// the message is not about one of them.
+    fn lead(&self, scratch: &Scratch, best: &[(f32, usize)]) -> f64 {
         let raw = |document: usize| {
             let [short, long, _] = self.scores(scratch, document);
             f64::from(short) + f64::from(long)
         };
+        let Some(&(top, first)) = best.first() else { return 0.0 };
         // A copy of the first is no rival: whichever is taken, it is the right one.
-        let other = best.iter().map(|(_, document)| *document).find(|other| self.names[*other] != self.names[first]);
-        let unit = (2.0 * self.len() as f64 + 2.0).ln();
-        let (mut mass, mut excluded) = (0.0, 0.0);
-        for term in &query.message {
-            let worth = f64::from(term.weight) * self.short.idf(term.key).map_or(unit, f64::from);
-            mass += worth;
-            if self.excludes(first, term.key) {
-                excluded += worth;
+        let mut names = vec![self.names[first]];
+        for &(score, document) in &best[1..] {
+            let name = self.names[document];
+            if names.contains(&name) {
+                continue;
             }
+            if names.len() == MAX_EQUALS || score < EQUAL * top {
+                return raw(first) - raw(document);
+            }
+            names.push(name);
         }
-        Evidence { lead: raw(first) - other.map_or(0.0, raw), mass, excluded, unit }
+        raw(first)
+    }
+
+    /// What a word is worth that no skill has.
+    fn unit(&self) -> f64 {
+        (2.0 * self.len() as f64 + 2.0).ln()
+    }
+
+    fn worth(&self, term: &Term) -> f64 {
+        f64::from(term.weight) * self.short.idf(term.key).map_or(self.unit(), f64::from)
     }
 
     /// The words of the message that speak for a document.
