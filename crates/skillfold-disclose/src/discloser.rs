@@ -371,7 +371,10 @@ pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> D
     }
 }
 
-/// A name and the strongest reason: `pdf (keyword "pdf")`.
+/// Most characters of a message that a hint repeats as the reason for a skill.
+const MAX_REASON: usize = 40;
+
+/// A name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
 fn because(hit: &Hit) -> String {
     let Some(reason) = hit.reasons.first() else { return hit.name.clone() };
     let kind = match reason.kind {
@@ -385,9 +388,11 @@ fn because(hit: &Hit) -> String {
         ReasonKind::Language => "language",
         ReasonKind::Text => "words",
     };
-    let trigger = if reason.trigger.is_empty() { &reason.text } else { &reason.trigger };
-    let trigger: String = fold(trigger).chars().take(40).collect();
-    format!("{} ({kind} \"{trigger}\")", hit.name)
+    // The words of the message, not the trigger: half a regular expression tells a model nothing.
+    let words = fold(if reason.text.is_empty() { &reason.trigger } else { &reason.text });
+    let shown: String = words.chars().take(MAX_REASON).collect();
+    let more = if shown.len() < words.len() { "…" } else { "" };
+    format!("{} ({kind} \"{shown}{more}\")", hit.name)
 }
 
 /// What a list needs to know of a skill; nothing, if it hides.

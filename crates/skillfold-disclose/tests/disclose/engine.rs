@@ -369,6 +369,16 @@ fn hints_say_why() {
 
 #[test]
 fn lists_respect_what_authors_and_configuration_say() {
+    // A regular expression says nothing to a model, half of one less.
+    let trigger = r"\b(fix|check|review)\s+(my|the|this)\s+report(ing|ed|s)?\b".to_owned();
+    let pattern = |text: &str| {
+        let reason = Reason { kind: ReasonKind::Pattern, trigger: trigger.clone(), ..reason(text) };
+        let selection = hits_of(Intent::None, vec![hit(&house, "pdf", vec![reason])]);
+        discloser.disclose(&Situation::new(house.census(), &selection, &Files)).turn
+    };
+    assert!(pattern("fix\nthe report").contains("pdf (pattern \"fix the report\")"), "{}", pattern("fix\nthe report"));
+    let long = pattern(&"word ".repeat(20));
+    assert!(long.contains(&format!("(pattern \"{}…\")", "word ".repeat(8))), "{long}");
     let long = "word ".repeat(60);
     let house = House::with([
         ("a", &*format!("description: {long}\npriority: 3"), ""),
