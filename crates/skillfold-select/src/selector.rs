@@ -76,10 +76,18 @@ impl Selector {
     /// An id of everything in a catalog that its index depends on: the names and what the front matter says, in order.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # let catalog = skillfold_catalog::Discovery::new([]).run();
+    /// use skillfold_catalog::{Discovery, Root, Source};
     /// use skillfold_select::Selector;
-    /// assert_eq!(Selector::key(&catalog), Selector::key(&catalog));
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// std::fs::create_dir(dir.path().join("pdf"))?;
+    /// let key = |keyword: &str, body: &str| -> std::io::Result<u128> {
+    ///     let text = format!("---\nname: pdf\ndescription: D.\ntriggers: [{keyword}]\n---\n{body}\n");
+    ///     std::fs::write(dir.path().join("pdf/SKILL.md"), text)?;
+    ///     Ok(Selector::key(&Discovery::new([Root::new(dir.path(), Source::User)]).run()))
+    /// };
+    /// assert_eq!(key("form", "One.")?, key("form", "Another body.")?);
+    /// assert_ne!(key("form", "One.")?, key("table", "One.")?);
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn key(catalog: &Catalog) -> u128 {

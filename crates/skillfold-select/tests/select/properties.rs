@@ -230,6 +230,7 @@ proptest! {
     fn damaged_bytes_are_refused(at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<prop::sample::Index>()) {
         let world = World::new(&[("a", json!({ "triggers": { "keywords": ["b c", "->"], "patterns": ["x.*y"], "files": ["*.[ch]"] } }))]);
         let mut bytes = world.selector.to_bytes();
+        prop_assert!(Selector::from_bytes(&bytes).is_some(), "what is whole is read");
         prop_assert!(Selector::from_bytes(&bytes[..cut.index(bytes.len())]).is_none());
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
