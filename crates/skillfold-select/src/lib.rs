@@ -52,7 +52,7 @@ mod verb;
 pub use explain::{Explanation, Standing, TriggerReport};
 pub use intent::Intent;
 pub use languages::languages_of;
-pub use relevance::{BodyTerms, DocTerms, Document, Ranking, TextHit, TextIndex, TextWord, Tuning, body_key};
+pub use relevance::{BodyTerms, DocTerms, Document, Ranking, ReadAt, TextHit, TextIndex, TextWord, Tuning, body_key};
 pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
 pub use selector::{Census, Selector};
 pub use turn::{Mode, SelectOptions, Turn};

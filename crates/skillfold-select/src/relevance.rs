@@ -20,6 +20,7 @@ mod confidence;
 mod field;
 mod fuzzy;
 mod index;
+mod kept;
 mod negation;
 mod query;
 mod search;
@@ -28,4 +29,5 @@ mod words;
 
 pub use bodies::{BodyTerms, DocTerms, body_key};
 pub use index::{Document, TextIndex, Tuning};
+pub use kept::ReadAt;
 pub use search::{Ranking, TextHit, TextWord};

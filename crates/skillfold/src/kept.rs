@@ -2,10 +2,14 @@
 //!
 //! They are caches in the strict sense. Whatever is missing, damaged or of another version is made anew.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use skillfold_catalog::{Root, replace_file};
+use skillfold_select::ReadAt;
 use twox_hash::XxHash3_64;
 
 /// How many files of one kind are kept; the least recently written go first.
@@ -46,12 +50,35 @@ impl Kept {
         (metadata.is_file() && metadata.len() <= MAX_BYTES).then(|| std::fs::read(&path).ok())?
     }
 
+    /// Reads parts of what was kept, if anything. The file may be replaced meanwhile: the old one is still read.
+    pub(crate) fn read_at(&self, kind: &str) -> Option<ReadAt> {
+        let path = self.path(kind);
+        if !path.metadata().ok()?.is_file() {
+            return None;
+        }
+        let file = File::open(&path).ok()?;
+        let size = file.metadata().ok().filter(|metadata| metadata.len() <= MAX_BYTES)?.len();
+        Some(Arc::new(move |offset, length| {
+            if offset.checked_add(length as u64)? > size {
+                return None;
+            }
+            let mut bytes = vec![0; length];
+            file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
+        }))
+    }
+
     /// Keeps it. A cache that cannot be written costs time at the next start, nothing else.
     pub(crate) fn write(&self, kind: &str, bytes: &[u8]) {
         match replace_file(&self.path(kind), [bytes]) {
             Ok(()) => self.prune(kind),
             Err(error) => tracing::debug!(kind, %error, "could not be kept for the next start"),
         }
+    }
+
+    /// Forgets it.
+    pub(crate) fn remove(&self, kind: &str) {
+        // Another process may have been faster.
+        let _ = std::fs::remove_file(self.path(kind));
     }
 
     fn prune(&self, kind: &str) {
@@ -85,6 +112,9 @@ mod tests {
         assert_eq!(of("/a", Source::Project).read("select"), None);
         assert_eq!(of("/b", Source::User).read("select"), None);
         assert_eq!(of("/a", Source::User).read("bodies"), None);
+        assert!(of("/b", Source::User).read_at("select").is_none());
+        let read = of("/a", Source::User).read_at("select").unwrap();
+        assert_eq!((read(1, 2), read(1, 3), read(u64::MAX, 1)), (Some(b"ne".to_vec()), None, None));
     }
 
     #[test]

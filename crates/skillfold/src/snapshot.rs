@@ -14,11 +14,12 @@ use skillfold_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, Text
 use crate::kept::Kept;
 
 /// Fewer skills than this are indexed faster than a file is read and checked.
-const WORTH_KEEPING: usize = 2_000;
+const WORTH_KEEPING: usize = 50;
 
-/// What kept selectors, and what was read of bodies, are called.
+/// What kept selectors, what was read of bodies, and indexes over texts are called.
 const SELECT: &str = "select";
 const BODIES: &str = "bodies";
+const TEXTS: &str = "texts";
 
 /// One catalog, and the indexes over it. Whoever holds one sees one generation throughout, whatever is swapped in
 /// meanwhile.
@@ -66,7 +67,20 @@ impl Snapshot {
     pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
         match options.mode {
             Mode::Keyword => self.selector().select(&self.catalog, turn, options),
-            Mode::Hybrid => self.selector().select_with(&self.catalog, &self.texts(), turn, options),
+            Mode::Hybrid => {
+                let texts = self.texts();
+                let selection = self.selector().select_with(&self.catalog, &texts, turn, options);
+                if !texts.is_damaged() {
+                    return selection;
+                }
+                if let Some(kept) = &self.kept {
+                    kept.remove(TEXTS);
+                }
+                let texts = Arc::new(self.make_texts());
+                self.texts.store(Some(Arc::clone(&texts)));
+                self.reading.store(false, Ordering::Release);
+                self.selector().select_with(&self.catalog, &texts, turn, options)
+            }
         }
     }
 
@@ -75,13 +89,27 @@ impl Snapshot {
         if let Some(texts) = self.texts.load_full() {
             return texts;
         }
-        let known = self.kept_bodies();
-        let texts = Arc::new(
-            known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms)),
-        );
+        let kept = self.kept_texts();
+        if kept.is_some() {
+            tracing::debug!("the kept index over texts fits");
+            // It was made with all bodies.
+            self.reading.store(true, Ordering::Release);
+        }
+        let texts = Arc::new(kept.unwrap_or_else(|| self.make_texts()));
         // Whoever was faster has made the same, or a better one.
         let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
         before.as_ref().map_or(texts, Arc::clone)
+    }
+
+    /// The index over texts that an earlier start made of the same skills with the same bodies.
+    fn kept_texts(&self) -> Option<TextIndex> {
+        TextIndex::read_back(self.kept.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+    }
+
+    /// Makes the index of what is known.
+    fn make_texts(&self) -> TextIndex {
+        let known = self.kept_bodies();
+        known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms))
     }
 
     /// What earlier starts have read of bodies.
@@ -93,6 +121,10 @@ impl Snapshot {
     /// call does anything.
     pub(crate) fn index_bodies(&self) -> usize {
         if self.reading.swap(true, Ordering::AcqRel) {
+            return 0;
+        }
+        if let Some(texts) = self.kept_texts() {
+            self.texts.store(Some(Arc::new(texts)));
             return 0;
         }
         let mut terms = self.kept_bodies().unwrap_or_default();
@@ -115,9 +147,13 @@ impl Snapshot {
         for (key, doc) in found {
             terms.insert(key, doc);
         }
-        self.texts.store(Some(Arc::new(TextIndex::with_bodies(&self.catalog, &terms))));
-        if let Some(kept) = self.kept.as_ref().filter(|_| read + gone > 0) {
-            kept.write(BODIES, &terms.to_bytes());
+        let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
+        self.texts.store(Some(Arc::clone(&texts)));
+        if let Some(kept) = &self.kept {
+            if read + gone > 0 {
+                kept.write(BODIES, &terms.to_bytes());
+            }
+            kept.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
         }
         tracing::debug!(read, known = terms.len() - read, "indexed bodies");
         read

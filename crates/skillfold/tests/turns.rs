@@ -329,6 +329,42 @@ fn broken_triggers_are_told() {
 }
 
 #[test]
+#[test]
+fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
+    let dir = tree(60);
+    write(dir.path(), "special", "", "# Kubernetes\n\nRoll out to Kubernetes clusters.\n");
+    let cache = tempfile::tempdir().unwrap();
+    let build = || Skillfold::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
+    let hybrid = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
+    let find = |skills: &Skillfold| skills.select(&Turn::new("roll out the clusters"), &hybrid);
+    let first = build();
+    assert_eq!(first.index_bodies(), 61);
+    let expected = find(&first);
+    assert_eq!(expected.hits[0].name, "special", "its body says so");
+
+    let second = build();
+    assert_eq!(find(&second), expected);
+    assert_eq!(second.index_bodies(), 0, "everything is known");
+    assert_eq!(find(&second), expected);
+
+    let mut files = cache.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let kept = files.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("texts-")).unwrap();
+    let whole = fs::read(&kept).unwrap();
+    for at in [0, whole.len() / 3, whole.len() / 2, whole.len() * 2 / 3, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&kept, &damaged).unwrap();
+        assert_eq!(find(&build()), expected, "damage costs time, nothing else");
+    }
+    fs::write(&kept, &whole).unwrap();
+
+    write(dir.path(), "special", "", "# Docker\n\nBuilds images.\n");
+    let third = build();
+    assert!(find(&third).hits.iter().all(|hit| hit.name != "special"), "another body, another index");
+    assert_eq!(third.index_bodies(), 1);
+    assert_eq!(build().index_bodies(), 0);
+}
+
 fn nobody_waits_for_a_refresh() {
     let dir = tree(3_000);
     let skills = Arc::new(Skillfold::builder().skills_dir(dir.path()).build());

@@ -544,9 +544,13 @@ fn bodies_of_many_are_read_after_the_answer() {
     for number in 0..1_001 {
         sandbox.skill(&format!("work/skills/s{number}"), "Does it. Use when asked.");
     }
-    for args in [["context", "--policy=hint"], ["context", "--json"], ["search", "--json"]] {
+    // Once; from then on the index is there.
+    let said = ["indexed bodies", "the kept index over texts fits", "the kept index over texts fits"];
+    for (args, said) in
+        [["context", "--policy=hint"], ["context", "--json"], ["search", "--json"]].into_iter().zip(said)
+    {
         let log = sandbox.isolated(&[&args[..], &["-vv", "--mode", "hybrid", "it"]].concat()).stderr;
-        assert!(log.contains("indexed bodies"), "{args:?}: {log}");
+        assert!(log.contains(said), "{args:?}: {log}");
     }
 }
 

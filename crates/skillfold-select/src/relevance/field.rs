@@ -1,6 +1,10 @@
 //! One inverted index: BM25 over one text of each document.
 
+use std::sync::OnceLock;
+
 use hashbrown::HashTable;
+
+use crate::relevance::kept::Part;
 
 /// How fast more of the same word stops to matter, and how much a long text is held against its words.
 const K1: f32 = 1.2;
@@ -23,16 +27,39 @@ pub(crate) struct Bag<'a> {
 ///
 /// Postings are four bytes: a document's number above, how often it has the term below. What a posting is worth is
 /// computed from that and from `norms` when it is read: one division costs less than fetching four more bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Field {
-    ids: HashTable<u32>,
-    keys: Vec<u64>,
+    /// The terms, ascending.
+    pub(crate) keys: Vec<u64>,
     /// Where each term's postings start; one more than there are terms.
-    starts: Vec<u32>,
-    postings: Vec<u32>,
+    pub(crate) starts: Vec<u32>,
+    pub(crate) postings: Blocks,
     /// For each document, what its length adds below the fraction.
-    norms: Vec<f32>,
+    pub(crate) norms: Vec<f32>,
 }
+
+/// Postings of all terms: here, or in blocks of whole terms that are read when first asked for.
+#[derive(Debug)]
+pub(crate) enum Blocks {
+    Here(Vec<u32>),
+    Kept {
+        /// The first term of each block.
+        firsts: Vec<u32>,
+        parts: Vec<Part>,
+        /// Empty, if the block is damaged.
+        read: Vec<OnceLock<Vec<u32>>>,
+    },
+}
+
+impl Blocks {
+    pub(crate) fn kept(firsts: Vec<u32>, parts: Vec<Part>) -> Blocks {
+        let read = parts.iter().map(|_| OnceLock::new()).collect();
+        Blocks::Kept { firsts, parts, read }
+    }
+}
+
+/// How many postings a block of a kept field holds, about: 64 KiB.
+const BLOCK: u32 = 16 << 10;
 
 /// A term of a field.
 #[derive(Debug, Clone, Copy)]
@@ -43,55 +70,54 @@ pub(crate) struct Postings<'a> {
 
 impl Field {
     pub(crate) fn of<'a>(bags: impl Iterator<Item = Bag<'a>> + Clone) -> Field {
-        let mut field = Field::default();
         let mut lengths = Vec::new();
-        let mut counts: Vec<u32> = Vec::new();
+        let mut ids: HashTable<u32> = HashTable::new();
+        // Keys in order of first appearance, and how many documents have each.
+        let mut found: Vec<(u64, u32)> = Vec::new();
         // Terms by document, as numbers, so that each is looked up once.
         let mut numbered: Vec<u32> = Vec::new();
         for bag in bags.clone().take(MAX_DOCUMENTS) {
             lengths.push(bag.length);
             for &(key, _) in bag.terms {
-                let id = field.insert(key);
-                if id as usize == counts.len() {
-                    counts.push(0);
-                }
-                counts[id as usize] += 1;
+                let id = match ids.find(spread(key), |id| found[*id as usize].0 == key) {
+                    Some(id) => *id,
+                    None => {
+                        let id = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                        found.push((key, 0));
+                        ids.insert_unique(spread(key), id, |id| spread(found[*id as usize].0));
+                        id
+                    }
+                };
+                found[id as usize].1 += 1;
                 numbered.push(id);
             }
         }
+        let mut order: Vec<u32> = (0..u32::try_from(found.len()).unwrap_or(u32::MAX)).collect();
+        order.sort_unstable_by_key(|id| found[*id as usize].0);
+        let keys = order.iter().map(|id| found[*id as usize].0).collect();
+        let mut starts = Vec::with_capacity(order.len() + 1);
+        // Where the next posting of each number goes.
+        let mut next = vec![0; order.len()];
         let mut start = 0;
-        field.starts.push(start);
-        for count in counts {
-            start += count;
-            field.starts.push(start);
+        starts.push(start);
+        for id in order {
+            next[id as usize] = start;
+            start += found[id as usize].1;
+            starts.push(start);
         }
-        field.postings = vec![0; numbered.len()];
-        let mut next = field.starts.clone();
+        let mut postings = vec![0; numbered.len()];
         let mut ids = numbered.into_iter();
         for (document, bag) in (0u32..).zip(bags.take(MAX_DOCUMENTS)) {
             for (&(_, count), id) in bag.terms.iter().zip(&mut ids) {
                 let at = &mut next[id as usize];
-                field.postings[*at as usize] = document << COUNT_BITS | count.min((1 << COUNT_BITS) - 1);
+                postings[*at as usize] = document << COUNT_BITS | count.min((1 << COUNT_BITS) - 1);
                 *at += 1;
             }
         }
         let total: f64 = lengths.iter().copied().map(f64::from).sum();
         let mean = if total > 0.0 { total / lengths.len() as f64 } else { 1.0 };
-        field.norms = lengths.iter().map(|length| K1 * (1.0 - B + B * (f64::from(*length) / mean) as f32)).collect();
-        field
-    }
-
-    /// The number of the term with that key, a new one if there was none.
-    fn insert(&mut self, key: u64) -> u32 {
-        let Field { ids, keys, .. } = self;
-        let same = |id: &u32| keys[*id as usize] == key;
-        if let Some(id) = ids.find(spread(key), same) {
-            return *id;
-        }
-        let id = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        keys.push(key);
-        ids.insert_unique(spread(key), id, |id| spread(keys[*id as usize]));
-        id
+        let norms = lengths.iter().map(|length| K1 * (1.0 - B + B * (f64::from(*length) / mean) as f32)).collect();
+        Field { keys, starts, postings: Blocks::Here(postings), norms }
     }
 
     /// How many documents there are.
@@ -99,27 +125,65 @@ impl Field {
         self.norms.len()
     }
 
-    /// The keys of all terms, in order of first appearance.
+    /// The keys of all terms, ascending.
     pub(crate) fn keys(&self) -> &[u64] {
         &self.keys
     }
 
     /// Where the term with that key stands in [`keys`](Field::keys).
     pub(crate) fn id(&self, key: u64) -> Option<u32> {
-        self.ids.find(spread(key), |id| self.keys[*id as usize] == key).copied()
+        self.keys.binary_search(&key).ok().and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// The first term of each block when the field is kept.
+    pub(crate) fn block_firsts(&self) -> Vec<u32> {
+        let mut firsts: Vec<u32> = Vec::new();
+        let mut filled = BLOCK;
+        for (id, ends) in (0..).zip(self.starts.windows(2)) {
+            if filled >= BLOCK {
+                firsts.push(id);
+                filled = 0;
+            }
+            filled += ends[1] - ends[0];
+        }
+        firsts
+    }
+
+    /// The postings of a term by its number; nothing, if what was kept of them is damaged.
+    pub(crate) fn list(&self, id: usize) -> Option<&[u32]> {
+        let (start, end) = (self.starts[id], self.starts[id + 1]);
+        match &self.postings {
+            Blocks::Here(postings) => postings.get(start as usize..end as usize),
+            Blocks::Kept { firsts, parts, read } => {
+                let at = firsts.partition_point(|first| *first as usize <= id).checked_sub(1)?;
+                let first = self.starts[firsts[at] as usize];
+                let block = read[at].get_or_init(|| {
+                    let last = firsts.get(at + 1).map_or(self.keys.len(), |next| *next as usize);
+                    let expected = (self.starts[last] - first) as usize;
+                    let sound = |postings: &Vec<u32>| {
+                        postings.len() == expected && postings.iter().all(|it| document_of(*it) < self.norms.len())
+                    };
+                    parts[at].sound(parts[at].numbers().filter(sound)).unwrap_or_default()
+                });
+                block.get((start - first) as usize..(end - first) as usize)
+            }
+        }
+    }
+
+    fn idf_of(&self, id: usize) -> f32 {
+        let (all, having) = (self.documents() as f64, f64::from(self.starts[id + 1] - self.starts[id]));
+        (1.0 + (all - having + 0.5) / (having + 0.5)).ln() as f32
     }
 
     /// Where a term stands.
     pub(crate) fn postings(&self, key: u64) -> Option<Postings<'_>> {
         let id = self.id(key)? as usize;
-        let list = &self.postings[self.starts[id] as usize..self.starts[id + 1] as usize];
-        let (all, having) = (self.documents() as f64, list.len() as f64);
-        Some(Postings { list, idf: (1.0 + (all - having + 0.5) / (having + 0.5)).ln() as f32 })
+        Some(Postings { list: self.list(id)?, idf: self.idf_of(id) })
     }
 
     /// How rare a term is, if it is there at all.
     pub(crate) fn idf(&self, key: u64) -> Option<f32> {
-        self.postings(key).map(|postings| postings.idf)
+        self.id(key).map(|id| self.idf_of(id as usize))
     }
 
     /// What each document of `postings` has of it.

@@ -1,6 +1,10 @@
 //! Words that look like a misspelt one.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
+
+use crate::relevance::kept::Part;
 
 /// How alike two words must be, and how many of the most alike count.
 const ALIKE: f32 = 0.5;
@@ -9,15 +13,40 @@ const MOST: usize = 3;
 /// The stems of a vocabulary, to be found by the groups of three characters in them.
 #[derive(Debug, Default)]
 pub(crate) struct Lookalikes {
-    text: String,
+    pub(crate) text: String,
     /// Where each stem starts in `text`; one more than there are stems.
-    starts: Vec<u32>,
+    pub(crate) starts: Vec<u32>,
     /// How many groups each stem has.
-    sizes: Vec<u8>,
-    groups: Vec<u64>,
+    pub(crate) sizes: Vec<u8>,
+    pub(crate) groups: Vec<u64>,
     /// Where the stems of each group start in `stems`; one more than there are groups.
-    offsets: Vec<u32>,
-    stems: Vec<u32>,
+    pub(crate) offsets: Vec<u32>,
+    pub(crate) stems: Vec<u32>,
+}
+
+/// Lookalikes that are there, or read when first asked for.
+#[derive(Debug)]
+pub(crate) struct LookalikesStore {
+    /// Nothing, if what was kept of them is damaged.
+    made: OnceLock<Option<Lookalikes>>,
+    kept: Option<[Part; 6]>,
+}
+
+impl From<Lookalikes> for LookalikesStore {
+    fn from(lookalikes: Lookalikes) -> LookalikesStore {
+        LookalikesStore { made: OnceLock::from(Some(lookalikes)), kept: None }
+    }
+}
+
+impl LookalikesStore {
+    pub(crate) fn kept(parts: [Part; 6]) -> LookalikesStore {
+        LookalikesStore { made: OnceLock::new(), kept: Some(parts) }
+    }
+
+    pub(crate) fn get(&self) -> Option<&Lookalikes> {
+        let read = || self.kept.as_ref().and_then(|parts| parts[0].sound(LookalikesStore::read(parts)));
+        self.made.get_or_init(read).as_ref()
+    }
 }
 
 /// A stem that looks like a word.
@@ -62,6 +91,22 @@ impl Lookalikes {
 
     fn len(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Whether every number leads to something.
+    pub(crate) fn is_sound(&self) -> bool {
+        let leads = |starts: &[u32], count: usize, end: usize| {
+            starts.len() == count + 1 && starts[0] == 0 && starts[count] as usize == end && starts.is_sorted()
+        };
+        leads(&self.starts, self.sizes.len(), self.text.len())
+            && self.starts.iter().all(|at| self.text.is_char_boundary(*at as usize))
+            && leads(&self.offsets, self.groups.len(), self.stems.len())
+            && self.groups.is_sorted()
+            && self.stems.iter().all(|stem| (*stem as usize) < self.sizes.len())
+            // Counts of shared groups are bytes: a stem stands at most once in each group.
+            && self.offsets.windows(2).all(|ends| {
+                self.stems[ends[0] as usize..ends[1] as usize].windows(2).all(|pair| pair[0] < pair[1])
+            })
     }
 
     fn stem(&self, id: usize) -> &str {

@@ -1,14 +1,17 @@
 //! The index over the texts of a catalog.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 use skillfold_catalog::Catalog;
+use twox_hash::XxHash3_128;
 
 use crate::relevance::bags::{Bags, Parts, Texts};
 use crate::relevance::bodies::{BodyTerms, DocTerms, body_key};
 use crate::relevance::field::{Bag, Field, MAX_DOCUMENTS};
-use crate::relevance::fuzzy::Lookalikes;
+use crate::relevance::fuzzy::{Lookalikes, LookalikesStore};
 
 /// How many skills are read at a time, and from how many on several threads do it.
 const CHUNK: usize = 1024;
@@ -40,9 +43,11 @@ pub struct TextIndex {
     pub(crate) long: Option<Field>,
     pub(crate) name: Field,
     /// For each document the sorted keys of terms that it excludes.
-    negative: Negative,
-    pub(crate) lookalikes: Lookalikes,
+    pub(crate) negative: Negative,
+    pub(crate) lookalikes: LookalikesStore,
     pub(crate) tuning: Tuning,
+    /// Set when a part that was kept turns out not to be what was written.
+    pub(crate) damaged: Arc<AtomicBool>,
 }
 
 /// The two numbers of the ranking that were chosen by measuring. `tests/relevance_data.rs` chooses them again, on parts of
@@ -76,7 +81,7 @@ pub struct Document<'a> {
 
 /// Few documents exclude anything.
 #[derive(Debug, Default)]
-struct Negative {
+pub(crate) struct Negative {
     terms: Vec<u64>,
     /// Where a document's terms are.
     at: HashMap<u32, std::ops::Range<u32>>,
@@ -87,6 +92,17 @@ impl TextIndex {
     /// in it.
     pub fn of(catalog: &Catalog) -> TextIndex {
         TextIndex::with_bodies(catalog, &BodyTerms::default())
+    }
+
+    /// An id of everything in a catalog that an index with the bodies of all skills depends on.
+    pub fn key(catalog: &Catalog) -> u128 {
+        let mut bytes = Vec::with_capacity(catalog.all().len() * 40);
+        for skill in catalog.all() {
+            bytes.extend_from_slice(skill.name().as_bytes());
+            bytes.push(u8::from(skill.shadowed()));
+            bytes.extend_from_slice(&body_key(skill).to_le_bytes());
+        }
+        XxHash3_128::oneshot(&bytes)
     }
 
     /// The same, and of the bodies of all skills whose [`body_key`] is in `bodies`.
@@ -153,8 +169,9 @@ impl TextIndex {
             short,
             long,
             name,
-            lookalikes,
+            lookalikes: lookalikes.into(),
             tuning: Tuning::default(),
+            damaged: Arc::default(),
         }
     }
 
@@ -191,6 +208,28 @@ impl Negative {
             negative.at.insert(document, start..end(&negative));
         }
         negative
+    }
+
+    /// As lists: the documents, ascending, where the terms of each end, the terms.
+    pub(crate) fn flat(&self) -> (Vec<u32>, Vec<u32>, &[u64]) {
+        let mut at: Vec<_> = self.at.iter().collect();
+        at.sort_unstable_by_key(|(document, _)| **document);
+        (
+            at.iter().map(|(document, _)| **document).collect(),
+            at.iter().map(|(_, range)| range.end).collect(),
+            &self.terms,
+        )
+    }
+
+    /// Of such lists, if they fit together.
+    pub(crate) fn of_flat(documents: Vec<u32>, ends: &[u32], terms: Vec<u64>) -> Option<Negative> {
+        let fits = documents.len() == ends.len() && ends.is_sorted();
+        if !fits || ends.last().copied().unwrap_or(0) as usize != terms.len() {
+            return None;
+        }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let at = documents.into_iter().zip(starts.zip(ends).map(|(start, end)| start..*end)).collect();
+        Some(Negative { terms, at })
     }
 
     fn of_document(&self, document: usize) -> &[u64] {

@@ -61,7 +61,8 @@ impl Query {
             (0..own).filter(|at| is_word(&self.terms[*at].stem) && rarity(index, self.terms[*at].key).is_none());
         for at in unknown.take(most).collect::<Vec<_>>() {
             let span = self.terms[at].span.clone();
-            for lookalike in index.lookalikes.find(&self.terms[at].stem, room) {
+            let Some(lookalikes) = index.lookalikes.get() else { return };
+            for lookalike in lookalikes.find(&self.terms[at].stem, room) {
                 let key = key_of(lookalike.stem);
                 let half = index.tuning.half;
                 let weight = half * lookalike.alike * weight(lookalike.stem, key, half);

@@ -78,7 +78,12 @@ pub(super) fn measure(
     Ok(())
 }
 
-fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree> {
+/// A message of twenty words.
+pub(super) fn message() -> String {
+    triggers::message(SEED, MESSAGES[0].0, 0)
+}
+
+pub(super) fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree> {
     let options = Options { count, bodies, triggers: Triggers::Ten, ..Options::default() };
     let size = if bodies == Bodies::Wild { "-whole" } else { "" };
     generate(&dir.join(format!("triggers{size}-{count}")), &options)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::matching;
 use serde::{Deserialize, Serialize};
 use skillfold::{Catalog, Discovery, LoadRequest, Root, Skillfold, Source};
-use skillfold_bench::{Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
+use skillfold_bench::{Bodies, Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
@@ -19,6 +19,10 @@ const CACHED: f64 = 1.5;
 const FIRST_LOAD: Duration = Duration::from_micros(50);
 const CACHED_LOAD: Duration = Duration::from_micros(1);
 const PROCESS: Duration = Duration::from_millis(10);
+const CONTEXT_KEYWORD: Duration = Duration::from_millis(5);
+const CONTEXT_HYBRID: Duration = Duration::from_millis(10);
+/// More skills than this are promised nothing for it.
+const MOST_FOR_CONTEXT: usize = 10_000;
 
 /// Measures discovery, loading and the whole program on trees of `sizes` skills, kept below `dir`.
 pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&str)) -> io::Result<Report> {
@@ -34,6 +38,10 @@ pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&
         bench.cached(&mut report)?;
         say(&format!("{count} skills: the whole program"));
         bench.process(&mut report)?;
+        if count <= MOST_FOR_CONTEXT {
+            say(&format!("{count} skills: the main job as a program"));
+            context(count, dir, bench.rounds, &mut report)?;
+        }
         if count == sizes[0] {
             say("loading");
             bench.load(&mut report)?;
@@ -46,6 +54,44 @@ pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&
     report.notes.push(format!("best of several runs in turns with the floor, {threads} threads each, page cache warm"));
     report.notes.push(matching::METHOD.to_owned());
     Ok(report)
+}
+
+/// The main job as people and hooks run it: `context MESSAGE` from start to exit, with a pattern and a whole body in
+/// every skill, the index cache and the kept indexes in place, in turns with `list`, which finds the same skills.
+fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::Result<()> {
+    let tree = matching::tree(dir, count, Bodies::Wild)?;
+    let cache = dir.join(format!("context-cache-{count}"));
+    let message = matching::message();
+    let run = |args: &[&str]| -> io::Result<Duration> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env("XDG_CACHE_HOME", &cache).args(["--isolated", "--skills-dir"]).arg(tree.root()).args(args);
+        let start = Instant::now();
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        let elapsed = start.elapsed();
+        if !status.success() {
+            return Err(io::Error::other(format!("`{}` ended with {status}", args.join(" "))));
+        }
+        Ok(elapsed)
+    };
+    let commands =
+        [&["list"][..], &["context", "--mode", "keyword", &message], &["context", "--mode", "hybrid", &message]];
+    // The first runs fill the cache; files written within the last second are not vouched for.
+    for _ in 0..2 {
+        commands.iter().try_for_each(|args| run(args).map(drop))?;
+        std::thread::sleep(Duration::from_millis(1_100));
+    }
+    let mut best = [Duration::MAX; 3];
+    for _ in 0..=rounds {
+        for (best, args) in best.iter_mut().zip(commands) {
+            *best = run(args)?.min(*best);
+        }
+    }
+    let [list, keyword, hybrid] = best;
+    for (mode, time, limit) in [("keyword", keyword, CONTEXT_KEYWORD), ("hybrid", hybrid, CONTEXT_HYBRID)] {
+        let row = Row::new(format!("context, {mode}, whole program"), count, time);
+        report.rows.push(row.against(list, Limit::times_plus(1.0, limit)));
+    }
+    Ok(())
 }
 
 /// Large trees need fewer rounds, small ones more, for the same trust.
