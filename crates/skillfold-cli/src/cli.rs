@@ -23,7 +23,8 @@ Examples:
 
 Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
 With --json a command that fails prints {\"error\": {code, message, help}} on stdout.
-SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG and _COLOR stand for the options of that name.";
+SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK stand for
+the options of that name.";
 
 /// Give a model the right skill at the right moment: find, match, disclose, load and check agent skills.
 #[derive(Debug, Parser)]

@@ -24,6 +24,7 @@ use crate::settings::Settings;
 use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
+use crate::turn::ModeArg;
 
 /// Whether a signal is about to end the process.
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
@@ -356,6 +357,12 @@ impl Context {
 
     fn cached(&self) -> bool {
         self.settings.get().is_some_and(|settings| settings.cache.is_some())
+    }
+
+    /// How messages are matched: as the command line says, or else the configuration.
+    pub(crate) fn mode(&self, asked: Option<ModeArg>) -> Result<Mode, CliError> {
+        let configured = self.settings()?.disclose.mode;
+        Ok(asked.map(Mode::from).or(configured).unwrap_or_default())
     }
 
     /// What the configuration says about what models are shown.

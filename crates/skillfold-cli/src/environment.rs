@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use skillfold::Checkout;
+use skillfold::{Checkout, Fallback, Mode, SelectSection};
 
 use crate::error::CliError;
 
@@ -30,6 +30,8 @@ pub(crate) struct Environment {
     pub(crate) no_cache: bool,
     /// `$SKILLFOLD_CONFIG`
     pub(crate) config: Option<PathBuf>,
+    /// `$SKILLFOLD_MODE`, `$SKILLFOLD_MAX_SKILLS` and `$SKILLFOLD_FALLBACK`, or the other names of [`SELECTION`].
+    pub(crate) select: SelectSection,
     /// What git is given of the variables: what it needs to reach repositories as the user does, and nothing that points
     /// to the repository one happens to stand in.
     pub(crate) git: Vec<(OsString, OsString)>,
@@ -67,6 +69,7 @@ impl Environment {
             isolated: flag("SKILLFOLD_ISOLATED", variable("SKILLFOLD_ISOLATED").as_deref())?,
             no_cache: flag("SKILLFOLD_NO_CACHE", variable("SKILLFOLD_NO_CACHE").as_deref())?,
             config: variable("SKILLFOLD_CONFIG").map(PathBuf::from),
+            select: selection(&variable)?,
             git: Vec::new(),
             home,
         })
@@ -87,6 +90,47 @@ impl Environment {
         }
         Some(checkout)
     }
+}
+
+/// The variables for the mode, the number of skills and the fallback; of two that are set, the first counts.
+const SELECTION: [[&str; 2]; 3] = [
+    ["SKILLFOLD_MODE", "SKILL_MATCHING_MODE"],
+    ["SKILLFOLD_MAX_SKILLS", "SKILL_MAX_PER_REQUEST"],
+    ["SKILLFOLD_FALLBACK", "SKILL_FALLBACK_MODE"],
+];
+
+/// How skills are selected, by variables. A value that means nothing is an error, never ignored.
+fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, CliError> {
+    let set = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, variable(name)?)));
+    let [mode, max_skills, fallback] = SELECTION.map(set);
+    let modes = [("keyword", Mode::Keyword), ("hybrid", Mode::Hybrid)];
+    let fallbacks = [("none", Fallback::None), ("show_all", Fallback::ShowAll), ("ask_user", Fallback::AskUser)];
+    let max_skills = max_skills.map(|(name, value)| match value.to_str().and_then(|value| value.parse().ok()) {
+        Some(count) => Ok(count),
+        None => Err(wrong(name, &value, "a whole number such as 3")),
+    });
+    Ok(SelectSection {
+        mode: choice(mode, &modes)?,
+        max_skills: max_skills.transpose()?,
+        fallback: choice(fallback, &fallbacks)?,
+    })
+}
+
+/// What the word that a variable is set to stands for.
+fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result<Option<T>, CliError> {
+    let Some((name, value)) = set else { return Ok(None) };
+    let written = value.to_string_lossy().to_ascii_lowercase().replace('-', "_");
+    match words.iter().find(|(word, _)| *word == written) {
+        Some((_, meaning)) => Ok(Some(*meaning)),
+        None => {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            Err(wrong(name, &value, &words.join(" or ")))
+        }
+    }
+}
+
+fn wrong(name: &str, value: &OsStr, right: &str) -> CliError {
+    CliError::usage("usage", format!("{name} is `{}`", value.display())).help(format!("set it to {right}, or unset it"))
 }
 
 /// Whether git needs a variable to reach repositories as the user does.
@@ -155,6 +199,28 @@ mod tests {
     fn relative_entries_of_the_path_do_not_count() {
         let environment = read(&[("PATH", ":/bin:.:bin")]).unwrap();
         assert_eq!(environment.path, [Path::new("/bin")]);
+    }
+
+    #[test]
+    fn selection_has_variables_of_two_names() {
+        let none = read(&[]).unwrap().select;
+        assert_eq!(none, SelectSection::default());
+        for names in [SELECTION.map(|names| names[0]), SELECTION.map(|names| names[1])] {
+            let set = [(names[0], "Keyword"), (names[1], "5"), (names[2], "ask_user")];
+            let expected =
+                SelectSection { mode: Some(Mode::Keyword), max_skills: Some(5), fallback: Some(Fallback::AskUser) };
+            assert_eq!(read(&set).unwrap().select, expected);
+            for name in names {
+                let error = Environment::read(None, &|asked| (asked == name).then(|| "many".into())).unwrap_err();
+                assert_eq!(error.message(), format!("{name} is `many`"));
+                let right = ["keyword or hybrid", "a whole number", "none or show_all or ask_user"];
+                let help = error.hint().unwrap_or_default();
+                assert!(right.iter().any(|right| help.contains(right)), "{help}");
+            }
+        }
+        let both = [("SKILL_MATCHING_MODE", "keyword"), ("SKILLFOLD_MODE", "hybrid")];
+        assert_eq!(read(&both).unwrap().select.mode, Some(Mode::Hybrid));
+        assert_eq!(read(&[("SKILLFOLD_FALLBACK", "show-all")]).unwrap().select.fallback, Some(Fallback::ShowAll));
     }
 
     #[test]

@@ -90,6 +90,7 @@ impl Settings {
             disable: HashSet::from_iter(config.skills.disable),
         };
         settings.disclose = config.disclose;
+        settings.disclose.select(environment.select);
         settings.run = config.run;
         settings.servers = config.mcp;
         settings.agent = config.agent;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use skillfold_catalog::{Catalog, Skill};
 use skillfold_format::Tokens;
-use skillfold_select::{Census, Hit, Intent, Mention, ReasonKind, Selection};
+use skillfold_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection};
 
 use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
@@ -49,12 +49,14 @@ pub struct Situation<'a> {
     pub bodies: &'a dyn Bodies,
     /// What this conversation has been shown so far.
     pub session: Option<&'a Session>,
+    /// How the message was matched. By keywords alone, skills without triggers cannot be found, and are listed instead.
+    pub mode: Mode,
 }
 
 impl<'a> Situation<'a> {
-    /// A turn without a session.
+    /// A turn without a session, matched in the usual mode.
     pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn Bodies) -> Situation<'a> {
-        Situation { census, selection, closest: &[], bodies, session: None }
+        Situation { census, selection, closest: &[], bodies, session: None, mode: Mode::default() }
     }
 }
 
@@ -214,7 +216,9 @@ impl Discloser {
             Intent::Registry => Tier::Registry,
             Intent::None if !sure.is_empty() => Tier::Documentation,
             Intent::None => match self.config.fallback {
-                Fallback::None | Fallback::AskUser if census.triggered => Tier::Breadcrumb,
+                Fallback::None | Fallback::AskUser if census.triggered || situation.mode != Mode::Keyword => {
+                    Tier::Breadcrumb
+                }
                 Fallback::AskUser if !(unsure.is_empty() && situation.closest.is_empty()) => Tier::Breadcrumb,
                 Fallback::None | Fallback::AskUser | Fallback::ShowAll => Tier::Registry,
             },

@@ -30,9 +30,9 @@ impl<'a> Turn<'a> {
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// By mentions and triggers alone.
-    #[default]
     Keyword,
     /// By relevance of the text, too.
+    #[default]
     Hybrid,
 }
 

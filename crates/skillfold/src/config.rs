@@ -31,6 +31,9 @@ pub struct Config {
     /// How they are loaded.
     #[serde(default)]
     pub load: LoadConfig,
+    /// How skills are selected. [`Config::parse`] moves it to `disclose`.
+    #[serde(default)]
+    select: SelectSection,
     /// What models are shown.
     #[serde(default)]
     pub disclose: DiscloseSection,
@@ -71,6 +74,18 @@ pub struct LoadConfig {
     pub cache_entries: Option<usize>,
 }
 
+/// The part about how skills are selected, also below `[disclose]`: what stands here counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelectSection {
+    /// How messages are matched.
+    pub mode: Option<Mode>,
+    /// How many of the skills that match are documented.
+    pub max_skills: Option<usize>,
+    /// What to do when nothing matches.
+    pub fallback: Option<Fallback>,
+}
+
 /// The part about what models are shown. A limit of zero is none.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +118,22 @@ pub struct DiscloseSection {
 }
 
 impl DiscloseSection {
+    /// Takes over what is said about selection.
+    ///
+    /// ```
+    /// use skillfold::{Config, Fallback, Mode, SelectSection};
+    ///
+    /// let mut config = Config::parse("[select]\nmode = \"keyword\"\nmax_skills = 2\n").unwrap();
+    /// config.disclose.select(SelectSection { fallback: Some(Fallback::ShowAll), ..SelectSection::default() });
+    /// assert_eq!((config.disclose.mode, config.disclose.max_skills), (Some(Mode::Keyword), Some(2)));
+    /// assert_eq!(config.disclose.fallback, Some(Fallback::ShowAll));
+    /// ```
+    pub fn select(&mut self, select: SelectSection) {
+        self.mode = select.mode.or(self.mode);
+        self.max_skills = select.max_skills.or(self.max_skills);
+        self.fallback = select.fallback.or(self.fallback);
+    }
+
     fn merge(&mut self, higher: DiscloseSection) {
         self.policy = higher.policy.or(self.policy);
         self.mode = higher.mode.or(self.mode);
@@ -281,7 +312,12 @@ impl std::error::Error for ConfigError {}
 impl Config {
     /// Reads the text of a file.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
-        toml::from_str(text).map_err(|error| {
+        let parsed: Result<Config, _> = toml::from_str(text);
+        let moved = |mut config: Config| {
+            config.disclose.select(std::mem::take(&mut config.select));
+            config
+        };
+        parsed.map(moved).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let before = text.get(..span.start).unwrap_or(text);
             let start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -197,7 +197,7 @@ impl Skillfold {
         } else {
             Vec::new()
         };
-        let situation = Situation { session, closest: &closest, ..Situation::new(census, &selection, &bodies) };
+        let situation = Situation { session, mode, closest: &closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
         shown.elapsed = start.elapsed();
         shown.trace();

@@ -52,7 +52,7 @@ pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
 pub use config::{
     AgentAllow, AgentApi, AgentSection, ApiKey, Config, ConfigError, DiscloseSection, Distrusted, LoadConfig,
-    McpServer, RunSection, SkillsConfig,
+    McpServer, RunSection, SelectSection, SkillsConfig,
 };
 pub use error::{Error, enable_command};
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
@@ -77,5 +77,5 @@ pub use skillfold_select::{
     Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
     TextIndex, TriggerReport, Turn, languages_of,
 };
-pub use skills::{Builder, Skillfold, usable, usual_mode};
+pub use skills::{Builder, Skillfold, usable};
 pub use workdir::WorkDir;

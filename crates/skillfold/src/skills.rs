@@ -13,7 +13,7 @@ use skillfold_catalog::{
 };
 #[cfg(feature = "tokio")]
 use skillfold_disclose::Disclosure;
-use skillfold_disclose::{CounterError, DiscloseConfig, Policy};
+use skillfold_disclose::{CounterError, DiscloseConfig};
 use skillfold_load::{CacheStats, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
 use skillfold_select::Mode;
 #[cfg(feature = "tokio")]
@@ -39,7 +39,7 @@ pub struct Skillfold {
     snapshot: ArcSwap<Snapshot>,
     loader: Loader,
     disclosure: DiscloseConfig,
-    mode: Option<Mode>,
+    mode: Mode,
     kept: Option<Kept>,
     /// What the last refresh has seen. Whoever refreshes holds it.
     memory: Mutex<Memory>,
@@ -89,7 +89,7 @@ pub struct Builder {
     nested: bool,
     loader: LoaderConfig,
     disclosure: DiscloseConfig,
-    mode: Option<Mode>,
+    mode: Mode,
     providers: Vec<Arc<dyn ToolProvider>>,
     remotes: Vec<Arc<dyn Remote>>,
     held: Held,
@@ -222,9 +222,9 @@ impl Builder {
         Ok(self)
     }
 
-    /// How messages are matched: unless this says otherwise, by triggers, and with [`Policy::Hint`] by texts, too.
+    /// How messages are matched: unless this says otherwise, by triggers and by texts.
     pub fn mode(mut self, mode: Mode) -> Builder {
-        self.mode = Some(mode);
+        self.mode = mode;
         self
     }
 
@@ -410,7 +410,7 @@ impl Skillfold {
 
     /// How messages are matched unless a call says otherwise.
     pub(crate) fn usual_mode(&self) -> Mode {
-        self.mode.unwrap_or_else(|| usual_mode(self.disclosure.policy))
+        self.mode
     }
 
     /// Whether a skill has that name, and if not, why it cannot be had.
@@ -546,11 +546,6 @@ impl Skillfold {
     pub fn clear_cache(&self, skill: Option<&str>) -> usize {
         self.loader.clear(skill)
     }
-}
-
-/// How messages are matched for a policy, unless somebody says otherwise.
-pub fn usual_mode(policy: Policy) -> Mode {
-    if policy == Policy::Hint { Mode::Hybrid } else { Mode::Keyword }
 }
 
 /// The same for hosts that run on tokio: each does its I/O on a thread that may block.

@@ -99,8 +99,9 @@ fn hostile_messages_end() {
         }
         skills.disclose(&Turn::new(message));
     }
-    let many = skills.select(&Turn::new(&messages[0]), &SelectOptions::default());
-    let once = skills.select(&Turn::new("word3"), &SelectOptions::default());
+    let keyword = SelectOptions { mode: Mode::Keyword, ..SelectOptions::default() };
+    let many = skills.select(&Turn::new(&messages[0]), &keyword);
+    let once = skills.select(&Turn::new("word3"), &keyword);
     assert_eq!(
         many.hits[0].score.to_bits(),
         once.hits[0].score.to_bits(),
@@ -329,7 +330,6 @@ fn broken_triggers_are_told() {
 }
 
 #[test]
-#[test]
 fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
     let dir = tree(60);
     write(dir.path(), "special", "", "# Kubernetes\n\nRoll out to Kubernetes clusters.\n");
@@ -365,6 +365,7 @@ fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
     assert_eq!(build().index_bodies(), 0);
 }
 
+#[test]
 fn nobody_waits_for_a_refresh() {
     let dir = tree(3_000);
     let skills = Arc::new(Skillfold::builder().skills_dir(dir.path()).build());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use skillfold::eval::Case;
-use skillfold::{Counter, DiscloseConfig, Root, Session, Skillfold, Source, Turn};
+use skillfold::{Counter, DiscloseConfig, Mode, Root, Session, Skillfold, Source, Turn};
 
 /// The skills that a case lists, or generates.
 fn skills_of(case: &Value) -> Vec<Value> {
@@ -61,7 +61,7 @@ fn disclosure() {
             ..DiscloseConfig::default()
         };
         let root = Root::new(dir.path(), Source::User);
-        let skills = Skillfold::builder().root(root).disclosure(config).unwrap().build();
+        let skills = Skillfold::builder().root(root).disclosure(config).unwrap().mode(Mode::Keyword).build();
         let shown = skills.disclose(&Turn::new(case["message"].as_str().unwrap()));
         assert_eq!(u64::from(shown.tier.number()), case["tier"].as_u64().unwrap(), "{case}");
         if let Some(text) = case["text"].as_str() {

@@ -241,7 +241,7 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &App
     }
     let mut config = configured.config();
     config.policy = args.policy.map_or(config.policy, Into::into);
-    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or(Matching::Hybrid);
+    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_default();
     let wrong = |error: &dyn std::fmt::Display| {
         CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillfold.toml")
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use skillfold::{
     Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens, os_message,
-    replace_file, usual_mode,
+    replace_file,
 };
 
 use crate::context::Context;
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Where what the model is shown stands [default: inject]
     #[arg(long, value_enum)]
     policy: Option<PolicyArg>,
-    /// How skills are matched [default: keyword; hybrid with --policy hint]
+    /// How skills are matched [default: hybrid]
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
     /// What to do when nothing matches [default: none]
@@ -136,7 +136,7 @@ impl Args {
         config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
         config.counter = self.counter.map_or(config.counter, Counter::from);
-        let mode = self.mode.map(Mode::from).or(configured.mode).unwrap_or_else(|| usual_mode(config.policy));
+        let mode = context.mode(self.mode)?;
         config.check().map_err(|error| {
             CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillfold.toml")
         })?;

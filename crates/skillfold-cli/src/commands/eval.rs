@@ -34,9 +34,9 @@ pub(crate) struct Args {
     /// The skill that `should_trigger` is about
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
-    /// How messages are matched
-    #[arg(long, value_enum, default_value_t = ModeArg::Hybrid)]
-    mode: ModeArg,
+    /// How messages are matched [default: hybrid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
     /// From which confidence on a hit counts as selected [default: 0.5; 0 with --mode keyword]
     #[arg(long, value_name = "C", value_parser = share)]
     threshold: Option<f64>,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return Err(CliError::failure("eval", format!("{} holds no messages", args.file.display()))
             .help("write one JSON object a line: {\"query\": \"…\", \"relevant\": [\"name\"]}"));
     }
-    let mode = Mode::from(args.mode);
+    let mode = context.mode(args.mode)?;
     context.prepare(mode)?;
     let usual = if mode == Mode::Keyword { 0.0 } else { 0.5 };
     #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]

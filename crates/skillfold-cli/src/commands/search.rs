@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillfold::{Hit, Mode, SelectOptions};
+use skillfold::{Hit, SelectOptions};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -24,9 +24,9 @@ score}]}], matched}. Finding nothing is no failure.";
 pub(crate) struct Args {
     /// What to search for; `-` reads it from stdin
     query: String,
-    /// How skills are matched
-    #[arg(long, value_enum, default_value_t = ModeArg::Hybrid)]
-    mode: ModeArg,
+    /// How skills are matched [default: hybrid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
     /// Most hits to print
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole_number)]
     limit: usize,
@@ -42,7 +42,7 @@ pub(super) struct HitsJson<'h> {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let query = message(&args.query)?;
-    let mode = Mode::from(args.mode);
+    let mode = context.mode(args.mode)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
     let lists = args.turn.lists();

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     message: String,
     /// A skill to ask about
     name: Option<String>,
-    /// How skills are matched
-    #[arg(long, value_enum, default_value_t = ModeArg::Keyword)]
-    mode: ModeArg,
+    /// How skills are matched [default: hybrid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
     #[command(flatten)]
     turn: TurnArgs,
 }
@@ -52,7 +52,7 @@ struct WhyJson<'w> {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let message = message(&args.message)?;
-    let mode = Mode::from(args.mode);
+    let mode = context.mode(args.mode)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
     if let Some(name) = &args.name {

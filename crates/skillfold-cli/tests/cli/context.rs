@@ -75,7 +75,7 @@ fn what_fits_is_documented() {
     assert!(!run.stdout.contains("$ARGUMENTS") && run.stdout.contains("# Greetings"), "{run}");
     assert!(run.stderr.starts_with("tier 3 · 1 of 2 skills · "), "{run}");
     let sandbox = Sandbox::with_library();
-    assert_snapshot!(steady(&sandbox.isolated(&["context", "chart the PDF"])), @r"
+    assert_snapshot!(steady(&sandbox.isolated(&["context", "--mode", "keyword", "chart the PDF"])), @r"
     exit 0
     --- stdout
     ## Relevant Skill Documentation
@@ -107,7 +107,7 @@ fn what_fits_is_documented() {
 #[test]
 fn programs_get_every_documented_key() {
     let sandbox = Sandbox::with_library();
-    let run = sandbox.isolated(&["context", "--json", "open the pdf and chart it"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--json", "open the pdf and chart it"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run}");
     let json = run.json();
     assert_snapshot!(keys(&json), @"elapsed_us matched policy skills stable tier tokens turn");
@@ -122,7 +122,7 @@ fn programs_get_every_documented_key() {
     let tokens = &json["tokens"];
     assert_eq!(bodies + tokens["overhead"].as_u64().unwrap(), tokens["turn"].as_u64().unwrap(), "{run}");
     assert!(json["turn"].as_str().unwrap().starts_with("## Relevant Skill Documentation\n\n### csv\n"), "{run}");
-    let json = sandbox.isolated(&["context", "--json", "--max-skills", "1", "pdf, chart"]).json();
+    let json = sandbox.isolated(&["context", "--mode", "keyword", "--json", "--max-skills", "1", "pdf, chart"]).json();
     assert_eq!(decisions(&json), "csv included, pdf omitted");
     assert_eq!(json["skills"][1]["why"], "more than `max_skills` match better");
 }
@@ -130,7 +130,7 @@ fn programs_get_every_documented_key() {
 #[test]
 fn who_asks_what_there_is_gets_the_list() {
     let sandbox = Sandbox::with_library();
-    let run = sandbox.isolated(&["context", "What can you do?"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "What can you do?"]);
     assert_snapshot!(steady(&run), @r"
     exit 0
     --- stdout
@@ -145,7 +145,7 @@ fn who_asks_what_there_is_gets_the_list() {
     tier 2 · 3 of 3 skills listed · 57 tokens instead of 98 (−41.8 %) · [TIME]
     ");
     // A look-alike.
-    let run = sandbox.isolated(&["context", "what skills does a nurse need?"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "what skills does a nurse need?"]);
     assert_eq!(run.stdout, "[3 skills available]\n");
 }
 
@@ -153,7 +153,7 @@ fn who_asks_what_there_is_gets_the_list() {
 fn without_any_triggers_the_list_is_all_there_is() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/skills/origami", "Folds cranes. Use when someone folds.");
-    let run = sandbox.isolated(&["context", "What is 2+2?"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "What is 2+2?"]);
     assert!(run.stdout.contains("- **origami**: Folds cranes\n"), "{run}");
     assert!(summary(&run).starts_with("tier 2 · 1 of 1 skill listed · "), "{run}");
 }
@@ -164,20 +164,20 @@ fn who_asks_for_all_gets_ten() {
     for number in 1..=12 {
         sandbox.skill(&format!("work/skills/s{number:02}"), "Does it. Use when asked.");
     }
-    let run = sandbox.isolated(&["context", "show all skills"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "show all skills"]);
     let headings: Vec<&str> = run.stdout.lines().filter(|line| line.starts_with("### ")).collect();
     assert_eq!((headings.len(), headings[0], headings[9]), (10, "### s01", "### s10"), "{run}");
     assert!(run.stdout.ends_with("*Showing 10 of 12 skills. Ask about specific skills for more details.*\n"), "{run}");
     assert!(summary(&run).starts_with("tier 3 · 10 of 12 skills · "), "{run}");
     sandbox.write("work/all.toml", "[disclose]\nmax_all_skills = 2\n");
-    let run = sandbox.isolated(&["--config", "all.toml", "context", "show all skills"]);
+    let run = sandbox.isolated(&["--config", "all.toml", "context", "--mode", "keyword", "show all skills"]);
     assert!(run.stdout.contains("*Showing 2 of 12 skills."), "{run}");
 }
 
 #[test]
 fn without_skills_there_is_nothing() {
     let sandbox = Sandbox::new();
-    let run = sandbox.run(&["--isolated", "context", "hello"]);
+    let run = sandbox.run(&["--isolated", "context", "--mode", "keyword", "hello"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
     assert_eq!(summary(&run), "tier 0 · 0 of 0 skills · 0 tokens");
     let json = sandbox.run(&["--isolated", "context", "--json", "hello", "--policy", "hint"]).json();
@@ -218,12 +218,13 @@ fn policies() {
     tier 3 · 3 of 3 skills listed, 1 in the turn · 265 tokens instead of 98 (+170.4 %) · [TIME]
     "#);
     let hint = sandbox.isolated(&["context", "--policy", "hint", "--json", "open the pdf"]).json();
-    let catalog = sandbox.isolated(&["context", "--policy", "catalog", "--json", "chart it"]).json();
+    let catalog =
+        sandbox.isolated(&["context", "--mode", "keyword", "--policy", "catalog", "--json", "chart it"]).json();
     assert_eq!(hint["stable"], catalog["stable"], "whatever the message and the hint");
     assert_eq!((&catalog["policy"], &catalog["turn"]), (&"catalog".into(), &"".into()));
     assert_eq!(decisions(&catalog), "csv omitted");
     assert_eq!(catalog["skills"][0]["why"], "the policy shows nothing per turn");
-    let text = sandbox.isolated(&["context", "--policy", "catalog", "chart it"]).stdout;
+    let text = sandbox.isolated(&["context", "--mode", "keyword", "--policy", "catalog", "chart it"]).stdout;
     assert_eq!(text, catalog["stable"].as_str().unwrap());
     assert_eq!(sandbox.isolated(&["prompt"]).stdout, text);
     // Nothing to hint at.
@@ -241,14 +242,16 @@ fn hints_go_by_texts_too() {
     };
     assert!(turn(&["--policy", "hint"]).contains("origami (words "), "{}", turn(&["--policy", "hint"]));
     assert_eq!(turn(&["--policy", "hint", "--mode", "keyword"]), "");
-    assert_eq!(turn(&[]), "[3 skills available]");
-    assert!(turn(&["--mode", "hybrid"]).contains("### origami"), "{}", turn(&["--mode", "hybrid"]));
+    assert_eq!(turn(&["--mode", "keyword"]), "[3 skills available]");
+    assert!(turn(&[]).contains("### origami"), "{}", turn(&[]));
 }
 
 #[test]
 fn fallbacks() {
     let sandbox = Sandbox::with_library();
-    let turn = |fallback: &str| sandbox.isolated(&["context", "--fallback", fallback, "What is 2+2?"]).stdout;
+    let turn = |fallback: &str| {
+        sandbox.isolated(&["context", "--mode", "keyword", "--fallback", fallback, "What is 2+2?"]).stdout
+    };
     assert_eq!(turn("none"), "[3 skills available]\n");
     assert_snapshot!(turn("show_all"), @r"
     ## Available Capabilities
@@ -261,10 +264,11 @@ fn fallbacks() {
     ");
     assert_snapshot!(turn("ask_user"), @"[3 skills available, none clearly fits. If one is wanted, ask the user which.]");
     assert_eq!(turn("ask-user"), turn("ask_user"), "as people type");
-    let run = sandbox.isolated(&["context", "--fallback", "ask_user", "a boat folded out of paper"]);
+    let run =
+        sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "ask_user", "a boat folded out of paper"]);
     assert_eq!(run.stdout, "[3 skills available, none clearly fits. Closest: origami. Ask the user.]\n");
     // It says nothing where something fits.
-    let run = sandbox.isolated(&["context", "--fallback", "show_all", "chart it"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--fallback", "show_all", "chart it"]);
     assert!(run.stdout.contains("### csv") && !run.stdout.contains("**pdf**"), "{run}");
 }
 
@@ -272,20 +276,20 @@ fn fallbacks() {
 fn one_skill_is_cut_to_its_limit() {
     let sandbox = Sandbox::new();
     long(&sandbox, "tall", 200);
-    let run = sandbox.isolated(&["context", "--per-skill", "300", "tall"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--per-skill", "300", "tall"]);
     let marker = run.stdout.lines().last().unwrap();
     assert!(marker.starts_with("[Shortened: ") && marker.ends_with(" load_skill \"tall\" gives the rest.]"), "{run}");
     assert!(marker.contains(" of 200 lines shown."), "{run}");
     assert!(run.stderr.starts_with("shortened tall: "), "{run}");
     assert!(summary(&run).starts_with("tier 3 · 1 of 1 skill · "), "{run}");
-    let json = sandbox.isolated(&["context", "--json", "--per-skill", "300", "tall"]).json();
+    let json = sandbox.isolated(&["context", "--mode", "keyword", "--json", "--per-skill", "300", "tall"]).json();
     assert_eq!(decisions(&json), "tall shortened");
     assert!(json["skills"][0]["tokens"].as_u64().unwrap() <= 300, "{json}");
     assert!(json["skills"][0]["why"].is_string(), "{json}");
     // By default, 2000; zero is no limit.
-    let json = sandbox.isolated(&["context", "--json", "tall"]).json();
+    let json = sandbox.isolated(&["context", "--mode", "keyword", "--json", "tall"]).json();
     assert_eq!(decisions(&json), "tall shortened");
-    let json = sandbox.isolated(&["context", "--json", "--per-skill", "0", "tall"]).json();
+    let json = sandbox.isolated(&["context", "--mode", "keyword", "--json", "--per-skill", "0", "tall"]).json();
     assert_eq!(decisions(&json), "tall included");
     assert!(json["turn"].as_str().unwrap().contains("Line 200 of tall"), "{json}");
 }
@@ -297,7 +301,7 @@ fn all_skills_share_a_budget() {
         long(&sandbox, name, 30);
     }
     let message = "alpha beta gamma";
-    let args = ["context", "--budget", "500", message];
+    let args = ["context", "--mode", "keyword", "--budget", "500", message];
     let run = sandbox.isolated(&args);
     let json = sandbox.isolated(&[&args[..], &["--json"]].concat()).json();
     assert_eq!(decisions(&json), "alpha included, beta shortened, gamma omitted");
@@ -309,32 +313,35 @@ fn all_skills_share_a_budget() {
     let run = sandbox.isolated(&[&args[..], &["-v"]].concat());
     assert!(run.stderr.contains("\nomitted gamma: "), "{run}");
     // A mention comes first, whoever ranks where.
-    let json = sandbox.isolated(&["context", "--json", "--budget", "500", "alpha beta $gamma"]).json();
+    let json =
+        sandbox.isolated(&["context", "--mode", "keyword", "--json", "--budget", "500", "alpha beta $gamma"]).json();
     assert!(decisions(&json).contains("gamma included"), "{json}");
-    let json = sandbox.isolated(&["context", "--json", "--budget", "0", "--per-skill", "0", message]).json();
+    let json = sandbox
+        .isolated(&["context", "--mode", "keyword", "--json", "--budget", "0", "--per-skill", "0", message])
+        .json();
     assert_eq!(decisions(&json), "alpha included, beta included, gamma included");
 }
 
 #[test]
 fn only_the_best_are_documented() {
     let sandbox = Sandbox::with_library();
-    let run = sandbox.isolated(&["context", "--max-skills", "1", "pdf, chart"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--max-skills", "1", "pdf, chart"]);
     assert!(run.stdout.contains("### csv") && !run.stdout.contains("### pdf"), "{run}");
     assert!(run.stdout.ends_with("\nMatching, too, but not shown: pdf. `load_skill` gives one by its id.\n"), "{run}");
     assert!(summary(&run).starts_with("tier 3 · 1 of 3 skills · "), "{run}");
-    let run = sandbox.isolated(&["context", "--max-skills", "0", "pdf, chart"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--max-skills", "0", "pdf, chart"]);
     assert!(run.stdout.contains("### csv") && run.stdout.contains("### pdf"), "zero is no limit: {run}");
 }
 
 #[test]
 fn counters() {
     let sandbox = Sandbox::with_library();
-    let args = ["context", "--counter", "bytes4", "--policy", "catalog", "--json", "x"];
+    let args = ["context", "--mode", "keyword", "--counter", "bytes4", "--policy", "catalog", "--json", "x"];
     let json = sandbox.isolated(&args).json();
     let bytes = json["stable"].as_str().unwrap().len() as u64;
     assert_eq!(json["tokens"]["stable"].as_u64(), Some(bytes.div_ceil(4)), "{json}");
     // Exactly.
-    let run = sandbox.isolated(&["context", "--counter", "o200k", "What is 2+2?"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--counter", "o200k", "What is 2+2?"]);
     assert_eq!(run.stdout, "[3 skills available]\n", "{run}");
     assert!(summary(&run).starts_with("tier 1 · 0 of 3 skills · 5 tokens instead of "), "{run}");
 }
@@ -350,14 +357,16 @@ fn files_languages_and_earlier_messages_count() {
         &["--earlier", "chart that"],
         &["--earlier", "thanks", "--earlier", "chart that"],
     ] {
-        let run = sandbox.isolated(&[&["context", "and now?"], args].concat());
+        let run = sandbox.isolated(&[&["context", "--mode", "keyword", "and now?"], args].concat());
         assert!(run.stdout.contains("### csv") && !run.stdout.contains("### pdf"), "{args:?}: {run}");
     }
     for args in [["--file", "a.csv.bak"], ["--language", "rust"], ["--earlier", "thanks"]] {
-        let run = sandbox.isolated(&[&["context", "and now?"], &args[..]].concat());
+        let run = sandbox.isolated(&[&["context", "--mode", "keyword", "and now?"], &args[..]].concat());
         assert_eq!(run.stdout, "[3 skills available]\n", "{args:?}");
     }
-    let json = sandbox.isolated(&["context", "--json", "x", "--file", "data/a.csv", "--language", "r"]).json();
+    let json = sandbox
+        .isolated(&["context", "--mode", "keyword", "--json", "x", "--file", "data/a.csv", "--language", "r"])
+        .json();
     let kinds: Vec<&Value> =
         json["skills"][0]["reasons"].as_array().unwrap().iter().map(|reason| &reason["kind"]).collect();
     assert_eq!(kinds, ["file", "language"]);
@@ -366,7 +375,7 @@ fn files_languages_and_earlier_messages_count() {
 #[test]
 fn the_message_may_come_from_stdin() {
     let sandbox = Sandbox::with_library();
-    let args = ["--isolated", "--skills-dir", "skills", "context", "-"];
+    let args = ["--isolated", "--skills-dir", "skills", "context", "--mode", "keyword", "-"];
     let run = sandbox.run_with(b"Dear all,\n\nplease chart this.\n", &args);
     assert!(run.stdout.contains("### csv"), "{run}");
     assert_eq!(sandbox.run_with(b"", &args).stdout, "[3 skills available]\n");
@@ -386,14 +395,14 @@ fn the_message_may_come_from_stdin() {
       help: pipe the message in, or write it in place of `-`
     ");
     // A dash within is a dash.
-    let run = sandbox.isolated(&["context", "--", "-v"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--", "-v"]);
     assert_eq!(run.stdout, "[3 skills available]\n");
 }
 
 #[test]
 fn a_session_is_not_shown_the_same_twice() {
     let sandbox = Sandbox::with_library();
-    let args = ["context", "--session", "chat.json"];
+    let args = ["context", "--mode", "keyword", "--session", "chat.json"];
     let ask = |message: &str| sandbox.isolated(&[&args[..], &[message]].concat());
     let first = ask("chart this");
     assert!(first.stdout.contains("Read the table."), "{first}");
@@ -423,14 +432,14 @@ fn a_session_is_not_shown_the_same_twice() {
     assert!(again.stdout.contains("And its footnotes.") && !again.stdout.contains("Already"), "{again}");
     assert!(ask("chart").stdout.contains("(Already in this conversation, unchanged.)"));
     // Others know nothing of it.
-    let other = sandbox.isolated(&["context", "--session", "other.json", "chart"]);
+    let other = sandbox.isolated(&["context", "--mode", "keyword", "--session", "other.json", "chart"]);
     assert!(other.stdout.contains("Read the table."), "{other}");
 }
 
 #[test]
 fn a_session_that_cannot_be_used_is_left_alone() {
     let sandbox = Sandbox::with_library();
-    let ask = |file: &str| sandbox.isolated(&["context", "--session", file, "chart"]);
+    let ask = |file: &str| sandbox.isolated(&["context", "--mode", "keyword", "--session", file, "chart"]);
     sandbox.write("work/chat.json", "{\"version\": 1, \"turn\": 3, \"ski");
     assert_snapshot!(ask("chat.json"), @r"
     exit 1
@@ -461,7 +470,7 @@ fn a_session_that_cannot_be_used_is_left_alone() {
     // A typing error does not become a directory.
     assert_eq!(ask("nowhere/yet/chat.json").code, Some(1));
     assert!(!sandbox.path("work/nowhere").exists());
-    let run = sandbox.isolated(&["context", "--json", "--session", "skills", "chart"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "--json", "--session", "skills", "chart"]);
     assert_eq!((run.code, &run.json()["error"]["code"]), (Some(1), &"session".into()));
 }
 
@@ -525,16 +534,16 @@ fn a_broken_section_is_shown() {
 #[test]
 fn who_hides_from_models_can_be_called() {
     let sandbox = Sandbox::with_library();
-    let run = sandbox.isolated(&["context", "the pdf is a secret"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "the pdf is a secret"]);
     assert!(run.stdout.contains("### pdf") && !run.stdout.contains("ecret"), "{run}");
     for message in ["show all skills", "what can you do?"] {
-        let run = sandbox.isolated(&["context", message]);
+        let run = sandbox.isolated(&["context", "--mode", "keyword", message]);
         assert!(run.stdout.contains("pdf") && !run.stdout.contains("ecret"), "{run}");
     }
-    let run = sandbox.isolated(&["context", "/secret now"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "/secret now"]);
     assert!(run.stdout.contains("### secret"), "{run}");
     sandbox.write("work/off.toml", "[skills]\ndisable = [\"pdf\"]\n");
-    let run = sandbox.isolated(&["--config", "off.toml", "context", "/pdf pdf"]);
+    let run = sandbox.isolated(&["--config", "off.toml", "context", "--mode", "keyword", "/pdf pdf"]);
     assert_eq!(run.stdout, "[2 skills available]\n", "a disabled one cannot be called");
 }
 
@@ -559,7 +568,7 @@ fn whoever_stops_reading_does_not_change_the_outcome() {
     let sandbox = Sandbox::with_library();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let args = ["context", "chart", "--session", "chat.json"];
+    let args = ["context", "--mode", "keyword", "chart", "--session", "chat.json"];
     let run = sandbox.finish(sandbox.command(&args).stdout(writer).output().unwrap());
     assert_eq!(run.code, Some(0), "{run}");
     assert!(!run.stderr.contains("error["), "{run}");
@@ -570,17 +579,17 @@ fn whoever_stops_reading_does_not_change_the_outcome() {
 fn limits_are_told_as_they_were_given() {
     let sandbox = Sandbox::new();
     long(&sandbox, "alpha", 40);
-    let run = sandbox.isolated(&["context", "alpha", "--per-skill", "100"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "alpha", "--per-skill", "100"]);
     let why = "over the limit of 100 tokens for one skill (86, and a reserve of 14 because tokens are estimated)";
     assert!(run.stderr.contains(why), "{run}");
     for flag in ["--budget", "--per-skill", "--max-skills"] {
-        let run = sandbox.isolated(&["context", "alpha", flag, "-1"]);
+        let run = sandbox.isolated(&["context", "--mode", "keyword", "alpha", flag, "-1"]);
         let said = format!("error: invalid value '-1' for '{flag} <N>': write a whole number, 0 or more\n");
         assert!(run.code == Some(2) && run.stderr.starts_with(&said), "{run}");
         assert!(!run.stderr.contains("-- -1"), "{run}");
     }
     assert_eq!(sandbox.run(&["gc", "--older-than", "-1"]).code, Some(2));
-    let run = sandbox.isolated(&["context", "alpha", "--session", "nosuch/chat.json"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", "alpha", "--session", "nosuch/chat.json"]);
     assert!(run.stderr.contains("nosuch/chat.json: no such file or directory"), "{run}");
 }
 
@@ -591,9 +600,9 @@ fn no_limit_on_the_number_of_skills_is_said() {
         long(&sandbox, name, 1);
     }
     let message = "alpha beta gamma delta";
-    let run = sandbox.isolated(&["context", message]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", message]);
     assert!(summary(&run).starts_with("tier 3 · 3 of 4 skills · "), "{run}");
-    let run = sandbox.isolated(&["context", message, "--max-skills", "0"]);
+    let run = sandbox.isolated(&["context", "--mode", "keyword", message, "--max-skills", "0"]);
     assert!(summary(&run).starts_with("tier 3 · 4 of 4 skills, no limit on their number · "), "{run}");
     let help = sandbox.run(&["context", "--help"]).stdout;
     assert!(help.contains("Most skills to document; 0: no limit [default: 3]"), "{help}");
@@ -610,9 +619,12 @@ fn a_list_counts_what_it_lists() {
     assert!(listed(&["--policy", "hint", "/secret"]).starts_with("tier 3 · 3 of 3 skills listed, 1 in the turn · "));
     assert!(listed(&["--policy", "hint", "hi"]).starts_with("tier 1 · 3 of 3 skills listed · "));
     sandbox.write("work/tiny.toml", "[disclose]\nwindow = 9200\n");
-    let run = sandbox.isolated(&["--config", "tiny.toml", "context", "--policy", "catalog", "--json", "x"]).json();
+    let run = sandbox
+        .isolated(&["--config", "tiny.toml", "context", "--mode", "keyword", "--policy", "catalog", "--json", "x"])
+        .json();
     let omitted = run["listed"]["omitted"]["count"].as_u64().unwrap();
     assert!((1..3).contains(&omitted), "{run}");
-    let short = sandbox.isolated(&["--config", "tiny.toml", "context", "--policy", "catalog", "x"]);
+    let short =
+        sandbox.isolated(&["--config", "tiny.toml", "context", "--mode", "keyword", "--policy", "catalog", "x"]);
     assert!(summary(&short).contains(&format!(" · {} of 3 skills listed · ", 3 - omitted)), "{short}");
 }

@@ -138,14 +138,21 @@ fn what_a_model_would_get_does_not_command_the_terminal() {
     let shown = run(&["context", "evil"]);
     assert!(shown.contains("\n\\u{1b}[2Jgone\n") && !shown.contains('␛'), "{shown}");
     assert!(shown.ends_with("\nskillfold why MESSAGE shows which words decided\n"), "{shown}");
-    let shown = run(&["context", "hi"]);
+    let shown = run(&["context", "--mode=keyword", "hi"]);
     assert!(shown.contains("tier 2 ") && !shown.contains("skillfold why"), "nothing was decided: {shown}");
 }
 
 #[test]
 fn messages_are_broken_where_the_terminal_ends() {
     let sandbox = Sandbox::with_pdf();
-    let args = ["--isolated", "--skills-dir", "skills", "why", "please be so kind and look at what is in the pdf"];
+    let args = [
+        "--isolated",
+        "--skills-dir",
+        "skills",
+        "why",
+        "--mode=keyword",
+        "please be so kind and look at what is in the pdf",
+    ];
     assert_snapshot!(on_terminal(&sandbox, 40, &[], &args), @r"
     please be so kind and look at what is
     in the ␛[1m␛[36mpdf␛[0m

@@ -6,7 +6,7 @@ use skillfold_catalog::{Enablement, Skill, Source};
 use skillfold_disclose::{
     Counter, CounterError, Decision, DiscloseConfig, Discloser, Fallback, Policy, Situation, Spent, Tier, Tokens,
 };
-use skillfold_select::{Hit, Intent, Mention, Reason, ReasonKind, Selection};
+use skillfold_select::{Hit, Intent, Mention, Mode, Reason, ReasonKind, Selection};
 
 use crate::house::{Files, House, hit, hits_of, reason, unlimited, within};
 
@@ -301,6 +301,13 @@ fn fallbacks() {
     let config = DiscloseConfig { fallback: Fallback::AskUser, ..DiscloseConfig::default() };
     let shown = plain.show("2+2?", &config, None);
     assert_eq!(shown.tier, Tier::Registry, "no triggers, nothing close");
+    let selection = hits_of(Intent::None, vec![]);
+    let in_mode = |mode| {
+        let situation = Situation { mode, ..Situation::new(plain.census(), &selection, &Files) };
+        plain.discloser(DiscloseConfig::default()).disclose(&situation).turn
+    };
+    assert!(in_mode(Mode::Keyword).starts_with("## Available Capabilities\n"), "{}", in_mode(Mode::Keyword));
+    assert_eq!(in_mode(Mode::Hybrid), "[1 skill available]", "its text would have been found");
     let selection = hits_of(Intent::None, vec![weak(&plain, "notes", 0.1)]);
     let shown = plain.discloser(config).disclose(&Situation::new(plain.census(), &selection, &Files));
     assert_eq!(shown.turn, "[1 skill available, none clearly fits. Closest: notes. Ask the user.]");
@@ -362,13 +369,6 @@ fn hints_say_why() {
         let shown = discloser.disclose(&Situation::new(house.census(), &selection, &Files));
         assert!(shown.turn.contains(&format!("pdf {words}")), "{}", shown.turn);
     }
-    let bare = hits_of(Intent::None, vec![hit(&house, "pdf", vec![])]);
-    let shown = discloser.disclose(&Situation::new(house.census(), &bare, &Files));
-    assert!(shown.turn.contains("fit: pdf. "));
-}
-
-#[test]
-fn lists_respect_what_authors_and_configuration_say() {
     // A regular expression says nothing to a model, half of one less.
     let trigger = r"\b(fix|check|review)\s+(my|the|this)\s+report(ing|ed|s)?\b".to_owned();
     let pattern = |text: &str| {
@@ -379,6 +379,13 @@ fn lists_respect_what_authors_and_configuration_say() {
     assert!(pattern("fix\nthe report").contains("pdf (pattern \"fix the report\")"), "{}", pattern("fix\nthe report"));
     let long = pattern(&"word ".repeat(20));
     assert!(long.contains(&format!("(pattern \"{}…\")", "word ".repeat(8))), "{long}");
+    let bare = hits_of(Intent::None, vec![hit(&house, "pdf", vec![])]);
+    let shown = discloser.disclose(&Situation::new(house.census(), &bare, &Files));
+    assert!(shown.turn.contains("fit: pdf. "));
+}
+
+#[test]
+fn lists_respect_what_authors_and_configuration_say() {
     let long = "word ".repeat(60);
     let house = House::with([
         ("a", &*format!("description: {long}\npriority: 3"), ""),

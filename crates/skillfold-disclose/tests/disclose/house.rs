@@ -6,7 +6,7 @@ use skillfold_catalog::{Catalog, Discovery, Enablement, Root, Skill, Source};
 use skillfold_disclose::{
     Bodies, Budget, Census, Counter, DiscloseConfig, Discloser, Disclosure, Session, Situation, Tokens,
 };
-use skillfold_select::{Hit, Intent, Reason, ReasonKind, Selection};
+use skillfold_select::{Hit, Intent, Mode, Reason, ReasonKind, Selection};
 
 pub(crate) struct House {
     dir: tempfile::TempDir,
@@ -79,8 +79,11 @@ impl House {
 
     pub(crate) fn show(&self, message: &str, config: &DiscloseConfig, session: Option<&Session>) -> Disclosure {
         let selection = self.select(message);
-        self.discloser(config.clone())
-            .disclose(&Situation { session, ..Situation::new(self.census(), &selection, &Files) })
+        self.discloser(config.clone()).disclose(&Situation {
+            session,
+            mode: Mode::Keyword,
+            ..Situation::new(self.census(), &selection, &Files)
+        })
     }
 }
 

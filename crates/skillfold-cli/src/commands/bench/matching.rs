@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::measure::Probe;
 use skillfold::format::pattern;
-use skillfold::{Catalog, Discovery, Root, SelectOptions, Selector, Skillfold, Source, Tier, Turn};
+use skillfold::{Catalog, Discovery, Mode, Root, SelectOptions, Selector, Skillfold, Source, Tier, Turn};
 use skillfold_bench::triggers::{self, SkillTriggers};
 use skillfold_bench::{
     Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
@@ -56,10 +56,9 @@ pub(super) fn measure(
     say(&format!("{count} skills: the index over triggers"));
     bench.index(report)?;
     say(&format!("{count} skills: messages"));
-    let skills = Skillfold::builder().skills_dir(tree.root()).build();
+    let skills = Skillfold::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
     skills.prepare();
     let times = MESSAGES.map(|(words, number)| bench.messages(&skills, words, number, report));
-    // The place for `search`: hybrid mode over level 1, once text relevance is built.
     bench.always_run(report)?;
     if count == NAIVE_SKILLS {
         say(&format!("{count} skills: a loop over regular expressions"));
@@ -68,7 +67,7 @@ pub(super) fn measure(
     if count <= 100 {
         say(&format!("{count} skills: messages, with bodies as they are in the wild"));
         let tree = self::tree(dir, count, Bodies::Wild)?;
-        let skills = Skillfold::builder().skills_dir(tree.root()).build();
+        let skills = Skillfold::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
         skills.prepare();
         let (words, number) = MESSAGES[0];
         let whole = bench.disclose(&skills, words, number);
@@ -164,7 +163,7 @@ impl Matching<'_> {
         let disclose = self.disclose(skills, words, number);
         report.rows.push(row("disclose", disclose));
         let messages = triggers::messages(SEED, words, number);
-        let options = SelectOptions::default();
+        let options = SelectOptions { mode: Mode::Keyword, ..SelectOptions::default() };
         let select = self.plan(words).each(&messages, |message| skills.select(&Turn::new(message), &options));
         report.rows.push(row("select", select));
         disclose
