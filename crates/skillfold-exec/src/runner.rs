@@ -19,6 +19,27 @@ use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
 use crate::stream::{Conversation, Stream};
 
+/// Variables of the locale, which every script sees. By name and not by `LC_*`: a variable that a program of the user
+/// calls `LC_TOKEN` is a secret like any other, and ssh forwards such ones.
+const LOCALE: &[&str] = &[
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "LC_ALL",
+    "LC_ADDRESS",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_IDENTIFICATION",
+    "LC_MEASUREMENT",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NAME",
+    "LC_NUMERIC",
+    "LC_PAPER",
+    "LC_TELEPHONE",
+    "LC_TIME",
+];
+
 /// How much one run may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -55,8 +76,8 @@ impl Default for Limits {
 pub struct RunnerOptions {
     /// Where interpreters are looked for.
     pub path: OsString,
-    /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `LC_*`, `TZ`), and those that
-    /// were granted by name.
+    /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `TZ`, `LC_ALL` and the other
+    /// categories that the C library knows), and those that were granted by name.
     pub environment: Vec<(OsString, OsString)>,
     /// How much one run may take.
     pub limits: Limits,
@@ -301,8 +322,7 @@ impl Runner {
         ];
         for (name, value) in &self.options.environment {
             let Some(text) = name.to_str() else { continue };
-            let locale = text == "LANG" || text == "LANGUAGE" || text == "TZ" || text.starts_with("LC_");
-            if locale || permissions.env.iter().any(|granted| **granted == *text) {
+            if LOCALE.contains(&text) || permissions.env.iter().any(|granted| **granted == *text) {
                 env.push((name.clone(), value.clone()));
             }
         }

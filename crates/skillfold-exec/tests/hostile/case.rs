@@ -94,7 +94,15 @@ impl Case {
     pub(crate) fn runner(&self, limits: Limits) -> Runner {
         let options = RunnerOptions {
             path: "/usr/bin:/bin".into(),
-            environment: vec![("SECRET_KEY".into(), "hunter2".into()), ("LANG".into(), "C.UTF-8".into())],
+            environment: [
+                ("SECRET_KEY", "hunter2"),
+                ("LC_SECRET", "hunter2"),
+                ("LC_", "hunter2"),
+                ("LANG", "C.UTF-8"),
+                ("LC_TIME", "C"),
+            ]
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec(),
             limits,
             ..RunnerOptions::default()
         };
