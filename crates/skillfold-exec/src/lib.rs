@@ -30,6 +30,7 @@
 //! runs on Linux. On macOS it uses `sandbox-exec`, which is written but not tested. Other systems have no sandbox: there
 //! it refuses, unless somebody allows running without.
 
+mod bytecode;
 mod comment;
 mod digest;
 mod error;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use skillfold_catalog::SkillDir;
 use skillfold_format::{Manifest, Permissions, counted};
 
+use crate::bytecode;
 use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
@@ -320,6 +321,7 @@ impl Runner {
             ("SKILL_VERSION".into(), request.manifest.version().unwrap_or_default().into()),
             ("PATH".into(), interpreter::reachable(&self.options.path, &policy.read)),
         ];
+        env.extend(bytecode::variables(dir).map(|(name, value)| (name.into(), value.into())));
         for (name, value) in &self.options.environment {
             let Some(text) = name.to_str() else { continue };
             if LOCALE.contains(&text) || permissions.env.iter().any(|granted| **granted == *text) {

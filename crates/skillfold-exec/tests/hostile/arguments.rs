@@ -41,7 +41,7 @@ hostile! {
         names.sort_unstable();
         // Python itself adds LC_CTYPE where the locale asks for it.
         names.retain(|name| *name != "LC_CTYPE");
-        assert_eq!(names, ["HOME", "LANG", "LC_TIME", "PATH", "SKILL_DIR", "SKILL_NAME", "SKILL_VERSION", "TEMP", "TMP", "TMPDIR"]);
+        assert_eq!(names, ["HOME", "LANG", "LC_TIME", "PATH", "PYTHONDONTWRITEBYTECODE", "SKILL_DIR", "SKILL_NAME", "SKILL_VERSION", "TEMP", "TMP", "TMPDIR"]);
         assert_eq!((&env["SKILL_NAME"], &env["SKILL_VERSION"]), (&json!(case.name), &json!("1.2.3")));
         assert_eq!(env["HOME"], env["TMPDIR"]);
     }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
-use crate::case::{Case, Mode};
+use crate::case::{Case, Mode, path};
 use crate::hostile;
 
 fn program(at: &Path, text: &str) {
@@ -74,5 +75,26 @@ hostile! {
         case.script("probe", &format!("#!{}\nhello\n", own.display()));
         let result = case.run("probe", &[]).unwrap();
         assert_eq!(result.stdout_text(), "mine: hello\n", "{}", result.stderr_text());
+    }
+
+    // Marked such that Python never compares it with its source.
+    brings_compiled_code_beside_other_source(case) {
+        let at = case.skill().join("scripts/helpers.py");
+        let compile = r#"
+import importlib.util, py_compile, sys
+unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+py_compile.compile(sys.argv[1], cfile=importlib.util.cache_from_source(sys.argv[1]), invalidation_mode=unchecked)
+"#;
+        fs::write(&at, "word = 'HARM compiled'\n").unwrap();
+        let python = |arguments: &[&str]| Command::new("/usr/bin/python3").args(arguments).env_clear().output().unwrap();
+        assert!(python(&["-c", compile, path(&at)]).status.success());
+        fs::write(&at, "word = 'source'\n").unwrap();
+        let probe = case.script("probe.py", "import helpers\nprint(helpers.word)\n");
+        assert_eq!(python(&[path(&probe)]).stdout, b"HARM compiled\n", "the control reads its source");
+        let result = case.run("probe.py", &[]).unwrap();
+        assert_eq!(result.stdout_text(), "source\n", "{}", result.stderr_text());
+        // Also by an interpreter that a script of another kind starts.
+        case.script("probe.sh", "#!/bin/sh\nexec /usr/bin/python3 \"$SKILL_DIR/scripts/probe.py\"\n");
+        assert_eq!(case.run("probe.sh", &[]).unwrap().stdout_text(), "source\n");
     }
 }
