@@ -25,12 +25,8 @@ pub(crate) struct Acting {
 impl Acting {
     pub(crate) fn new(context: &Context) -> Result<Acting, CliError> {
         let (environment, settings) = (context.environment()?, context.settings()?);
-        // The helper is this very program.
-        let helper = std::env::current_exe().map_err(|error| {
-            CliError::failure("helper", format!("this program cannot be found: {}", skillfold::os_message(&error)))
-        })?;
         let run = settings.run;
-        let launcher = Launcher::new(helper)
+        let launcher = Launcher::of_this_program()
             .allow_unsandboxed(run.allow_unsandboxed == Some(true))
             // Our allocator takes a gigabyte at once otherwise, which is more than an engine may have.
             .helper_env("MIMALLOC_ARENA_EAGER_COMMIT", "0");

@@ -38,7 +38,7 @@ use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    helper: PathBuf,
+    helper: Helper,
     tmp: PathBuf,
     allow_unsandboxed: bool,
     without: Vec<Layer>,
@@ -52,8 +52,18 @@ impl Launcher {
     /// `helper`: an executable whose `main` first calls [`run_if_asked`](crate::helper::run_if_asked): the program
     /// `skillfold`, or `skillfold-sandbox`.
     pub fn new(helper: impl Into<PathBuf>) -> Launcher {
+        Launcher::with(Helper::At(helper.into()))
+    }
+
+    /// A launcher whose helper is the running program, which is looked up when the first job starts: where it cannot be
+    /// found, only starting fails.
+    pub fn of_this_program() -> Launcher {
+        Launcher::with(Helper::ThisProgram(Arc::default()))
+    }
+
+    fn with(helper: Helper) -> Launcher {
         Launcher {
-            helper: helper.into(),
+            helper,
             tmp: PathBuf::from("/tmp"),
             allow_unsandboxed: false,
             without: Vec::new(),
@@ -97,8 +107,18 @@ impl Launcher {
     }
 
     /// The helper's path.
-    pub fn helper(&self) -> &Path {
-        &self.helper
+    pub fn helper(&self) -> Result<&Path, ExecError> {
+        match &self.helper {
+            Helper::At(path) => Ok(path),
+            Helper::ThisProgram(found) => {
+                if found.get().is_none() {
+                    let path = std::env::current_exe()
+                        .map_err(|source| ExecError::Helper { helper: "(this program)".into(), source })?;
+                    let _ = found.set(path);
+                }
+                Ok(found.get_or_init(PathBuf::new))
+            }
+        }
     }
 
     /// What this machine offers: found out once, by starting a process that does nothing, and kept.
@@ -140,7 +160,7 @@ impl Launcher {
                 Some(Said::NotExecuted { reason }) => {
                     let program = match &order.start {
                         Start::File(program) => program.path().to_path_buf(),
-                        Start::Engine | Start::Probe => self.helper.clone(),
+                        Start::Engine | Start::Probe => self.helper()?.to_path_buf(),
                     };
                     return Err(ExecError::Program { program, reason });
                 }
@@ -152,7 +172,7 @@ impl Launcher {
                 None => {
                     return Err(ExecError::Broken(format!(
                         "{} ended without a word; does its main call run_if_asked first?",
-                        self.helper.display()
+                        self.helper()?.display()
                     )));
                 }
             }
@@ -223,7 +243,8 @@ impl Launcher {
     /// whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make one). The group
     /// keeps a terminal's signals away.
     fn start_helper(&self, words: &[&str], socket: OwnedFd) -> Result<std::process::Child, ExecError> {
-        Command::new(&self.helper)
+        let helper = self.helper()?;
+        Command::new(helper)
             .args(words)
             .env_clear()
             .envs(self.helper_env.iter().map(|(name, value)| (name, value)))
@@ -233,8 +254,16 @@ impl Launcher {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(|source| ExecError::Helper { helper: self.helper.clone(), source })
+            .map_err(|source| ExecError::Helper { helper: helper.to_path_buf(), source })
     }
+}
+
+/// The program that is started as the helper.
+#[derive(Debug, Clone)]
+enum Helper {
+    At(PathBuf),
+    /// The running program, once it was looked up.
+    ThisProgram(Arc<OnceLock<PathBuf>>),
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]

@@ -1,8 +1,8 @@
 //! The warm children, one a skill, and what is known of their tools.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
@@ -41,6 +41,9 @@ struct Inner {
     options: Options,
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
     coming: Arc<Coming>,
+    /// This very value, for the thread that ends idle processes.
+    own: Weak<Inner>,
+    sweeping: Once,
 }
 
 impl Drop for Inner {
@@ -129,12 +132,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Toolsets {
     /// Nothing is started until somebody asks for tools.
     pub fn new(options: Options) -> Toolsets {
-        let inner = Arc::new(Inner { options, slots: Mutex::default(), coming: Arc::default() });
-        let weak = Arc::downgrade(&inner);
-        // A process that nobody needs any more ends even if nobody calls.
-        let _ =
-            std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10).spawn(move || sweep(&weak));
-        Toolsets { inner }
+        let new = |own: &Weak<Inner>| Inner {
+            options,
+            slots: Mutex::default(),
+            coming: Arc::default(),
+            own: own.clone(),
+            sweeping: Once::new(),
+        };
+        Toolsets { inner: Arc::new_cyclic(new) }
     }
 
     /// What a skill's toolsets offer.
@@ -305,7 +310,8 @@ impl Inner {
         cache::Doors {
             dir: subject.dir.to_path_buf(),
             packages: self.options.packages.clone(),
-            helper: self.options.launcher.helper().to_path_buf(),
+            // A helper that cannot be found has no stamp, and so nothing is kept.
+            helper: self.options.launcher.helper().map(Path::to_path_buf).unwrap_or_default(),
         }
     }
 
@@ -419,6 +425,12 @@ impl Inner {
         let more: crate::warm::More = Box::new(move |seen| later.read_more(&doors, seen));
         let job = self.job(subject, limits)?;
         let (warm, loaded) = Warm::start(&self.options.launcher, &job, load, &bytes, resolver, (keep, more), limits)?;
+        // Only now there is a process that may become idle.
+        self.sweeping.call_once(|| {
+            let own = self.own.clone();
+            let thread = std::thread::Builder::new().name("toolset idle".into()).stack_size(128 << 10);
+            let _ = thread.spawn(move || sweep(&own));
+        });
         if let Some(kept) = kept.filter(|kept| !kept.modules.is_empty()) {
             pending.found(kept);
         }

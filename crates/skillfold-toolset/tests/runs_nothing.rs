@@ -67,6 +67,7 @@ fn only_a_call_runs_something() {
         assert!(call(name, arguments, &[]).is_some(), "{name}");
     }
     assert!(!trace.exists() && !skill.join("scripts/a.sh.trace").exists());
+    assert_eq!(threads_for_idle_processes(), 0);
 
     // The trace would be there: a call leaves one.
     let loaded = ["act".to_owned()];
@@ -76,6 +77,31 @@ fn only_a_call_runs_something() {
     // Whoever has loaded the skill and asks for its tools has them looked at.
     assert_eq!(skills.tools(&loaded).len(), 4, "run_skill_script, and none of the toolset, which did not start");
     assert_eq!(fs::read_to_string(&trace).unwrap(), "started\nstarted\n");
+
+    // A thread would be seen: with a process that can become idle there is one.
+    #[cfg(feature = "engine")]
+    {
+        let toolsets = Toolsets::new(Options::new(Launcher::new(env!("CARGO_BIN_EXE_skillfold-engine"))));
+        assert_eq!(threads_for_idle_processes(), 0);
+        toolsets.tools(&skillfold_toolset::Subject::new("act", &skill, ["tools/index:Tools"]));
+        // It gives itself its name, once it runs.
+        let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
+        while threads_for_idle_processes() == 0 && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(threads_for_idle_processes(), 1);
+    }
+}
+
+/// How many threads of this process wait for idle processes of toolsets.
+fn threads_for_idle_processes() -> usize {
+    if !cfg!(target_os = "linux") {
+        println!("skipped: only Linux lists the names of threads");
+        return 0;
+    }
+    let names =
+        fs::read_dir("/proc/self/task").unwrap().map(|task| fs::read_to_string(task.unwrap().path().join("comm")));
+    names.filter(|name| name.as_ref().is_ok_and(|name| name.trim() == "toolset idle")).count()
 }
 
 /// What keeps all toolsets of a skill from starting is said once, not once for each.

@@ -384,3 +384,32 @@ fn warnings_are_told_once_and_then_counted() {
         assert_eq!(told(&["list"]), (2, String::new()));
     }
 }
+
+/// Without `/proc` the program cannot find itself, which only what starts the sandbox's helper needs.
+#[test]
+#[cfg(target_os = "linux")]
+fn skills_are_listed_where_the_program_cannot_find_itself() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skills/pdf/scripts/x.sh", "#!/bin/sh\necho ran\n");
+    let without_proc = |args: &[&str]| {
+        let mut command = std::process::Command::new("/usr/bin/unshare");
+        command
+            .args(["--map-root-user", "--mount", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_skillfold"))
+            .args(args)
+            .current_dir(sandbox.path("work"))
+            .env_clear()
+            .envs([("HOME", sandbox.path("home")), ("TMPDIR", sandbox.path("tmp")), ("PATH", "/usr/bin:/bin".into())]);
+        sandbox.finish(command.output().unwrap())
+    };
+    // The control: there it cannot be found.
+    let run = without_proc(&["run", "pdf", "scripts/x.sh"]);
+    if run.code != Some(1) || !run.stderr.contains("cannot start the sandbox's helper (this program)") {
+        println!("skipped: no namespace without /proc can be made: {run}");
+        return;
+    }
+    for args in [&["list"][..], &["context", "--isolated", "--skills-dir", "skills", "fill the pdf form"], &["tools"]] {
+        let run = without_proc(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {run}");
+    }
+}
