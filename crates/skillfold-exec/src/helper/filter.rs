@@ -201,6 +201,12 @@ const ABSENT: &[i64] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_memfd_create,
+    // They report names in directories that Landlock refuses to list.
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_inotify_rm_watch,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
     // What it asks for is in memory, too: a mode with the bits that `open` is refused.
     libc::SYS_openat2,
     MEMFD_SECRET,
