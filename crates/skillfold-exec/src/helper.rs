@@ -20,6 +20,8 @@ mod confine;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
+mod held;
+#[cfg(target_os = "linux")]
 mod inside;
 #[cfg(target_os = "linux")]
 mod mounts;

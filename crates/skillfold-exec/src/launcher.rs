@@ -18,6 +18,7 @@ use crate::error::{ExecError, NO_ENGINE};
 use crate::helper;
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::layer::{Layer, SandboxReport, Support};
+use crate::memory::MemoryUse;
 use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
 
 /// How sandboxed processes are started. Cheap to clone.
@@ -385,7 +386,7 @@ impl Child {
         } else {
             // Somebody has killed the helper, and with it the job.
             tracing::warn!("the sandbox's helper ended before its job");
-            Ended { code: None, signal: Some(9), reason: None, peak_memory: 0 }
+            Ended { code: None, signal: Some(9), reason: None, peak_memory: 0, memory: MemoryUse::default() }
         };
         self.ended = Some(ended.clone());
         Ok(Some(ended))

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::MemoryBound;
+
 /// One layer of the sandbox. Each works by itself; together they overlap on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,6 +88,9 @@ pub struct SandboxReport {
     /// of files is refused altogether.
     #[serde(default)]
     pub read_only: bool,
+    /// How memory is bounded.
+    #[serde(default)]
+    pub memory: MemoryBound,
 }
 
 /// What a machine offers: the report of a process that was started to find out and did nothing.

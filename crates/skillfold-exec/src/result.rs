@@ -13,10 +13,12 @@ use thiserror::Error;
 use crate::error::ExecError;
 use crate::grants::{Grant, GrantError};
 use crate::layer::SandboxReport;
+use crate::memory::{MemoryBound, MemoryUse};
 
 /// What a script did.
 ///
-/// As JSON it is `{exit_code, stdout, stderr, truncated, duration, sandboxed, sandbox: {layers, missing}}`, with the
+/// As JSON it is `{exit_code, stdout, stderr, truncated, duration, sandboxed, sandbox: {layers, missing, own_root,
+/// memory}}`, with the
 /// duration in seconds; `signal` is there if one ended it, and `stdout_encoding` or `stderr_encoding` says `lossy` where
 /// the output was not UTF-8.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +77,7 @@ impl Serialize for RunResult {
         struct Sandbox<'s> {
             layers: &'s [crate::Layer],
             missing: &'s [crate::Missing],
+            memory: MemoryBound,
         }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("exit_code", &self.exit_code)?;
@@ -93,8 +96,8 @@ impl Serialize for RunResult {
         map.serialize_entry("truncated", &self.truncated)?;
         map.serialize_entry("duration", &self.duration.as_secs_f64())?;
         map.serialize_entry("sandboxed", &self.sandboxed)?;
-        let SandboxReport { layers, missing, .. } = &self.sandbox;
-        map.serialize_entry("sandbox", &Sandbox { layers, missing })?;
+        let SandboxReport { layers, missing, memory, .. } = &self.sandbox;
+        map.serialize_entry("sandbox", &Sandbox { layers, missing, memory: *memory })?;
         map.end()
     }
 }
@@ -120,10 +123,12 @@ pub enum RunError {
         result: Box<RunResult>,
     },
     /// Its processes took too much memory together.
-    #[error("its processes took more than {} MiB of memory together", limit / (1024 * 1024))]
+    #[error("its processes took more than {} MiB of memory together: {used}", limit / (1024 * 1024))]
     Memory {
         /// How much they could take, in bytes.
         limit: u64,
+        /// What they took.
+        used: MemoryUse,
         /// What it did until then.
         result: Box<RunResult>,
     },

@@ -138,7 +138,9 @@ impl Conversation<'_> {
         let bounds = &self.limits.bounds;
         match (stop, ended.reason) {
             _ if truncated => Err(RunError::OutputTruncated { limit: self.limits.output, result }),
-            (_, Some(EndReason::Memory)) => Err(RunError::Memory { limit: bounds.memory_total, result }),
+            (_, Some(EndReason::Memory)) => {
+                Err(RunError::Memory { limit: bounds.memory_total, used: ended.memory, result })
+            }
             (_, Some(EndReason::Processes)) => Err(RunError::Processes { limit: bounds.processes, result }),
             (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
             (_, Some(EndReason::Timeout)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),

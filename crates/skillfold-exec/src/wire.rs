@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::{Bounds, Job, Program};
 use crate::layer::{Layer, SandboxReport};
+use crate::memory::MemoryUse;
 
 /// No message is longer: a job's arguments and environment are bounded long before by the kernel.
 const MAX_FRAME: usize = 16 * 1024 * 1024;
@@ -157,6 +158,8 @@ pub struct Ended {
     pub reason: Option<EndReason>,
     /// The most memory that all of its processes had together when somebody looked, in bytes. Short jobs have 0.
     pub peak_memory: u64,
+    /// What that memory consisted of at the last look.
+    pub memory: MemoryUse,
 }
 
 /// What the helper says.

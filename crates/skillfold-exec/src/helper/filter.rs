@@ -28,6 +28,9 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
 
+/// The flag of `close_range` that gives a thread descriptors of its own.
+const CLOSE_RANGE_UNSHARE: u64 = 2;
+
 /// Refused with EPERM, whatever the arguments.
 const DENIED: &[i64] = &[
     // Other processes.
@@ -213,6 +216,17 @@ const ABSENT: &[i64] = &[
     MAP_SHADOW_STACK,
 ];
 
+/// Refused with EINVAL, by which callers know to copy by reading and writing: what lets a pipe or a socket hold pages of
+/// files and mappings instead of copies. Such pages stay in memory when file and mapping are gone, and one byte holds a
+/// huge page of 2 MiB.
+const SHARING: &[i64] = &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
+
+/// Names of options that enlarge a socket's send buffer.
+const SEND_BUFFER: [i32; 2] = [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE];
+
+/// Commands of `fcntl` that are refused: pipes of more than 16 pages, and news of what happens in a directory.
+const FCNTL: [i32; 2] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY];
+
 /// Namespaces that `clone` could make.
 const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
@@ -353,7 +367,21 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     for bit in (0..32).map(|bit| 1_u64 << bit).filter(|bit| NEW_NAMESPACES & bit != 0) {
         clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(bit), bit)])?);
     }
+    // The supervisor looks at the descriptors of a process, so all of its threads must share them.
+    let (thread, files) = (number(libc::CLONE_THREAD), number(libc::CLONE_FILES));
+    clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | files), thread)])?);
     denied.insert(libc::SYS_clone, clone);
+    denied.insert(
+        libc::SYS_close_range,
+        vec![rule(vec![dword(2, Op::MaskedEq(CLOSE_RANGE_UNSHARE), CLOSE_RANGE_UNSHARE)])?],
+    );
+    if !network {
+        // A descriptor on its way through a local socket is in no process, and what it holds is not counted.
+        denied.extend([(libc::SYS_sendmsg, Vec::new()), (libc::SYS_sendmmsg, Vec::new())]);
+    }
+
+    let fcntl = FCNTL.iter().map(|command| rule(vec![dword(1, Op::Eq, number(*command))]));
+    denied.insert(libc::SYS_fcntl, fcntl.collect::<Result<_, _>>()?);
 
     let ioctl = IOCTL.iter().map(|request| rule(vec![dword(1, Op::Eq, *request)])).collect::<Result<_, _>>()?;
     denied.insert(libc::SYS_ioctl, ioctl);
@@ -402,8 +430,19 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         .collect::<Result<_, _>>()?;
     let shared = BTreeMap::from([(libc::SYS_mmap, shared)]);
 
+    // Send buffers stay as large as they are. Not refused: the kernel takes such a wish for a hint, too, and programs do
+    // not expect an error.
+    let enlarge = SEND_BUFFER
+        .into_iter()
+        .map(|name| rule(vec![dword(1, Op::Eq, number(libc::SOL_SOCKET)), dword(2, Op::Eq, number(name))]))
+        .collect::<Result<_, _>>()?;
+    let enlarge = BTreeMap::from([(libc::SYS_setsockopt, enlarge)]);
+
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let sharing = SHARING.iter().map(|call| (*call, Vec::new())).collect();
     Ok(vec![
+        program(enlarge, &SeccompAction::Allow, &SeccompAction::Errno(0))?,
+        program(sharing, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::EINVAL)))?,
         program(shared, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOMEM)))?,
         program(absent, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::ENOSYS)))?,
         program(denied, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::EPERM)))?,

@@ -22,6 +22,7 @@ use super::tmp::Tmp;
 use super::{ENGINE, NOT_A_HELPER};
 use crate::job::{Bounds, Policy};
 use crate::layer::{Layer, SandboxReport};
+use crate::memory::{MemoryBound, MemoryUse};
 use crate::profile::profile;
 use crate::wire::{EndReason, Ended, Order, Raw, Said, Start, receive, receive_descriptors, send};
 
@@ -74,7 +75,13 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     }
     if order.start == Start::Probe {
         send(control, &Said::Ready { report, tmp: None })?;
-        return Ok(Said::Ended(Ended { code: Some(0), signal: None, reason: None, peak_memory: 0 }));
+        return Ok(Said::Ended(Ended {
+            code: Some(0),
+            signal: None,
+            reason: None,
+            peak_memory: 0,
+            memory: MemoryUse::default(),
+        }));
     }
     if order.start == Start::Engine && !has_engine {
         return Err(io::Error::other(crate::error::NO_ENGINE));
@@ -105,7 +112,7 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     wait_for_the_rest(group);
     drop(tmp);
     let (code, signal) = (status.code(), status.signal());
-    Ok(Said::Ended(Ended { code, signal, reason: reason?, peak_memory: 0 }))
+    Ok(Said::Ended(Ended { code, signal, reason: reason?, peak_memory: 0, memory: MemoryUse::default() }))
 }
 
 /// The path of `sandbox-exec`, or why there is none.
@@ -142,6 +149,7 @@ fn report(sandbox: &Result<PathBuf, String>, limits: Result<(), String>) -> Sand
     let reason = "the job's process group ends with it and with the host; nothing is added up, and who leaves the group \
                   is not found";
     report.note(Layer::Supervisor, Err(reason));
+    report.memory = if limits.is_ok() { MemoryBound::EachProcess } else { MemoryBound::Unbounded };
     report.note(Layer::ResourceLimits, limits);
     report.note(Layer::Seatbelt, sandbox.as_ref().map(|_| ()));
     report

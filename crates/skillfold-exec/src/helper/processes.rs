@@ -13,6 +13,16 @@ struct Entry {
     parent: i32,
     threads: u64,
     resident_pages: u64,
+    /// Its first thread has ended, and says nothing about what other threads use.
+    headless: bool,
+}
+
+/// One process of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// The thread that stands for it in `/proc`: its first, or another one if that has ended.
+    pub(super) task: i32,
 }
 
 /// What all processes below one use together.
@@ -25,7 +35,7 @@ pub(super) struct Usage {
 }
 
 /// Every descendant of `ancestor`, with what all of them use.
-pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Pid>, Usage)> {
+pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Process>, Usage)> {
     let mut all: HashMap<i32, Entry> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let Ok(entry) = entry else { continue };
@@ -43,11 +53,21 @@ pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Pid>, Usage)> {
         if !descends(&all, *pid, ancestor.as_raw_nonzero().get()) {
             continue;
         }
+        let (task, entry) = if entry.headless { living(*pid).unwrap_or((*pid, *entry)) } else { (*pid, *entry) };
         usage.memory += entry.resident_pages * page;
         usage.tasks += entry.threads;
-        found.extend(Pid::from_raw(*pid));
+        found.extend(Pid::from_raw(*pid).map(|pid| Process { pid, task }));
     }
     Ok((found, usage))
+}
+
+/// A thread of a process that has not ended, and what the process uses as seen from it.
+fn living(process: i32) -> Option<(i32, Entry)> {
+    fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten().find_map(|task| {
+        let number = task.file_name().to_str()?.parse().ok()?;
+        let entry = parse(&fs::read_to_string(task.path().join("stat")).ok()?)?;
+        (!entry.headless && entry.threads > 0).then_some((number, entry))
+    })
 }
 
 fn descends(all: &HashMap<i32, Entry>, mut pid: i32, ancestor: i32) -> bool {
@@ -71,12 +91,14 @@ fn parse(stat: &str) -> Option<Entry> {
     let rest: Vec<&str> = fields.collect();
     let threads = rest.get(15)?.parse().ok()?;
     let resident_pages = rest.get(19)?.parse().ok()?;
-    // What has ended and waits to be reaped uses nothing any more.
+    // What has ended and waits to be reaped uses nothing any more, unless it is only the first thread that has.
     let ended = matches!(state, "Z" | "X");
+    let headless = ended && threads > 1;
     Some(Entry {
         parent,
-        threads: if ended { 0 } else { threads },
+        threads: if ended && !headless { 0 } else { threads },
         resident_pages: if ended { 0 } else { resident_pages },
+        headless,
     })
 }
 
@@ -93,17 +115,20 @@ pub(super) fn of_this_user() -> u64 {
     threads.map(|entry| entry.threads).sum()
 }
 
-/// The memory of `processes` in which what several share is counted once. Slow, so only asked when it matters; what the
-/// kernel does not tell counts as `otherwise`.
-pub(super) fn proportional(processes: &[Pid], otherwise: u64) -> u64 {
+/// The memory of `processes` in which what several share is counted once, and mapped files that are in memory not at
+/// all: those are counted as files. Slow, so only asked when it matters; what the kernel does not tell counts as
+/// `otherwise`.
+pub(super) fn proportional(processes: &[Process], otherwise: u64) -> u64 {
     let mut sum = 0;
-    for pid in processes {
-        let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
+    for process in processes {
+        let path = format!("/proc/{}/smaps_rollup", process.task);
         match fs::read_to_string(Path::new(&path)) {
             Ok(text) => {
-                let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-                let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-                sum += kib.unwrap_or(0) * 1024;
+                let value = |name: &str| {
+                    let line = text.lines().find_map(|line| line.strip_prefix(name));
+                    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0)
+                };
+                sum += value("Pss:").saturating_sub(value("Pss_Shmem:")) * 1024;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // Nothing to tell of a process that has just ended; anything else means that nobody may look.
@@ -120,8 +145,8 @@ pub(super) fn kill_all_below(ancestor: Pid) {
         // Stopped first: what does not run cannot fork while the rest is being killed.
         for signal in [Signal::STOP, Signal::KILL] {
             if let Ok((found, _)) = below(ancestor) {
-                for pid in found {
-                    let _ = rustix::process::kill_process(pid, signal);
+                for process in found {
+                    let _ = rustix::process::kill_process(process.pid, signal);
                 }
             }
         }
@@ -145,14 +170,23 @@ mod tests {
     fn a_name_with_parentheses_and_blanks_is_only_a_name() {
         let line = "42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 100 1000 55 18446744073709551615";
         let entry = parse(line).unwrap();
-        assert_eq!((entry.parent, entry.threads, entry.resident_pages), (7, 3, 55));
+        assert_eq!((entry.parent, entry.threads, entry.resident_pages, entry.headless), (7, 3, 55, false));
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_goes_on() {
+        let line = |threads| format!("42 (a) Z 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 {threads} 0 100 1000 0 1");
+        let entry = parse(&line(3)).unwrap();
+        assert_eq!((entry.threads, entry.headless), (3, true));
+        let entry = parse(&line(1)).unwrap();
+        assert_eq!((entry.threads, entry.headless), (0, false));
     }
 
     #[test]
     fn this_process_is_below_its_parent_and_uses_memory() {
         let parent = rustix::process::getppid().unwrap();
         let (found, usage) = below(parent).unwrap();
-        assert!(found.contains(&rustix::process::getpid()));
+        assert!(found.iter().any(|process| process.pid == rustix::process::getpid()));
         assert!(usage.memory > 0 && usage.tasks > 0);
     }
 }

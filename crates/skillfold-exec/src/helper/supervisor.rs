@@ -11,12 +11,14 @@ use rustix::fs::Timespec;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::NOT_A_HELPER;
+use super::held::{self, Held};
 use super::inside::Inside;
 use super::mounts::{self, Mounted};
 use super::processes;
 use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
+use crate::memory::{MemoryBound, MemoryUse};
 use crate::sys::{self, Fork};
 use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, receive, receive_descriptors, send};
 
@@ -77,7 +79,7 @@ fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare
     // As the helper has: a signal to one job's group is no other's business.
     let _ = rustix::process::setpgid(None, None);
     sys::default_signals();
-    let mut report = SandboxReport::default();
+    let mut report = SandboxReport { memory: MemoryBound::Counted, ..SandboxReport::default() };
     report.note::<String>(Layer::Supervisor, Ok(()));
     namespaces(prepare, &mut report);
     let received = loop {
@@ -250,7 +252,7 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     let Watched { first, own_processes, .. } = *job;
     let me = rustix::process::getpid();
     let first_fd = rustix::process::pidfd_open(first, PidfdFlags::empty()).ok();
-    let mut state = Watch { reason: None, peak: 0, began: false, pending: None };
+    let mut state = Watch::default();
     let mut ready_open = true;
     let mut next_look = Instant::now() + LOOK;
     // So far away that nobody can name it is never.
@@ -310,13 +312,19 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     // Without a namespace of processes, the first is the job itself.
     let status = if own_processes { Status::said(end) } else { Some(Status::of(status)) };
     let Status { code, signal } = status.unwrap_or(Status { code: None, signal: Some(libc::SIGKILL) });
-    Ok(state.began.then_some(Ended { code, signal, reason: state.reason, peak_memory: state.peak }))
+    let Watch { reason, peak, used, .. } = state;
+    Ok(state.began.then_some(Ended { code, signal, reason, peak_memory: peak, memory: used }))
 }
 
 /// What the supervisor knows so far.
+#[derive(Default)]
 struct Watch {
     reason: Option<EndReason>,
     peak: u64,
+    /// The memory of the last look.
+    used: MemoryUse,
+    /// What was held outside of processes, and when that was looked at.
+    held: Option<(Instant, Held)>,
     /// Whether the host was told that the job runs.
     began: bool,
     /// What the job's process said before it executed: true only once that worked, which closing the pipe tells.
@@ -350,19 +358,45 @@ impl Watch {
         let bounds = job.bounds;
         // The first process of the namespace is ours.
         let ours = u64::from(job.own_processes);
-        let mut memory = usage.memory;
-        if memory > bounds.memory_total {
-            memory = processes::proportional(&found, memory);
-        }
-        self.peak = self.peak.max(memory);
         if usage.tasks.saturating_sub(ours) > u64::from(bounds.processes) {
             self.end(EndReason::Processes, job, me);
-        } else if memory > bounds.memory_total {
-            self.end(EndReason::Memory, job, me);
-        } else if job.tmp.is_some_and(|tmp| !fits(tmp, &mut { bounds.tmp_size }, &mut { MOST_FILES })) {
+            return false;
+        }
+        let held = self.look_for_held(&found, bounds.memory_total);
+        // With a file system of its own, nothing is there to be seen, and the kernel bounds it.
+        let own_files = job.tmp.and_then(|tmp| held::in_own_files(job.first, tmp));
+        let mut room = bounds.tmp_size.checked_sub(held.nameless_files);
+        let mut is_too_much = |tmp| room.as_mut().is_none_or(|room| !fits(tmp, room, &mut { MOST_FILES }));
+        if job.tmp.is_some_and(|tmp| own_files.is_none() && is_too_much(tmp)) {
             self.end(EndReason::Disk, job, me);
+            return false;
+        }
+        let files = match (own_files, job.tmp) {
+            (Some(own), _) => own + held::in_own_files(job.first, Path::new("/dev/shm")).unwrap_or(0),
+            (None, Some(tmp)) if held::is_in_memory(tmp) => bounds.tmp_size - room.unwrap_or(0),
+            _ => 0,
+        };
+        let Held { page_tables, sockets, pipes, .. } = held;
+        let mut used = MemoryUse { resident: usage.memory, page_tables, sockets, pipes, files };
+        if used.total() > bounds.memory_total {
+            used.resident = processes::proportional(&found, used.resident);
+        }
+        self.peak = self.peak.max(used.total());
+        self.used = used;
+        if used.total() > bounds.memory_total {
+            self.end(EndReason::Memory, job, me);
         }
         usage.tasks > u64::from(bounds.processes) / 4
+    }
+
+    /// What is held outside of processes. It is looked for less often than processes are counted: with many of them it
+    /// takes long.
+    fn look_for_held(&mut self, found: &[processes::Process], enough: u64) -> Held {
+        let now = Instant::now();
+        match self.held {
+            Some((then, held)) if now.duration_since(then) < LOOK => held,
+            _ => self.held.insert((now, held::by(found, enough))).1,
+        }
     }
 
     fn end(&mut self, reason: EndReason, job: &Watched<'_>, me: Pid) {
@@ -379,8 +413,7 @@ impl Watch {
 /// So many files in the private directory count as too much, whatever their size.
 const MOST_FILES: u64 = 65_536;
 
-/// Whether what stands below `dir` fits. With a mount namespace nothing is there to be seen, and its own file system is
-/// bounded by the kernel.
+/// Whether what stands below `dir` fits. Leaves in `bytes` what room there is.
 fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
     use std::os::unix::fs::MetadataExt;
     // What is gone meanwhile takes nothing. What cannot be looked at, because it is too deep or locked, may be anything.
@@ -414,8 +447,8 @@ fn kill_but_leave(me: Pid, first: Pid) {
     let _ = rustix::process::kill_process(first, Signal::STOP);
     for signal in [Signal::STOP, Signal::KILL] {
         if let Ok((found, _)) = processes::below(me) {
-            for pid in found {
-                let _ = rustix::process::kill_process(pid, signal);
+            for process in found {
+                let _ = rustix::process::kill_process(process.pid, signal);
             }
         }
     }

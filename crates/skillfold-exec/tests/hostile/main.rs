@@ -22,6 +22,7 @@ mod host;
 mod interpreters;
 mod kernel;
 mod limits;
+mod memory;
 mod metadata;
 mod network;
 mod packages;
