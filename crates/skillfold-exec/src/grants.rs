@@ -200,6 +200,15 @@ impl Grants {
         self.kept.trouble()
     }
 
+    /// The paths that permissions ask for, absolute, but with the links on the way to what they mean. Without those that
+    /// cannot be granted.
+    pub fn names(&self, dir: &SkillDir, permissions: &Permissions) -> Vec<PathBuf> {
+        let names = |paths: &[Box<str>], write| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| self.resolve(dir, path, write).ok()).map(|meant| meant.written).collect()
+        };
+        [names(&permissions.read, false), names(&permissions.write, true)].concat()
+    }
+
     /// Which paths the permissions mean, to read and to write; refuses what would undo the sandbox.
     fn reach(&self, dir: &SkillDir, permissions: &Permissions) -> Result<(Vec<PathBuf>, Vec<PathBuf>), GrantError> {
         let refused = |what, path: &str, reason| GrantError::NotGrantable {

@@ -29,6 +29,8 @@ mod plain;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
+mod root;
+#[cfg(target_os = "linux")]
 mod supervisor;
 mod tmp;
 

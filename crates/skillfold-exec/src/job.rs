@@ -52,6 +52,9 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// Files and directories with all below them that may be read, written and removed.
     pub write: Vec<PathBuf>,
+    /// Other names of what may be read or written. The links on the way to it exist as well where nothing else does
+    /// ([`SandboxReport::own_root`](crate::SandboxReport::own_root)); what they lead to is not allowed by that.
+    pub names: Vec<PathBuf>,
     /// Whether it may execute programs. Without, [`Program::File`] itself is executed and nothing after it.
     pub execute: bool,
     /// Whether it may use the network: all of it, the machine's own addresses too.
@@ -71,7 +74,7 @@ impl Policy {
     pub fn program(program: &Path) -> Policy {
         let mut read = crate::system_paths(false);
         read.extend(crate::interpreter_paths(program));
-        Policy { read, write: Vec::new(), execute: true, network: false, private_tmp: true }
+        Policy { read, execute: true, private_tmp: true, ..Policy::default() }
     }
 
     /// With the network, and the few files that looking up names needs.

@@ -16,7 +16,7 @@ use rustix::net::Shutdown;
 
 use crate::error::{ExecError, NO_ENGINE};
 use crate::helper;
-use crate::job::{Bounds, Job, Policy, Program};
+use crate::job::{Job, Policy, Program};
 use crate::layer::{Layer, SandboxReport, Support};
 use crate::memory::MemoryUse;
 use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
@@ -127,10 +127,14 @@ impl Launcher {
         if let Some(known) = self.support.get() {
             return Ok(known.clone());
         }
-        let job = Job { bounds: Bounds::default(), ..Job::new(Program::Engine, Policy::nothing()) };
-        let mut order = Order::of(&job, &self.tmp, &self.without, true);
-        order.start = Start::Probe;
-        let mut child = self.start(&order)?;
+        let probe = |private_tmp| {
+            let policy = Policy { private_tmp, ..Policy::nothing() };
+            let mut order = Order::of(&Job::new(Program::Engine, policy), &self.tmp, &self.without, true);
+            order.start = Start::Probe;
+            self.start(&order)
+        };
+        // As scripts have one; where none can be made, the rest can still be told.
+        let mut child = probe(true).or_else(|_| probe(false))?;
         let _ = child.wait();
         Ok(self.support.get_or_init(|| child.report().clone()).clone())
     }

@@ -88,6 +88,10 @@ pub struct SandboxReport {
     /// of files is refused altogether.
     #[serde(default)]
     pub read_only: bool,
+    /// Whether [`Layer::MountNamespace`] has made a root directory in which nothing exists but what may be reached. Without,
+    /// other files cannot be opened, but their existence, size and times can be asked for.
+    #[serde(default)]
+    pub own_root: bool,
     /// How memory is bounded.
     #[serde(default)]
     pub memory: MemoryBound,

@@ -77,6 +77,7 @@ impl Serialize for RunResult {
         struct Sandbox<'s> {
             layers: &'s [crate::Layer],
             missing: &'s [crate::Missing],
+            own_root: bool,
             memory: MemoryBound,
         }
         let mut map = serializer.serialize_map(None)?;
@@ -96,8 +97,8 @@ impl Serialize for RunResult {
         map.serialize_entry("truncated", &self.truncated)?;
         map.serialize_entry("duration", &self.duration.as_secs_f64())?;
         map.serialize_entry("sandboxed", &self.sandboxed)?;
-        let SandboxReport { layers, missing, memory, .. } = &self.sandbox;
-        map.serialize_entry("sandbox", &Sandbox { layers, missing, memory: *memory })?;
+        let SandboxReport { layers, missing, own_root, memory, .. } = &self.sandbox;
+        map.serialize_entry("sandbox", &Sandbox { layers, missing, own_root: *own_root, memory: *memory })?;
         map.end()
     }
 }

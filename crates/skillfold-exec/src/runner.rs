@@ -225,6 +225,7 @@ impl Runner {
             read: crate::system_paths(permissions.network),
             // As they were resolved when it was compared with what was granted.
             write: granted.map_or_else(Vec::new, |granted| granted.write.clone()),
+            names: self.grants().names(request.dir, permissions),
             execute: true,
             network: permissions.network,
             private_tmp: true,

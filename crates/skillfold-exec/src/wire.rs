@@ -79,6 +79,7 @@ pub(crate) struct Order {
     pub(crate) cwd: Option<Raw>,
     pub(crate) read: Vec<Raw>,
     pub(crate) write: Vec<Raw>,
+    pub(crate) names: Vec<Raw>,
     pub(crate) execute: bool,
     pub(crate) network: bool,
     /// The directory in which the private one is made, if it gets one.
@@ -101,6 +102,7 @@ impl Order {
             cwd: job.cwd.as_deref().map(Raw::from),
             read: paths(&job.policy.read),
             write: paths(&job.policy.write),
+            names: paths(&job.policy.names),
             execute: job.policy.execute,
             network: job.policy.network,
             tmp_base: job.policy.private_tmp.then(|| Raw::from(tmp_base)),

@@ -88,6 +88,7 @@ impl ToolsetTools {
         let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
         Some(Granted {
             program: find_program(asked.runtime?.name(), &options.path),
+            names: self.runner.grants().names(&dir, asked),
             read: grant.read,
             write: grant.write,
             network: asked.network,

@@ -26,6 +26,7 @@ pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolE
     policy.read.extend(options.packages.iter().cloned());
     policy.read.extend(subject.granted.read.iter().cloned());
     policy.write.extend(subject.granted.write.iter().cloned());
+    policy.names.clone_from(&subject.granted.names);
     if subject.granted.network {
         policy = policy.with_network();
     }

@@ -105,6 +105,8 @@ impl From<Option<skillfold_format::Runtime>> for Runtime {
 /// make use of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
+    /// Other names of what may be read or written, with links in them.
+    pub names: Vec<PathBuf>,
     /// The program of the runtime, if the user has granted it: the path of `node`.
     pub program: Option<PathBuf>,
     /// Paths that may be read.

@@ -232,7 +232,7 @@ enum Execution {
 }
 
 /// Loaders of dynamically linked programs.
-const LOADERS: &[&str] = &[
+pub(super) const LOADERS: &[&str] = &[
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
     "/lib/ld-linux-riscv64-lp64d.so.1",
@@ -241,10 +241,10 @@ const LOADERS: &[&str] = &[
 ];
 
 /// Devices that may be read and written. Not `/dev/zero` as it is: mapped, it is memory that no bound counts.
-const DEVICES: &[&str] = &["/dev/null"];
+pub(super) const DEVICES: &[&str] = &["/dev/null"];
 
 /// Devices that may be read.
-const READ_DEVICES: &[&str] = &["/dev/full", "/dev/random", "/dev/urandom"];
+pub(super) const READ_DEVICES: &[&str] = &["/dev/full", "/dev/random", "/dev/urandom"];
 
 /// What a process may know of the machine and itself in a `/proc` that shows everybody.
 const HARMLESS: &[&str] = &[

@@ -2,9 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
+
+use super::root::Root;
 
 /// What was mounted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +19,8 @@ pub(super) struct Mounted {
     pub(super) zero: bool,
     /// Nothing can be changed, not even a mode or a time, but for what may be written.
     pub(super) read_only: bool,
+    /// Nothing exists but what may be reached.
+    pub(super) own_root: bool,
 }
 
 /// What shall be mounted.
@@ -26,8 +30,16 @@ pub(super) struct Wanted<'w> {
     pub(super) tmp_size: u64,
     /// Whether there is a namespace of processes, for which `/proc` shall show only that.
     pub(super) own_processes: bool,
+    /// What may be read.
+    pub(super) read: Vec<&'w Path>,
     /// What may be written.
     pub(super) write: Vec<&'w Path>,
+    /// Other names of either.
+    pub(super) names: Vec<&'w Path>,
+    /// Devices that may be used.
+    pub(super) devices: Vec<&'w str>,
+    /// The working directory.
+    pub(super) cwd: Option<&'w Path>,
 }
 
 /// Moves this process into a mount namespace of its own.
@@ -35,36 +47,99 @@ pub(super) fn separate(wanted: &Wanted<'_>) -> io::Result<Mounted> {
     crate::sys::unshare(libc::CLONE_NEWNS)?;
     // Nothing that is mounted here must be seen outside.
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    let mut mounted = Mounted { read_only: make_read_only(&wanted.write).is_ok(), ..Mounted::default() };
+    let mut mounted = Mounted::default();
+    // Without a `/proc` of its own, the one that is there would have to be shown.
+    if wanted.own_processes
+        && let Some(tmp) = wanted.tmp
+        && let Ok(root) = Root::new(tmp)
+    {
+        match fill(root, wanted, tmp) {
+            Ok(()) => return Ok(Mounted { proc: true, shm: true, zero: true, read_only: true, own_root: true }),
+            Err(error) => tracing::debug!(%error, "no root directory of its own"),
+        }
+    }
+    let write: Vec<PathBuf> = wanted.write.iter().map(PathBuf::from).collect();
+    mounted.read_only = make_read_only(Path::new("/"), &write).is_ok();
     if let Some(tmp) = wanted.tmp {
-        let size = wanted.tmp_size;
-        // An inode takes about a kilobyte of kernel memory that the size does not count.
-        let options = format!("size={size},nr_inodes={},mode=0700", (size / 4096).clamp(1024, 65_536));
-        tmpfs(tmp, &options)?;
-        mounted.shm = tmpfs(Path::new("/dev/shm"), &format!("size={},nr_inodes=1024,mode=0700", size / 4)).is_ok();
+        mount_private(tmp, wanted.tmp_size)?;
+        mounted.shm = mount_shared(Path::new(SHM), wanted.tmp_size).is_ok();
     }
     // `/dev/full` reads the same, and cannot be mapped.
-    mounted.zero = rustix::mount::mount_bind("/dev/full", "/dev/zero").is_ok();
+    mounted.zero = rustix::mount::mount_bind(FULL, ZERO).is_ok();
     if wanted.own_processes {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mounted.proc = rustix::mount::mount("proc", "/proc", "proc", flags, None).is_ok();
+        mounted.proc = mount_proc(Path::new(PROC)).is_ok();
     }
     Ok(mounted)
 }
 
-/// Makes everything read-only, so that modes, owners, times and attributes of files stay as they are, for which Landlock
-/// has no right: everything but what may be written.
-fn make_read_only(write: &[&Path]) -> io::Result<()> {
+const SHM: &str = "/dev/shm";
+const PROC: &str = "/proc";
+const ZERO: &str = "/dev/zero";
+const FULL: &str = "/dev/full";
+
+/// Puts all that is wanted into a new root, and enters it. Nothing has changed if it fails.
+fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
+    let mut mount = || -> io::Result<()> {
+        // What may be written comes last, to have mounts of its own.
+        for path in wanted.read.iter().chain(&wanted.write) {
+            root.show(path)?;
+            // `lib64` is often a link to `lib` beside it.
+            if path.ends_with("lib") {
+                root.links(&path.with_file_name("lib64"))?;
+            }
+        }
+        for path in &wanted.names {
+            root.links(path)?;
+        }
+        root.devices(&wanted.devices, (ZERO, FULL))?;
+        if let Some(cwd) = wanted.cwd {
+            root.directory(cwd)?;
+        }
+        let [tmp, shm, proc] =
+            [root.directory(tmp)?, root.directory(Path::new(SHM))?, root.directory(Path::new(PROC))?];
+        let mut write = Vec::new();
+        for path in &wanted.write {
+            write.extend(root.place(path)?);
+        }
+        make_read_only(root.at(), &write)?;
+        mount_private(&tmp, wanted.tmp_size)?;
+        mount_shared(&shm, wanted.tmp_size)?;
+        mount_proc(&proc)
+    };
+    if let Err(error) = mount() {
+        root.remove();
+        return Err(error);
+    }
+    root.enter()
+}
+
+fn mount_private(at: &Path, size: u64) -> io::Result<()> {
+    // An inode takes about a kilobyte of kernel memory that the size does not count.
+    tmpfs(at, &format!("size={size},nr_inodes={},mode=0700", (size / 4096).clamp(1024, 65_536)))
+}
+
+fn mount_shared(at: &Path, size: u64) -> io::Result<()> {
+    tmpfs(at, &format!("size={},nr_inodes=1024,mode=0700", size / 4))
+}
+
+fn mount_proc(at: &Path) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(rustix::mount::mount("proc", at, "proc", flags, None)?)
+}
+
+/// Makes everything below `root` read-only, so that modes, owners, times and attributes of files stay as they are, for
+/// which Landlock has no right: everything but what may be written.
+fn make_read_only(root: &Path, write: &[PathBuf]) -> io::Result<()> {
     let mut own = Vec::new();
     for path in write {
         // What does not exist cannot be written. What exists gets a mount of its own, which stays writable.
-        match rustix::mount::mount_bind_recursive(*path, *path) {
-            Ok(()) => own.push(*path),
+        match rustix::mount::mount_bind_recursive(path, path) {
+            Ok(()) => own.push(path),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    crate::sys::change_mounts(Path::new("/"), true, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0)?;
+    crate::sys::change_mounts(root, true, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0)?;
     for path in own {
         let writable = |below| crate::sys::change_mounts(path, below, 0, libc::MOUNT_ATTR_RDONLY);
         // What is mounted below it may be read-only for good. Where it is so itself, nothing can be written anyway.
@@ -73,7 +148,7 @@ fn make_read_only(write: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
-fn tmpfs(at: &Path, options: &str) -> io::Result<()> {
+pub(super) fn tmpfs(at: &Path, options: &str) -> io::Result<()> {
     let options = CString::new(options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", at, "tmpfs", flags, options.as_c_str())?;

@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::NOT_A_HELPER;
 use super::held::{self, Held};
-use super::inside::Inside;
+use super::inside::{self, Inside};
 use super::mounts::{self, Mounted};
 use super::processes;
 use super::tmp::Tmp;
@@ -20,7 +20,7 @@ use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::memory::{MemoryBound, MemoryUse};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, receive, receive_descriptors, send};
+use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, Start, receive, receive_descriptors, send};
 
 /// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
@@ -174,15 +174,21 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         report.note(Layer::MountNamespace, Err("switched off"));
         return Mounted::default();
     }
+    let program = if let Start::File(program) = &order.start { Some(program.path()) } else { None };
+    let loaders = inside::LOADERS.iter().map(Path::new);
     let wanted = mounts::Wanted {
         tmp: tmp.map(Tmp::path),
         tmp_size: order.bounds.tmp_size,
         own_processes,
+        read: program.into_iter().chain(loaders).chain(order.read.iter().map(Raw::path)).collect(),
         write: order.write.iter().map(Raw::path).collect(),
+        names: order.names.iter().map(Raw::path).collect(),
+        devices: inside::DEVICES.iter().chain(inside::READ_DEVICES).copied().collect(),
+        cwd: order.cwd.as_ref().map(Raw::path),
     };
     match mounts::separate(&wanted) {
         Ok(mounted) => {
-            report.read_only = mounted.read_only;
+            (report.read_only, report.own_root) = (mounted.read_only, mounted.own_root);
             report.note::<String>(Layer::MountNamespace, Ok(()));
             mounted
         }

@@ -155,6 +155,13 @@ impl Case {
 
     /// Runs the same probe without a sandbox; there it must do its harm.
     pub(crate) fn control(&self, text: &str, arguments: &[&str]) -> String {
+        let (text, stderr) = self.outside(text, arguments);
+        assert!(text.contains("HARM"), "the probe does no harm even outside: {text} {stderr}");
+        text
+    }
+
+    /// Runs a probe without a sandbox. What it prints, on standard output and error.
+    pub(crate) fn outside(&self, text: &str, arguments: &[&str]) -> (String, String) {
         let path = self.script("probe.py", text);
         let output = Command::new("/usr/bin/python3")
             .arg(&path)
@@ -165,16 +172,23 @@ impl Case {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains("HARM"), "the probe does no harm even outside: {text} {stderr}");
-        text
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
     }
 
     /// Inside no harm is done, and outside it is.
     pub(crate) fn only_outside(&self, text: &str, arguments: &[&str]) {
         self.contained(text, arguments);
         self.control(text, arguments);
+    }
+
+    /// Runs the same probe without a sandbox if this is root, who alone can do its harm.
+    pub(crate) fn control_of_root(&self, text: &str, arguments: &[&str]) {
+        if is_root() {
+            self.control(text, arguments);
+        } else {
+            skipped("the control needs root");
+        }
     }
 
     /// No process has this run's name in its environment.
@@ -225,6 +239,11 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < until, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Says why a test, or its control, was not run here. It counts as passed, so it must not be silent.
+pub(crate) fn skipped(why: &str) {
+    println!("skipped: {why}");
 }
 
 pub(crate) fn is_root() -> bool {

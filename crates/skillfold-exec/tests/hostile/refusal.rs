@@ -1,6 +1,8 @@
 //! Where there is too little sandbox, nothing runs.
 
-use skillfold_exec::{ExecError, Job, Layer, Policy, Program, RunRequest, Runner, RunnerOptions};
+use std::io::Read;
+
+use skillfold_exec::{ExecError, Job, Layer, MemoryBound, Policy, Program, RunRequest, Runner, RunnerOptions};
 
 use crate::case::{Case, Mode, NAMESPACES};
 
@@ -43,12 +45,38 @@ fn every_other_layer_may_be_missing_and_is_named() {
     }
 }
 
+/// What is written to may be known by other names: a cache, or `TMPDIR`, behind a link.
+#[test]
+fn links_to_what_may_be_written_are_followed() {
+    for mode in [Mode::All, Mode::NoNamespaces] {
+        let case = Case::new("links", mode);
+        let real = case.tmp.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let link = case.tmp.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program("/bin/sh".as_ref()));
+        job.policy.write = vec![link.clone()];
+        job.args =
+            vec!["-c".into(), format!("echo x > {0}/x && echo y > \"$TMPDIR/y\" && echo wrote", link.display()).into()];
+        let mut child = case.launcher().temp_dir(&link).spawn(&job).unwrap();
+        assert_eq!(child.report().own_root, mode == Mode::All);
+        let mut output = String::new();
+        child.take_stdout().unwrap().read_to_string(&mut output).unwrap();
+        assert_eq!((output.as_str(), child.wait().unwrap().code), ("wrote\n", Some(0)));
+        assert!(real.join("x").exists());
+        assert_eq!(std::fs::read_dir(&real).unwrap().count(), 1, "its directory is gone");
+    }
+}
+
 #[test]
 fn support_tells_what_there_is() {
     let case = Case::new("support", Mode::NoNamespaces);
     let support = case.launcher().support().unwrap();
     assert!(support.sandboxed && support.has(Layer::Seccomp) && support.landlock_abi > 0);
     assert_eq!(support.missing.len(), NAMESPACES.len());
+    assert!(!support.own_root);
+    let all = Case::new("support", Mode::All).launcher().support().unwrap();
+    assert_eq!((all.own_root, all.memory), (all.has(Layer::MountNamespace), MemoryBound::Counted));
 }
 
 #[test]
