@@ -1,11 +1,13 @@
 //! An engine inside the sandbox: what it can do, and what it cannot. A program of its own, because it is also the helper.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::io::{BufRead, Read, Write};
+use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use skillfold_exec::{Bounds, EndReason, Job, Launcher, Layer, Policy, Program, helper};
+use tempfile::TempDir;
 
 /// What runs inside: does what each line asks for, and says how it went.
 fn engine() -> i32 {
@@ -20,15 +22,11 @@ fn engine() -> i32 {
                 Ok("slept".to_owned())
             }
             "read" => std::fs::read_to_string("/etc/passwd").map_err(|error| error.to_string()),
-            "write" => std::fs::write("/tmp/engine", "x").map(|()| String::new()).map_err(|error| error.to_string()),
             "list" => std::fs::read_dir("/").map(|_| String::new()).map_err(|error| error.to_string()),
             "run" => std::process::Command::new("/bin/true")
                 .status()
                 .map(|it| it.to_string())
                 .map_err(|error| error.to_string()),
-            "connect" => std::net::TcpStream::connect("127.0.0.1:9")
-                .map(|_| String::new())
-                .map_err(|error| format!("{:?}", error.kind())),
             "descriptors" => {
                 // A new one gets the lowest free number.
                 let next = std::io::pipe().unwrap().0.as_raw_fd();
@@ -39,7 +37,15 @@ fn engine() -> i32 {
                 std::hint::black_box(vec![1_u8; 64 << 20].leak());
             },
             "end" => return 7,
-            _ => Err("what?".to_owned()),
+            _ => match line.split_once(' ') {
+                Some(("write", path)) => {
+                    std::fs::write(path, "x").map(|()| "x".to_owned()).map_err(|it| it.to_string())
+                }
+                Some(("connect", address)) => {
+                    std::net::TcpStream::connect(address).map(|_| "x".to_owned()).map_err(|it| it.to_string())
+                }
+                _ => Err("what?".to_owned()),
+            },
         };
         let mut stdout = std::io::stdout().lock();
         match done {
@@ -65,6 +71,7 @@ fn ask(launcher: &Launcher, bounds: Bounds, words: &[&str]) -> (String, skillfol
 fn main() {
     helper::run_if_asked(Some(engine));
     if !cfg!(target_os = "linux") {
+        println!("skipped: the engine's filter is Linux's");
         return;
     }
     let all = Launcher::new(std::env::current_exe().unwrap());
@@ -75,6 +82,7 @@ fn main() {
         Layer::IpcNamespace,
         Layer::MountNamespace,
     ]);
+    let (dir, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     for launcher in [all, fewer] {
         let allowed = ["hello", "thread", "allocate", "sleep", "descriptors", "end"];
         let (output, ended) = ask(&launcher, Bounds::default(), &allowed);
@@ -83,10 +91,11 @@ fn main() {
         }
         assert_eq!((ended.code, ended.signal, ended.reason), (Some(7), None, None));
 
-        let refused = ["read", "write", "list", "run", "connect"];
-        let (output, ended) = ask(&launcher, Bounds::default(), &refused);
-        for word in refused {
-            assert!(output.contains(&format!("refused {word}")), "{output}");
+        let refused = deeds(&dir, &listener);
+        let words: Vec<&str> = refused.iter().map(String::as_str).collect();
+        let (output, ended) = ask(&launcher, Bounds::default(), &words);
+        for word in words {
+            assert!(output.contains(&format!("refused {word}: ")), "{output}");
         }
         assert_eq!(ended.code, Some(0), "the end of its input is its end");
 
@@ -109,11 +118,17 @@ fn main() {
         assert_eq!(child.wait().unwrap().reason, Some(EndReason::Killed));
         drop(launcher.spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap());
     }
-    without_a_sandbox();
+    without_a_sandbox(&deeds(&dir, &listener));
+}
+
+/// What an engine is refused, and can do without a sandbox.
+fn deeds(dir: &TempDir, listener: &TcpListener) -> [String; 5] {
+    let (file, address) = (dir.path().join("written"), listener.local_addr().unwrap());
+    ["read".into(), "list".into(), "run".into(), format!("write {}", file.display()), format!("connect {address}")]
 }
 
 /// Where there is no sandbox and somebody has allowed it, the engine is the helper started once more.
-fn without_a_sandbox() {
+fn without_a_sandbox(deeds: &[String]) {
     // A descriptor that is open for inheritance: the engine must not get it.
     let _leak = rustix::io::dup(std::io::stderr()).unwrap();
     let launcher = Launcher::new(std::env::current_exe().unwrap()).without(&[Layer::Supervisor]);
@@ -127,6 +142,15 @@ fn without_a_sandbox() {
     child.take_stdout().unwrap().read_to_string(&mut output).unwrap();
     assert_eq!(output, "did hello: 5\ndid descriptors: 4\n");
     assert_eq!(child.wait().unwrap().code, Some(7));
+    // The control: nothing refuses it what the sandbox does.
+    let mut child = launcher.spawn(&job).unwrap();
+    child.take_stdin().unwrap().write_all(format!("{}\n", deeds.join("\n")).as_bytes()).unwrap();
+    let mut output = String::new();
+    child.take_stdout().unwrap().read_to_string(&mut output).unwrap();
+    for deed in deeds {
+        assert!(output.contains(&format!("did {deed}: ")), "{output}");
+    }
+    child.wait().unwrap();
     let mut child = launcher.spawn(&job).unwrap();
     child.kill();
     assert_eq!(child.wait().unwrap().reason, Some(EndReason::Killed));

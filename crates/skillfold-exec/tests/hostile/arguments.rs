@@ -41,7 +41,10 @@ hostile! {
         names.sort_unstable();
         // Python itself adds LC_CTYPE where the locale asks for it.
         names.retain(|name| *name != "LC_CTYPE");
-        assert_eq!(names, ["HOME", "LANG", "LC_TIME", "PATH", "PYTHONDONTWRITEBYTECODE", "SKILL_DIR", "SKILL_NAME", "SKILL_VERSION", "TEMP", "TMP", "TMPDIR"]);
+        assert_eq!(names, [
+            "HOME", "LANG", "LC_TIME", "PATH", "PYTHONDONTWRITEBYTECODE", "SKILL_DIR", "SKILL_NAME", "SKILL_VERSION", "TEMP",
+            "TMP", "TMPDIR",
+        ]);
         assert_eq!((&env["SKILL_NAME"], &env["SKILL_VERSION"]), (&json!(case.name), &json!("1.2.3")));
         assert_eq!(env["HOME"], env["TMPDIR"]);
     }
@@ -151,11 +154,17 @@ for fd in range(3):
         case.script("probe.sh", "#!/bin/sh\necho ran\n");
         std::fs::write(case.tmp.path().join("home/evil.sh"), "#!/bin/sh\necho HARM\n").unwrap();
         symlink(case.tmp.path().join("home/evil.sh"), case.skill().join("scripts/link.sh")).unwrap();
-        for outside in ["../home/evil.sh", "scripts/../../home/evil.sh", "/bin/sh", "scripts/link.sh", "link.sh\0", "file:///bin/sh"] {
+        for (outside, code) in [
+            ("../home/evil.sh", "security"),
+            ("scripts/../../home/evil.sh", "security"),
+            ("/bin/sh", "security"),
+            ("scripts/link.sh", "security"),
+            ("link.sh\0", "security"),
+            ("file:///bin/sh", "security"),
+        ] {
             let error = case.run(outside, &[]).unwrap_err();
-            assert!(["security", "not_found"].contains(&error.code()), "{outside}: {error}");
+            assert_eq!(error.code(), code, "{outside}: {error}");
         }
-        assert_eq!(case.run("scripts/link.sh", &[]).unwrap_err().code(), "security");
         let error = case.run("probe.s", &[]).unwrap_err();
         assert!(error.to_string().contains("did you mean \"scripts/probe.sh\"?"), "{error}");
         assert_eq!(case.run("SKILL.md", &[]).unwrap_err().code(), "not_found");

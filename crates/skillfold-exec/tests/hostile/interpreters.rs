@@ -28,6 +28,9 @@ hostile! {
                 if !place.ends_with("skill") {
                     assert_eq!(outcome.unwrap_err().code(), "interpreter_not_found");
                 }
+                // It would have left its mark.
+                assert!(Command::new(&shim).status().unwrap().success() && mark.exists());
+                fs::remove_file(&mark).unwrap();
             }
         }
     }
@@ -48,6 +51,8 @@ hostile! {
             let result = case.run("probe", &[]).unwrap();
             let output = result.stdout_text();
             assert!(output.contains("tried") && !output.contains("HARM"), "{name}: {output} {}", result.stderr_text());
+            let outside = Command::new(case.skill().join("scripts/probe")).output().unwrap();
+            assert!(String::from_utf8_lossy(&outside.stdout).contains("HARM"), "it can be read outside");
         }
     }
 

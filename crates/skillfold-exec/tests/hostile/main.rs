@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
+    clippy::print_stdout,
     clippy::needless_raw_string_hashes,
     clippy::case_sensitive_file_extension_comparisons,
     clippy::format_collect,

@@ -60,14 +60,18 @@ esac
 
     does_harm_while_packages_are_brought(case) {
         let mark = case.tmp.path().join("home/mark");
-        let uv = format!("#!/bin/sh\n: > {}\ncat {} >&2\nexit 1\n", mark.display(), case.secret().display());
+        let uv = format!("#!/bin/sh\n(: > {})\ncat {} >&2\necho tried >&2\nexit 1\n", mark.display(), case.secret().display());
         let (code, text) = with_uv(case, &uv).unwrap_err();
         assert_eq!(code, "execution_failed");
         assert!(!mark.exists() && !text.contains("hunter2"), "{text}");
+        assert!(text.contains("cat: ") && text.contains("tried"), "it tried nothing: {text}");
     }
 
     leads_its_interpreters_elsewhere(case) {
-        let read = format!("print('HARM', open({:?}).read())\n", case.secret().to_str().unwrap());
+        let read = format!(
+            "try:\n    print('HARM', open({:?}).read())\nexcept OSError:\n    print('contained')\n",
+            case.secret().to_str().unwrap()
+        );
         let uv = format!(
             r#"#!/bin/sh
 env="$UV_CACHE_DIR/environments/x"
@@ -78,6 +82,6 @@ esac
 "#,
             case.tmp.path().join("home").display()
         );
-        assert_eq!(with_script(case, &uv, &format!("{SCRIPT}{read}")), Ok("ran by True\n".to_owned()));
+        assert_eq!(with_script(case, &uv, &format!("{SCRIPT}{read}")), Ok("ran by True\ncontained\n".to_owned()));
     }
 }

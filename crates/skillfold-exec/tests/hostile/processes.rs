@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::case::{Case, Mode, Victim, eventually, is_root, path, small};
+use crate::case::{Case, Mode, Victim, eventually, is_root, path, skipped, small};
 use crate::hostile;
 
 /// Root without a namespace of processes is bounded by no limit of the kernel, only by the supervisor, which looks every
@@ -243,7 +243,7 @@ time.sleep(600)
     // A fork bomb of a shell: each half of the pipe starts two more.
     forks_without_end(case) {
         if is_unbounded(case) {
-            return;
+            return skipped("root without a namespace of processes is bounded by the supervisor alone");
         }
         case.script("probe.sh", "#!/bin/bash\nbomb() { bomb | bomb & }\nbomb\nsleep 600\n");
         let limits = case.with(|limits| {
@@ -262,7 +262,7 @@ time.sleep(600)
 
     forks_as_fast_as_it_can(case) {
         if is_unbounded(case) {
-            return;
+            return skipped("root without a namespace of processes is bounded by the supervisor alone");
         }
         case.script("probe.py", "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n");
         let limits = case.with(|limits| {
@@ -298,7 +298,7 @@ time.sleep(60)
 
     runs_a_program_with_set_user_id(case) {
         if !is_root() {
-            return;
+            return skipped("only root can make a program that belongs to somebody else");
         }
         // It belongs to nobody (65534), so that it shows even for root whether the bit has an effect.
         let program = case.skill().join("scripts/whoami");
