@@ -47,6 +47,6 @@ mod report;
 pub mod triggers;
 
 pub use generate::{Bodies, Kind, Layout, Options, STAMP, Skill, Tree, Triggers, generate, generate_with};
-pub use measure::{Memory, Plan, Timing, memory, reset_peak};
+pub use measure::{Memory, Plan, Timing, memory, memory_of, reset_peak};
 pub use naive::Naive;
 pub use report::{Limit, Report, Row, TokenRow};

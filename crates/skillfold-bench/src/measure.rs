@@ -148,6 +148,11 @@ pub fn memory() -> Option<Memory> {
     parse_status(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
+/// Like [`memory`], of another process. `None` once it has ended.
+pub fn memory_of(process: u32) -> Option<Memory> {
+    parse_status(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?)
+}
+
 /// Lets [`Memory::peak`] count from now on. False where the kernel does not allow it.
 pub fn reset_peak() -> bool {
     // 5 resets the peak and leaves the pages' "referenced" bits alone (proc(5), Linux 4.0).

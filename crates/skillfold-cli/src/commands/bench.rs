@@ -3,6 +3,7 @@
 mod matching;
 mod measure;
 mod running;
+mod starting;
 mod watching;
 
 use std::path::{Path, PathBuf};
@@ -26,10 +27,10 @@ a bare `stat`, a bare read. Matching has limits of its own, and a loop over regu
 The trees are made once (twice 100,000 skills take about 1.7 GB and a minute) and used again. The exit code is 1 if a promise is not kept on this machine.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// How many skills to measure with; may be given several times [default: 100 1000 10000 100000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     skills: Vec<u32>,
     /// Keep the generated skills in DIR [default: skillfold-bench in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "running")]
     watch: bool,
     /// How often to measure each
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
     /// Only look for skills in DIR, once, and say how long it took: what the measurement starts
     #[arg(long, value_name = "DIR", hide = true)]
@@ -88,7 +89,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
         return print(context, &report);
     }
-    let mut report = measure::measure(&sizes, &dir, args.rounds.into(), &say).map_err(|error| failed(&error, &dir))?;
+    let mut report = Report::default();
+    if !args.running {
+        starting::measure(&dir, args.rounds.into(), &say, &mut report).map_err(|error| failed(&error, &dir))?;
+    }
+    measure::measure(&sizes, &dir, args.rounds.into(), &say, &mut report).map_err(|error| failed(&error, &dir))?;
     // Asked for, or everything.
     if args.skills.is_empty() {
         running::measure(context, &dir, &say, &mut report)?;

@@ -25,35 +25,40 @@ const CONTEXT_HYBRID: Duration = Duration::from_millis(10);
 const MOST_FOR_CONTEXT: usize = 10_000;
 
 /// Measures discovery, loading and the whole program on trees of `sizes` skills, kept below `dir`.
-pub(super) fn measure(sizes: &[usize], dir: &Path, rounds: usize, say: &dyn Fn(&str)) -> io::Result<Report> {
-    let mut report = Report::default();
+pub(super) fn measure(
+    sizes: &[usize],
+    dir: &Path,
+    rounds: usize,
+    say: &dyn Fn(&str),
+    report: &mut Report,
+) -> io::Result<()> {
     for &count in sizes {
         say(&format!("making a tree of {count} skills"));
         let options = Options { count, ..Options::default() };
         let tree = generate(&dir.join(format!("tree-{count}")), &options)?;
         let bench = Bench { tree: &tree, count, rounds: rounds_for(count, rounds), dir };
         say(&format!("{count} skills: discovery"));
-        bench.discover(&mut report)?;
+        bench.discover(report)?;
         say(&format!("{count} skills: from the index cache"));
-        bench.cached(&mut report)?;
+        bench.cached(report)?;
         say(&format!("{count} skills: the whole program"));
-        bench.process(&mut report)?;
+        bench.process(report)?;
         if count <= MOST_FOR_CONTEXT {
             say(&format!("{count} skills: the main job as a program"));
-            context(count, dir, bench.rounds, &mut report)?;
+            context(count, dir, bench.rounds, report)?;
         }
         if count == sizes[0] {
             say("loading");
-            bench.load(&mut report)?;
-            bench.reuse(&mut report)?;
+            bench.load(report)?;
+            bench.reuse(report)?;
         }
-        matching::tokens(&tree, &mut report);
-        matching::measure(count, dir, bench.rounds, say, &mut report)?;
+        matching::tokens(&tree, report);
+        matching::measure(count, dir, bench.rounds, say, report)?;
     }
     let threads = rayon::current_num_threads();
     report.notes.push(format!("best of several runs in turns with the floor, {threads} threads each, page cache warm"));
     report.notes.push(matching::METHOD.to_owned());
-    Ok(report)
+    Ok(())
 }
 
 /// The main job as people and hooks run it: `context MESSAGE` from start to exit, with a pattern and a whole body in
