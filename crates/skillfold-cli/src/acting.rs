@@ -26,10 +26,7 @@ impl Acting {
     pub(crate) fn new(context: &Context) -> Result<Acting, CliError> {
         let (environment, settings) = (context.environment()?, context.settings()?);
         let run = settings.run;
-        let launcher = Launcher::of_this_program()
-            .allow_unsandboxed(run.allow_unsandboxed == Some(true))
-            // Our allocator takes a gigabyte at once otherwise, which is more than an engine may have.
-            .helper_env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
         let launcher = match std::env::var_os("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
             Some(dir) => launcher.temp_dir(dir),
             None => launcher,

@@ -28,7 +28,7 @@ the options of that name.";
 
 /// Give a model the right skill at the right moment: find, match, disclose, load and check agent skills.
 #[derive(Debug, Parser)]
-#[command(name = "skillfold", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "skillfold", version, max_term_width = 100, after_help = footer(EXAMPLES))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -45,7 +45,7 @@ impl Cli {
     /// `--skills-dir` stands before a command's name and behind it as two arguments: of a global argument that is given
     /// in both places clap keeps only what stands behind, and directories must not get lost.
     pub(crate) fn grammar() -> clap::Command {
-        let command = tidied(Cli::command());
+        let command = Cli::command();
         let before = command.get_arguments().find(|arg| arg.get_id() == "skills_dir").cloned();
         command.mut_subcommands(|subcommand| subcommand.args(before.clone().map(|arg| arg.id(DIRS_BEHIND))))
     }
@@ -61,27 +61,12 @@ impl Cli {
     }
 }
 
-/// A command and those below it, with what the derive macros cannot say for all of them at once.
-fn tidied(command: clap::Command) -> clap::Command {
-    let footer = command.get_after_help().map(|text| unwrapped(&text.to_string()));
-    let command = match footer {
-        Some(footer) => command.after_help(footer),
-        None => command,
-    };
-    // Else `--budget -1` is answered with the advice to write `-- -1`.
-    let number = |arg: clap::Arg| {
-        let takes_value = !arg.is_positional() && arg.get_action().takes_values();
-        if takes_value { arg.allow_negative_numbers(true) } else { arg }
-    };
-    command.mut_args(number).mut_subcommands(tidied)
-}
-
 /// A footer with each paragraph on one line, because the parser breaks lines at the terminal's width: those that the
 /// source breaks would be broken twice. A line that ends a sentence ends a paragraph; examples are indented.
-fn unwrapped(footer: &str) -> String {
-    let mut out = String::with_capacity(footer.len());
+pub(crate) fn footer(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
     let mut before = "";
-    for line in footer.lines() {
+    for line in text.lines() {
         let goes_on = !(before.is_empty() || before.starts_with(' ') || before.ends_with('.'));
         out.push_str(if out.is_empty() {
             ""
@@ -124,7 +109,9 @@ pub(crate) struct Global {
     pub(crate) color: Color,
 }
 
+// Deferred: the arguments of the one command that was typed are made, not those of all 40.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Print what a model would get this turn
     Context(commands::context::Args),

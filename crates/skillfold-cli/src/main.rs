@@ -35,10 +35,6 @@ use context::Context;
 use error::CliError;
 use terminal::Terminal;
 
-// Discovery and printing allocate a few small strings a skill, from all threads at once: what mimalloc is made for.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// What runs toolsets inside the sandbox.
 #[cfg(feature = "engine")]
 const ENGINE: Option<fn() -> i32> = Some(skillfold_toolset::engine);

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 use anstream::AutoStream;
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Effects, Style};
 use serde::Serialize;
 use tracing::Level;
@@ -106,6 +107,10 @@ impl Terminal {
 
     /// Writes a text for people to stdout.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        if self.stdout_color == anstream::ColorChoice::Never {
+            // In one piece: a stream that strips colours writes once for each piece between two of them.
+            return self.stdout.lock().write_all(strip_str(text).to_string().as_bytes());
+        }
         AutoStream::new(self.stdout.lock(), self.stdout_color).write_all(text.as_bytes())
     }
 

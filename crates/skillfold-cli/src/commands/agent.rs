@@ -29,7 +29,7 @@ problem, and last answer or error. With --batch it reads lines {id, message} or 
 Ctrl-C ends the turn, and the conversation stays whole: exit code 130.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Send one message, print the answer and end; `-` reads it from stdin
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -49,13 +49,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) allow: Vec<AllowArg>,
     /// Ask the model at most N times in a turn
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_rounds: Option<u32>,
     /// The tokens of the model's context window
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
     /// The most tokens of an answer
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: Option<u32>,
     /// Where what the model is shown of skills stands [default: inject]
     #[arg(long, value_enum)]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "go_on"])]
     pub(crate) batch: Option<String>,
     /// So many of them at once
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024), requires = "batch")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024), requires = "batch")]
     pub(crate) jobs: u16,
     /// Do not write the conversation down
     #[arg(long, conflicts_with = "go_on")]

@@ -31,7 +31,7 @@ Examples:
   skillfold revoke --all            everything";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill: SERVER:NAME, or SERVER:URI of one that the server does not list
     name: String,
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_REVOKE)]
+#[command(after_help = crate::cli::footer(AFTER_REVOKE))]
 #[group(id = "what", required = true, multiple = false)]
 pub(crate) struct RevokeArgs {
     /// The skill: SERVER:NAME, or the NAME of one on this machine that the agent may load or run

@@ -29,7 +29,7 @@ With --json it prints {valid, audits: [{name, dir, files, bytes, findings: [{rul
 message, excerpt, help}]}]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Skills by name, or directories; every local skill without any
     what: Vec<String>,

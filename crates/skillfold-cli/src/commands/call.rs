@@ -22,7 +22,7 @@ Examples:
 {title, metadata, output}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The tool: `TOOL`, or `SKILL__TOOL` where several skills have one of that name
     tool: String,

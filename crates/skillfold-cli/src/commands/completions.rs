@@ -17,7 +17,7 @@ Examples:
 With --json it prints {shell, script}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The shell
     shell: Shell,

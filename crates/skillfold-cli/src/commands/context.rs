@@ -34,7 +34,7 @@ With --json it prints {tier, policy, stable, turn, tokens: {stable, turn, overhe
 listed, elapsed_us}; the time is that of the decision, without looking for skills.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The user's message; `-` reads it from stdin
     #[arg(allow_hyphen_values = true)]
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     fallback: Option<FallbackArg>,
     /// Most tokens for documentation in all; 0: no limit [default: 8000]
-    #[arg(long, value_name = "N", value_parser = whole_number)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     budget: Option<usize>,
     /// Most tokens for one skill; 0: no limit [default: 2000]
-    #[arg(long, value_name = "N", value_parser = whole_number)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     per_skill: Option<usize>,
     /// What counts tokens [default: segment]
     #[arg(long, value_enum)]
     counter: Option<CounterArg>,
     /// Most skills to document; 0: no limit [default: 3]
-    #[arg(long, value_name = "N", value_parser = whole_number)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     max_skills: Option<usize>,
     #[command(flatten)]
     turn: TurnArgs,

@@ -36,7 +36,7 @@ With --json it prints {valid, diagnostics: [{path, line, column, code, severity,
 config, roots, skills, shadowed, copies, clients, servers, sandbox, programs, kept, records, registry}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Exit with 1 on warnings, too
     #[arg(long)]

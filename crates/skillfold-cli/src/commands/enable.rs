@@ -24,7 +24,7 @@ shows under it; one that is hidden by that has an address of its own, such as co
 With --json it prints [{address, was, now}], each true, false or null.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Skills by name or address, or installed plugins
     #[arg(required = true)]

@@ -27,7 +27,7 @@ directory it stands. With --json it prints {positives, negatives, recall_at: {1,
 false_triggers, calibration, confusions, worst, unknown}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The labelled messages
     file: PathBuf,
@@ -41,10 +41,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "C", value_parser = share)]
     threshold: Option<f64>,
     /// Exit with 1 if the recall at 3 is below this
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
     min_recall: Option<f64>,
     /// Exit with 1 if more of the messages that need nothing select something
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share)]
     max_false: Option<f64>,
 }
 

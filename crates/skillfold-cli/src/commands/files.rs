@@ -19,7 +19,7 @@ Examples:
 With --json it prints {files: [{path, size}]}, and {stopped, skipped} where the list is not all.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
     name: String,

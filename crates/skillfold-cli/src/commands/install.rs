@@ -35,7 +35,7 @@ With --json it prints {origin, commit, installed: [{name, kind, version, commit,
 replaced, permissions, findings}], skipped: [{name, reason}]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Where from
     source: Option<String>,

@@ -33,7 +33,7 @@ where `valid` says that there is neither error nor warning, and with --fix also
 fixed: [{path, changes: [{line, column, message}]}].";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Skills, SKILL.md files or directories of skills; without any, those of the project
     #[arg(value_name = "PATH")]

@@ -24,7 +24,7 @@ what the body costs, estimated from the file's size. Skills that cannot be used 
 and do not change the exit code.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Only skills of this source
     #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(Source::ALL.map(Source::as_str)).try_map(source))]

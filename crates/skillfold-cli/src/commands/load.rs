@@ -21,7 +21,7 @@ With --json it prints {name, content, tokens, cached}, and with --outline {name,
 title, anchor, line, range, tokens}]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
     name: String,

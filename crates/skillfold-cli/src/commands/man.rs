@@ -16,7 +16,7 @@ Examples:
 With --json it prints {name, page}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The page of this command, instead of the main one
     command: Option<String>,

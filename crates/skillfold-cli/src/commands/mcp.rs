@@ -51,7 +51,7 @@ const MAX_BLOCKING: usize = 40;
 const MANY: usize = 10_000;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER, args_conflicts_with_subcommands = true)]
+#[command(after_help = crate::cli::footer(AFTER), args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,

@@ -30,7 +30,7 @@ const MOST: usize = 10_000;
 const FOUND: usize = 20;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,

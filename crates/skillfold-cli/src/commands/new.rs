@@ -23,7 +23,7 @@ Without --dir it goes where the project has its skills already: .agents/skills, 
 .agent/skills or skills; else into .agents/skills. With --json it prints {name, dir, path}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Its name: lower-case letters, digits and single hyphens
     name: String,

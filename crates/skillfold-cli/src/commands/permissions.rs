@@ -24,7 +24,7 @@ the skill's files as they are: when one changes, it is asked again. What the age
 see `skillfold status` and `skillfold revoke`.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER, args_conflicts_with_subcommands = true)]
+#[command(after_help = crate::cli::footer(AFTER), args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Sub>,

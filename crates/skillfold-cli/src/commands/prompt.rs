@@ -21,10 +21,10 @@ fit: the section then ends with a line that says how many are missing and that `
 With --json it prints {text, tokens, shortened, omitted}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The model's context window, in tokens [default: 200000]
-    #[arg(long, value_name = "N", value_parser = whole_number)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     window: Option<usize>,
     /// What counts tokens [default: segment]
     #[arg(long, value_enum)]

@@ -16,7 +16,7 @@ No path leads out of the skill's directory: neither `..` nor an absolute path no
 With --json it prints {path, content}; a file that is not text is an error there.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
     name: String,

@@ -23,7 +23,7 @@ Examples:
 With --json it prints [{name, kind, enabled}], or with --trash [{id, name, kind, when, why, origin, version, bytes}].";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Installed skills and plugins
     #[arg(required_unless_present_any = ["undo", "trash"])]

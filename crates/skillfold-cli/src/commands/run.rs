@@ -28,7 +28,7 @@ With --json it prints {exit_code, stdout, stderr, truncated, duration, sandboxed
 The exit code is 1 if the script's is not 0.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill
     name: String,

@@ -20,7 +20,7 @@ With --json it prints {hits: [{name, score, confidence, mention, reasons: [{kind
 score}]}], matched}. Finding nothing is no failure.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// What to search for; `-` reads it from stdin
     query: String,
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
     /// Most hits to print
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole_number)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = whole_number)]
     limit: usize,
     #[command(flatten)]
     turn: TurnArgs,

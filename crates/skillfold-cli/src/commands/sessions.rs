@@ -26,7 +26,7 @@ With --json it prints an array of {id, created, used, turns, model, cwd, first, 
 {turns, summary} once earlier turns were, else null; for `remove` {removed: [ids]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,

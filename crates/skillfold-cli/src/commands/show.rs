@@ -22,7 +22,7 @@ With --json it prints the fields of `list` and {triggers, raw, files, diagnostic
 copies stand in several places, places: [{source, plugin, dir, path, same_body}].";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
     name: String,

@@ -26,7 +26,7 @@ stale, failure}], approvals: [{server, name, uri, digest, files, when, current}]
 digest}], sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {

@@ -22,7 +22,7 @@ With --json it prints an array of {name, title, description, input_schema, read_
 A skill's toolsets are evaluated in the sandbox to find out. What is wrong with one is told on stderr.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// A skill: its own tools
     name: Option<String>,

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Sub {
     /// Installs the packages that toolsets import: zod
-    #[command(after_help = AFTER)]
+    #[command(after_help = crate::cli::footer(AFTER))]
     Setup(SetupArgs),
 }
 

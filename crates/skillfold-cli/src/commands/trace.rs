@@ -28,7 +28,7 @@ skills_turn, tools, history, total}, input, output, cached, skills, eager, saved
 saved, problems}; with --all {sessions: [{session, …, turns}], total, saved, problems}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The conversation: its id, the beginning of it, or a file; without it, the latest
     #[arg(value_name = "ID|FILE")]

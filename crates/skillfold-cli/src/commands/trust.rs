@@ -26,7 +26,7 @@ the project, nor set limits for what runs, nor say how the agent works, until yo
 for the file as it is: after an edit it is asked again.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Take it back
     #[arg(long, conflicts_with = "list")]

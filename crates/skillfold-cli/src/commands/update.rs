@@ -33,7 +33,7 @@ With --json it prints {applied, updates: [{name, from, to, front_matter, permiss
 failed: [{name, reason}]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Installed skills and plugins; all without any
     names: Vec<String>,

@@ -24,7 +24,7 @@ The rules are those of agentskills.io. It exits with 1 if there is an error.
 With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]}.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// A skill's directory, a SKILL.md, or a directory of skills
     #[arg(required = true, value_name = "PATH")]

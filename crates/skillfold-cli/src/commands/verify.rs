@@ -22,7 +22,7 @@ With --json it prints {valid, verified: [{name, kind, standing, drift: [{path, w
 unlocked, absent or stray, `what` is changed, missing, added, mode or link.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// Installed skills and plugins; all without any
     names: Vec<String>,

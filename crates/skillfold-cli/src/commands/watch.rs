@@ -34,13 +34,13 @@ With --json each line is {event, …}: added, updated, removed and files have {n
 const STARTING: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// End after the first change
     #[arg(long)]
     once: bool,
     /// Look every SECONDS instead of letting the system tell: for network file systems
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     poll: Option<u32>,
 }
 

@@ -27,7 +27,7 @@ trigger, matched, note}]}.";
 const SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The user's message; `-` reads it from stdin
     #[arg(allow_hyphen_values = true)]

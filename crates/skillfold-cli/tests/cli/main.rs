@@ -36,6 +36,7 @@ mod run;
 mod sandbox;
 mod search;
 mod show;
+mod start;
 mod status;
 mod terminal;
 mod tools;

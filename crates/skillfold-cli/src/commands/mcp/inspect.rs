@@ -25,7 +25,7 @@ diagnostics}.";
 const DEADLINE: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// The server: a URL, or the name of one in skillfold.toml
     server: String,
