@@ -234,9 +234,10 @@ impl Take {
         }
         // What was edited must go, whatever the lock says of it.
         let unchanged = there && old_kind == entry.kind && verify::drift(&old, &pinned)?.is_empty();
-        let permissions = match there && !unchanged {
-            true => permission_changes((&old, old_kind), (&candidate.dir, entry.kind)),
-            false => Vec::new(),
+        let permissions = if there && !unchanged {
+            permission_changes((&old, old_kind), (&candidate.dir, entry.kind))
+        } else {
+            Vec::new()
         };
         let addresses = addresses_of(writing, &name, old_kind);
         if !unchanged {

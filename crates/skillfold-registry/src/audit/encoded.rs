@@ -87,9 +87,10 @@ pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
         let (end, letters) = wrapped(window, at, run);
         // Something may stand before it that is made of the same letters.
         if let Some(text) = (0..4).find_map(|skip| decoded(letters.get(skip..)?)) {
-            let rule = match is_attack(text.as_bytes(), path) {
-                true => Some(&ENCODED_ORDERS),
-                false => is_prose(text.as_bytes()).then_some(&ENCODED_PROSE),
+            let rule = if is_attack(text.as_bytes(), path) {
+                Some(&ENCODED_ORDERS)
+            } else {
+                is_prose(text.as_bytes()).then_some(&ENCODED_PROSE)
             };
             found.extend(rule.map(|rule| Encoded { at, rule, text }));
         }

@@ -54,24 +54,14 @@ pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Fi
         }
     }
     for tool in manifest.allowed_tools() {
-        let excerpt = || Shown(tool).to_string();
-        match tool {
-            "*" => {
-                add(&WIDE_PERMISSIONS, "allowed-tools", "allows every tool without a question".to_owned(), excerpt())
-            }
-            "Bash" => {
-                add(&SHELL_ALLOWED, "allowed-tools", "allows every command without a question".to_owned(), excerpt());
-            }
-            _ if is_any_command(tool) => {
-                add(
-                    &WIDE_PERMISSIONS,
-                    "allowed-tools",
-                    "allows every command without a question".to_owned(),
-                    excerpt(),
-                );
-            }
-            _ => {}
-        }
+        let (rule, what) = match tool {
+            "*" => (&WIDE_PERMISSIONS, "tool"),
+            "Bash" => (&SHELL_ALLOWED, "command"),
+            _ if is_any_command(tool) => (&WIDE_PERMISSIONS, "command"),
+            _ => continue,
+        };
+        let message = format!("allows every {what} without a question");
+        add(rule, "allowed-tools", message, Shown(tool).to_string());
     }
 }
 

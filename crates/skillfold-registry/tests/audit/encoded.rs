@@ -11,7 +11,7 @@ fn base64(text: &str) -> String {
             out.push(char::from(LETTERS[(bits >> (18 - 6 * at)) as usize & 63]));
         }
     }
-    while out.len() % 4 != 0 {
+    while !out.len().is_multiple_of(4) {
         out.push('=');
     }
     out
