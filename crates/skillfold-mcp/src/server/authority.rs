@@ -60,17 +60,14 @@ fn is_origin(text: &str) -> bool {
 
 /// `host[:port]`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
 fn authority(text: &str) -> Option<Authority> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (address, after) = rest.split_once(']')?;
-            (format!("[{}]", address.parse::<Ipv6Addr>().ok()?), after)
-        }
-        None => {
-            let (host, after) = text.split_at(text.find(':').unwrap_or(text.len()));
-            let is_name = !host.is_empty()
-                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'));
-            (is_name.then(|| host.to_ascii_lowercase())?, after)
-        }
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (address, after) = rest.split_once(']')?;
+        (format!("[{}]", address.parse::<Ipv6Addr>().ok()?), after)
+    } else {
+        let (host, after) = text.split_at(text.find(':').unwrap_or(text.len()));
+        let is_name = !host.is_empty()
+            && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'));
+        (is_name.then(|| host.to_ascii_lowercase())?, after)
     };
     let port = match port.strip_prefix(':') {
         None if port.is_empty() => None,

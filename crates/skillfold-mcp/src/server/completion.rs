@@ -114,7 +114,7 @@ fn slot(group: &str) -> Slot {
         let words = choices.split('|').map(|word| word.trim_matches(['"', '\'', '`', '.', '…']));
         return Slot::Words(words.filter(|word| !word.is_empty()).map(|word| format!("{flag}{word}")).collect());
     }
-    if group.starts_with('-') && group.trim_matches('-') != "" {
+    if group.starts_with('-') && !group.trim_matches('-').is_empty() {
         return Slot::Words(vec![if flag.is_empty() { group.to_owned() } else { flag.to_owned() }]);
     }
     let names_skill = group.split(|c: char| !c.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case("skill"));
