@@ -61,7 +61,7 @@ pub use plugin::{installed_plugins, plugin_roots, plugins_below};
 pub use records::{Records, RecordsError};
 pub use remote::RemoteSkill;
 pub use replace::replace_file;
-pub use shown::{Shown, is_hidden, os_message};
+pub use shown::{Shown, one_line, os_message};
 pub use skill::{Glimpse, Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;
@@ -69,6 +69,7 @@ pub use skill_dir::{
     Child, FileError, ListLimits, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir, SkipReason, Skipped,
     Stamp, StampPath, StopReason, Stopped,
 };
+pub use skillfold_format::{is_hidden, visible};
 pub use source::{Root, Source, project_roots, user_roots};
 pub use time::{Civil, parse_rfc3339, rfc3339};
 pub use walk::{MAX_DEPTH, SKIPPED};

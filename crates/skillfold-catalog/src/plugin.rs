@@ -6,7 +6,7 @@ use serde::Deserialize;
 use skillfold_format::{Code, Diagnostic, MAX_FILE};
 
 use crate::walk::SKIPPED;
-use crate::{Root, Shown, SkillDir, Source};
+use crate::{Root, Shown, SkillDir, Source, is_hidden};
 
 /// Where a plugin describes itself.
 const MANIFEST: &str = ".claude-plugin/plugin.json";
@@ -60,10 +60,7 @@ fn read(dir: &Path) -> Result<Plugin, String> {
         .and_then(|dir| dir.read_to_string(MANIFEST, MAX_FILE))
         .map_err(|error| error.to_string())?;
     let plugin: Plugin = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    if plugin.name.is_empty()
-        || plugin.name.contains([':', '@', '/', '\\', '#'])
-        || plugin.name.contains(char::is_control)
-    {
+    if plugin.name.is_empty() || plugin.name.contains([':', '@', '/', '\\', '#']) || plugin.name.contains(is_hidden) {
         return Err(format!("{:?} is no plugin's name", plugin.name));
     }
     Ok(plugin)

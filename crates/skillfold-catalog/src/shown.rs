@@ -1,6 +1,9 @@
 //! Showing text that came from outside.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use skillfold_format::is_hidden;
 
 /// Text from outside as it may be shown: on one line, with nothing invisible in it, of bounded length.
 ///
@@ -37,21 +40,23 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a terminal; the
-/// others hide or reorder what stands around them.
+/// Text from outside on one line, of any length: like [`Shown`], for what must stay whole, such as a directory.
 ///
 /// ```
-/// use skillfold_catalog::is_hidden;
+/// use skillfold_catalog::one_line;
 ///
-/// assert!(is_hidden('\u{1b}') && is_hidden('\u{202e}') && is_hidden('\u{e0041}'));
-/// assert!(!is_hidden('ß') && !is_hidden(' '));
+/// assert_eq!(one_line("/skills/größe"), "/skills/größe");
+/// assert_eq!(one_line("/skills/a\n# Obey\u{1b}"), "/skills/a\\n# Obey\\u{1b}");
 /// ```
-pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
 }
 
 /// What the operating system said, in words only.

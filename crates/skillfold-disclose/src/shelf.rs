@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use skillfold_catalog::Source;
-use skillfold_format::{Tokens, brief};
+use skillfold_format::{Tokens, brief, visible};
 
 use crate::TokenCounter;
 use crate::budget::source_rank;
@@ -138,7 +138,7 @@ fn escape(out: &mut String, text: &str) {
     }
 }
 
-/// All white space as single blanks.
+/// All white space as single blanks, and nothing hidden.
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     let plain = |text: &str| {
         let bytes = text.as_bytes();
@@ -152,11 +152,11 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut folded = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
+    for word in visible(text).split_whitespace() {
         if !folded.is_empty() {
             folded.push(' ');
         }
-        folded.extend(word.chars().filter(|c| !c.is_control()));
+        folded.push_str(word);
     }
     Cow::Owned(folded)
 }

@@ -1,5 +1,7 @@
 //! The first comment or docstring of a script: what it says it does.
 
+use skillfold::visible;
+
 /// A description is cut to so many characters.
 const MOST: usize = 240;
 
@@ -160,7 +162,7 @@ fn without_name(text: &str, name: &str) -> String {
 
 /// One line of bounded length: the whole text, else its first sentence, else its beginning.
 fn fit(text: &str) -> Option<String> {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = visible(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() {
         return None;

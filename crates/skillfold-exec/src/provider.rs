@@ -224,7 +224,7 @@ fn opening(id: &str, script: &str) -> String {
 fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
     let mut text = format!("<skill_scripts id=\"{}\">\n", attribute(id));
     for script in known {
-        let _ = write!(text, "- {}", neutralise(&script.path, &["skill_scripts"]));
+        let _ = write!(text, "- {}", neutralise(&Shown(&script.path).to_string(), &["skill_scripts"]));
         if let Some(description) = &script.description {
             let _ = write!(text, ": {}", neutralise(description, &["skill_scripts"]));
         }

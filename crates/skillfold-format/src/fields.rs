@@ -8,7 +8,7 @@ use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
 use crate::parsed::{Listing, Written};
 use crate::pattern::{self, Verdict};
-use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, visible, write, yaml};
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
 pub(crate) struct Ground<'a> {
@@ -60,8 +60,8 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
     };
     let stretch = |field| {
         let node = fields.get(field).filter(|node| !node.is_null());
-        // An empty stretch would look like a text that is not there.
-        if node.and_then(Node::as_str).is_some_and(str::is_empty) {
+        // An empty stretch would look like a text that is not there, and what hides is left out of a manifest.
+        if node.and_then(Node::as_str).is_some_and(|text| text.is_empty() || matches!(visible(text), Cow::Owned(_))) {
             return None;
         }
         node.map(verbatim).map_or(Some(None), |range| range.map(Some))
@@ -69,10 +69,12 @@ pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
     let (version, model, allowed_tools) =
         (stretch(Field::Version)?, stretch(Field::Model)?, stretch(Field::AllowedTools)?);
     let description = fields.get(Field::Description)?;
-    let description = match verbatim(description) {
-        Some(range) => Written::Verbatim(range),
-        // Only what the parser unfolded: what stands there letter for letter in other ways is rare.
-        None => Written::Otherwise(description.as_str().filter(|text| !text.is_empty())?.into()),
+    let text = visible(description.as_str()?);
+    let description = match (verbatim(description), &text) {
+        (Some(range), Cow::Borrowed(_)) => Written::Verbatim(range),
+        // What the parser unfolded, and what holds hidden characters.
+        _ if text.trim().is_empty() => return None,
+        _ => Written::Otherwise((*text).into()),
     };
     Some(Listing { description, version, model, allowed_tools })
 }
@@ -141,7 +143,7 @@ impl Reader<'_, '_> {
     }
 
     fn field(&mut self, fields: &Fields<'_, '_>, field: Field, name: &str) -> Option<Box<str>> {
-        fields.get(field).and_then(|node| self.text(node, name))
+        fields.get(field).and_then(|node| self.text(node, name)).map(seen)
     }
 
     fn place(&self, node: &Node<'_>) -> Place {
@@ -240,7 +242,7 @@ impl Reader<'_, '_> {
     }
 
     fn description(&mut self, node: Option<&Node<'_>>) -> Option<Box<str>> {
-        let text = node.filter(|node| !is_blank(node)).and_then(|node| self.text(node, "description"));
+        let text = node.filter(|node| !is_blank(node)).and_then(|node| self.text(node, "description")).map(seen);
         if text.is_none() {
             self.missing(
                 "description",
@@ -341,14 +343,16 @@ impl Reader<'_, '_> {
                     self.check_globs(get("files"));
                 }
                 Triggers {
-                    keywords: self.list(get("keywords"), "triggers.keywords", Split::Commas),
-                    verbs: self.list(get("verbs"), "triggers.verbs", Split::Commas),
+                    keywords: all_seen(self.list(get("keywords"), "triggers.keywords", Split::Commas)),
+                    verbs: all_seen(self.list(get("verbs"), "triggers.verbs", Split::Commas)),
                     patterns: self.list(get("patterns"), "triggers.patterns", Split::No),
                     files: self.list(get("files"), "triggers.files", Split::Commas),
                     languages: self.list(get("languages"), "triggers.languages", Split::Commas),
                 }
             }
-            _ => Triggers { keywords: self.list(Some(node), "triggers", Split::Commas), ..Triggers::default() },
+            _ => {
+                Triggers { keywords: all_seen(self.list(Some(node), "triggers", Split::Commas)), ..Triggers::default() }
+            }
         }
     }
 
@@ -436,7 +440,7 @@ impl Reader<'_, '_> {
                 match path.filter(|path| !path.trim().is_empty()) {
                     Some(path) => out.push(Script {
                         path: Box::from(path),
-                        description: item.get("description").and_then(Node::as_str).map(Box::from),
+                        description: item.get("description").and_then(Node::as_str).map(|it| seen(it.into())),
                     }),
                     None => self.useless(item, "scripts", "a list of paths, or of {path, description}"),
                 }
@@ -569,6 +573,29 @@ impl Field {
     }
 }
 
+/// Whether a key is that of a field.
+pub(crate) fn is_field(key: &str) -> bool {
+    key == "metadata" || Field::of(key).is_some()
+}
+
+/// Whether nothing but a list is due as the value of a key, wherever it stands.
+pub(crate) fn is_list(key: &str) -> bool {
+    const PARTS: [&str; 8] = ["keywords", "verbs", "patterns", "files", "languages", "read", "write", "env"];
+    let of_field = matches!(
+        Field::of(key),
+        Some(
+            Field::AllowedTools
+                | Field::Triggers
+                | Field::Types
+                | Field::Toolsets
+                | Field::Scripts
+                | Field::ScriptsIgnore
+                | Field::Requires
+        )
+    );
+    of_field || PARTS.contains(&key)
+}
+
 /// The nodes of all fields, found in one pass: of several the first, the top level before `metadata`.
 struct Fields<'n, 'a>([Option<&'n Node<'a>>; FIELDS]);
 
@@ -612,7 +639,23 @@ enum Split {
 }
 
 fn is_blank(node: &Node<'_>) -> bool {
-    node.is_null() || node.as_str().is_some_and(|text| text.trim().is_empty())
+    node.is_null() || node.as_str().is_some_and(|text| visible(text).trim().is_empty())
+}
+
+/// A text that models and people get to read, without what hides in it. The raw tree keeps what its author wrote.
+fn seen(text: Box<str>) -> Box<str> {
+    match visible(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(seen) => seen.into_boxed_str(),
+    }
+}
+
+/// Like [`seen`], for lists. What is nothing but hidden goes.
+fn all_seen(texts: Words) -> Words {
+    if texts.iter().all(|text| matches!(visible(text), Cow::Borrowed(_))) {
+        return texts;
+    }
+    texts.into_iter().map(seen).filter(|text| !text.trim().is_empty()).collect()
 }
 
 fn words<'t>(parts: impl IntoIterator<Item = &'t str>) -> Words {
@@ -624,8 +667,12 @@ fn words<'t>(parts: impl IntoIterator<Item = &'t str>) -> Words {
 /// ```
 /// use skillfold_format::split_tools;
 /// assert!(split_tools("Read, Grep Bash(git add:*)").eq(["Read", "Grep", "Bash(git add:*)"]));
+/// // A list that was quoted, or not closed.
+/// assert!(split_tools("[Read, Grep]").eq(["Read", "Grep"]) && split_tools("[Read, Grep").eq(["Read", "Grep"]));
 /// ```
 pub fn split_tools(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim();
+    let text = text.strip_prefix('[').map_or(text, |list| list.strip_suffix(']').unwrap_or(list));
     let mut depth = 0_usize;
     let parts = text.split(move |c: char| {
         match c {

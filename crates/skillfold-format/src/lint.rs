@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::diagnostic::Places;
 use crate::node::{Node, Value};
-use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place};
+use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place, unseen};
 
 /// Most lines of a body that a model should be given at once.
 const MAX_LINES: usize = 500;
@@ -263,11 +263,8 @@ impl Style<'_> {
     /// Characters that a reader does not see but a model does.
     fn invisible(&mut self) {
         let Ok(text) = std::str::from_utf8(self.bytes) else { return };
-        let hidden = |c: char| {
-            matches!(c, '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
-                || c == '\u{FEFF}'
-        };
-        let mut spots = text.char_indices().filter(|(at, c)| hidden(*c) && *at > 0);
+        // A byte order mark may begin the file.
+        let mut spots = unseen(text).filter(|(at, c)| !(*at == 0 && *c == '\u{FEFF}'));
         if let Some((at, c)) = spots.next() {
             let more = spots.count();
             let message = format!(
@@ -280,7 +277,20 @@ impl Style<'_> {
             );
             let place = self.file.of(at..at + c.len_utf8());
             self.say(Code::InvisibleText, message, place, "delete it: readers do not see what the model reads");
+        } else if let Some((node, c)) = self.parsed.raw.as_ref().and_then(escaped) {
+            let message = format!("an escape for an invisible character (U+{:04X})", u32::from(c));
+            let place = self.place(node.span.range());
+            self.say(Code::InvisibleText, message, place, "delete it: readers do not see what it stands for");
         }
+    }
+}
+
+/// The first text in quotes that spells out a hidden character.
+fn escaped<'n, 'a>(node: &'n Node<'a>) -> Option<(&'n Node<'a>, char)> {
+    match &node.value {
+        Value::Scalar { text, .. } => unseen(text).next().map(|(_, c)| (node, c)),
+        Value::Seq(items) => items.iter().find_map(escaped),
+        Value::Map(pairs) => pairs.iter().find_map(|(key, value)| escaped(key).or_else(|| escaped(value))),
     }
 }
 
@@ -376,6 +386,23 @@ mod tests {
         assert_eq!(found.len(), MAX_ALIKE + 1);
         assert_eq!(found[MAX_ALIKE].message, format!("and {} more like this", total - MAX_ALIKE));
         assert!(found[..MAX_ALIKE].iter().all(|finding| !finding.message.starts_with("and ")));
+    }
+
+    #[test]
+    fn what_readers_do_not_see_is_reported() {
+        for hidden in ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{ad}', '\u{3164}', '\u{200f}', '\u{fe01}'] {
+            let of = |text: &str| found(&with_body(text), Code::InvisibleText);
+            // A selector hides behind nothing that it could select a form of.
+            let told = of(&format!("a {hidden}b"));
+            assert_eq!(told.len(), 1, "{hidden:?}");
+            assert_eq!(told[0].place.map(|place| (place.line, place.column)), Some((5, 3)), "{hidden:?}");
+            let escape = format!("\\U{:08x}", u32::from(hidden));
+            let file = format!("---\nname: pdf\ndescription: \"Reads {escape}PDF files.\"\n---\nx\n");
+            assert_eq!(found(&file, Code::InvisibleText).len(), 1, "{file}");
+        }
+        // What writes is not hidden, and a byte order mark may begin a file.
+        assert_eq!(found(&with_body("👩\u{200d}💻 می\u{200c}خواهم ✔\u{fe0f} שלום\ttab"), Code::InvisibleText), []);
+        assert_eq!(found(&format!("\u{feff}{}", with_body("x")), Code::InvisibleText), []);
     }
 
     // What follows would take minutes if anything looked at the file once for each finding.

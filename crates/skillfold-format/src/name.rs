@@ -9,6 +9,8 @@ use regex::Regex;
 use serde::{Serialize, Serializer};
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
+use crate::is_hidden;
+
 /// Most characters a name may have.
 pub const MAX_NAME: usize = 64;
 
@@ -87,7 +89,10 @@ impl SkillName {
         for c in written.nfkc() {
             match c {
                 '_' | ' ' | '-' => name.push('-'),
-                _ if c.is_alphanumeric() => name.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
+                // Some letters are blank: fillers of Hangul.
+                _ if c.is_alphanumeric() && !is_hidden(c) => {
+                    name.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
+                }
                 _ => return Err(NameError::Character(c)),
             }
         }

@@ -72,7 +72,7 @@ const WILD: &[(&str, &str, &str)] = &[
     ("block-scalar", "pdf: Reads PDF files.", ""),
     ("several-lines", "pdf: Reads PDF files.", ""),
     ("xml-tag", "pdf: Use for <pdf>files</pdf>", ""),
-    ("zero-width", "pdf: Reads\u{200b} PDF files.", ""),
+    ("zero-width", "pdf: Reads PDF files.", ""),
     ("name-upper-case", "pdf: Reads PDF files. | 2:7 name_canonicalised", "2:7 invalid_name!, 2:7 name_mismatch!"),
     ("name-spaces", "pdf-tools: Reads PDF files. | 2:7 name_canonicalised", "2:7 invalid_name!, 2:7 name_mismatch!"),
     ("name-underscore", "pdf-tools: Reads PDF files. | 2:7 name_canonicalised", "2:7 invalid_name!, 2:7 name_mismatch!"),

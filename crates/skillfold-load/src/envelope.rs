@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use skillfold_catalog::Shown;
+use skillfold_catalog::{Shown, one_line};
 use skillfold_format::noun;
 
 /// Most bytes of a body in one envelope. A longer one ends with a line that says how to get the rest.
@@ -60,7 +60,7 @@ impl std::fmt::Display for Envelope<'_> {
         if let Some(origin) = self.origin {
             writeln!(f, "    <origin>{}</origin>", text(&Shown(origin).to_string()))?;
         }
-        writeln!(f, "    <skill_root>{}</skill_root>", text(self.root))?;
+        writeln!(f, "    <skill_root>{}</skill_root>", text(&one_line(self.root)))?;
         for file in self.files.iter().take(MAX_FILES) {
             writeln!(f, "    <file>{}</file>", text(&Shown(file).to_string()))?;
         }

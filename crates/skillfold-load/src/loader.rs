@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use skillfold_catalog::{BodyFile, Shown};
+use skillfold_catalog::{BodyFile, Shown, one_line};
 use skillfold_format::Tokens;
 
 use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
@@ -198,6 +198,8 @@ impl Loader {
 
     /// A part of a body with what stands above it, and its arguments put in.
     fn compose(&self, name: &str, base_dir: &str, text: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        // A directory's name may hold a line break, and must not begin a line of a prompt.
+        let base_dir = &*one_line(base_dir);
         let mut content = String::new();
         let head = match request.form {
             Form::Processed => ["Base directory for this skill: ", base_dir, "\n\n"],

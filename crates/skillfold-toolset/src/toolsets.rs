@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use skillfold::visible;
 use skillfold_exec::{Bounds, Job, Policy, Program};
 
 use crate::cache::{self, Kept};
@@ -593,7 +594,7 @@ impl Known {
                 });
                 continue;
             }
-            let plain: String = defined.description.chars().filter(|c| !is_control(*c)).collect();
+            let plain = visible(&defined.description).into_owned();
             if plain.len() < defined.description.len() {
                 offered.diagnostics.push(Finding {
                     message: format!("the description of `{}` has control characters, which were left out", defined.id),
@@ -675,12 +676,6 @@ impl Known {
 
 fn is_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-}
-
-/// Characters that change how text around them reads without being seen.
-fn is_control(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t')
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn about(defined: &Defined, code: &str) -> Finding {

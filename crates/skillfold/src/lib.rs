@@ -60,8 +60,8 @@ pub use setup::Setup;
 pub use skillfold_catalog::{
     Catalog, Checkout, Child, Civil, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
     ListLimits, ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason,
-    Source, Stamp, hex, installed_plugins, is_hidden, os_message, parse_rfc3339, plugin_roots, plugins_below,
-    project_roots, replace_file, rfc3339, uri, user_roots,
+    Source, Stamp, hex, installed_plugins, is_hidden, one_line, os_message, parse_rfc3339, plugin_roots, plugins_below,
+    project_roots, replace_file, rfc3339, uri, user_roots, visible,
 };
 pub use skillfold_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,

@@ -474,3 +474,39 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     assert!(run.code == Some(0) && run.stderr.contains("warning[trust]"), "{run}");
     assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(1), "and it is not overwritten");
 }
+
+/// Every text of an answer, apart from addresses, which are percent-encoded.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(fields) => fields.values().for_each(|value| texts(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_hides_in_metadata_is_not_served() {
+    let sandbox = Sandbox::new();
+    let hidden = "\\U000e004f\\u202e\\u200b";
+    sandbox.write(
+        "work/skills/inv/SKILL.md",
+        format!("---\nname: inv\ndescription: \"Writes{hidden} invoices.\"\nargument-hint: \"[file]{hidden}\"\n---\nAdd tax.\n"),
+    );
+    sandbox.write("work/skills/inv/no\nte\u{202e}.md", "A note.\n");
+    let mut client = Client::start(&sandbox, &["--isolated", "--skills-dir", "skills", "mcp"]);
+    let ask = json!({"name": "search_skills", "arguments": {"query": "invoices"}});
+    for (method, params, part) in [
+        ("prompts/list", json!({}), "Writes invoices."),
+        ("prompts/get", json!({"name": "inv"}), "Writes invoices."),
+        ("resources/list", json!({}), "Writes invoices."),
+        ("tools/call", ask, "Writes invoices"),
+    ] {
+        let answer = client.ask(method, &params);
+        let mut found = Vec::new();
+        texts(&answer["result"], &mut found);
+        assert!(found.iter().any(|text| text.contains(part)), "{method}: {answer}");
+        let hides = |text: &&String| text.contains(['\u{e004f}', '\u{202e}', '\u{200b}']) || text.contains("no\nte");
+        assert_eq!(found.iter().find(hides), None, "{method}: {answer}");
+    }
+}

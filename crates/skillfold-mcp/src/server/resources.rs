@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use skillfold::{ListLimits, Skill, SkillDir};
+use skillfold::{ListLimits, Shown, Skill, SkillDir};
 
 use super::cursor::{self, List};
 use super::files::{self, Failure};
@@ -140,7 +140,7 @@ pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
 /// The resource of any other file.
 pub(super) fn resource(root: &str, path: &str, size: u64) -> Resource {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let resource = Resource::new(uris::below(root, path), name).with_size(size);
+    let resource = Resource::new(uris::below(root, path), Shown(name).to_string()).with_size(size);
     match mime::of(path) {
         Some(kind) => resource.with_mime_type(kind),
         None => resource,

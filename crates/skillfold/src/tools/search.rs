@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use skillfold_catalog::Shown;
+use skillfold_catalog::{Shown, visible};
 use skillfold_format::counted;
 use skillfold_load::text;
 use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn};
@@ -105,8 +105,13 @@ fn structured(hit: &Hit, brief: &str) -> Value {
         "brief": Shown(brief).to_string(),
         "score": hit.score,
         "confidence": hit.confidence,
-        "reasons": hit.reasons,
+        "reasons": hit.reasons.iter().map(shown_reason).collect::<Vec<_>>(),
     })
+}
+
+/// A reason whose trigger, which the skill's author wrote, hides nothing.
+fn shown_reason(reason: &Reason) -> Reason {
+    Reason { trigger: visible(&reason.trigger).into_owned(), ..reason.clone() }
 }
 
 /// `keyword "pdf"`
