@@ -5,9 +5,9 @@
 //! indentation become blanks, the lines of a quoted text are indented, control characters go. Nothing else changes:
 //! the repair is a list of [`Edit`]s of the original bytes, and `lint --fix` applies just those.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use crate::{split as file, yaml};
+use crate::{fields, split as file, yaml};
 
 /// A replacement of some bytes of the YAML text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,14 @@ pub(crate) fn repair(text: &str) -> Option<Repair> {
         at = entry(text, &lines, at, &mut edits);
     }
     remove_controls(text, &mut edits);
+    edits.sort_by_key(|edit| edit.range.start);
+    // A line that was moved may turn out to be a part of a value that is replaced as a whole.
+    let mut end = 0;
+    edits.retain(|edit| {
+        let is_apart = edit.range.start >= end;
+        end = end.max(edit.range.end);
+        is_apart
+    });
     if edits.is_empty() || edits.len() > MAX_EDITS {
         return None;
     }
@@ -88,6 +96,7 @@ pub(crate) fn repair(text: &str) -> Option<Repair> {
 /// Control characters that YAML does not allow anywhere. Where a value is replaced anyway, they went with it.
 fn remove_controls(text: &str, edits: &mut Vec<Edit>) {
     let mut found = Vec::new();
+    edits.sort_by_key(|edit| edit.range.start);
     let mut replaced = edits.iter().map(|edit| edit.range.clone()).peekable();
     for (at, c) in text.char_indices().filter(|(_, c)| is_forbidden(*c)) {
         while replaced.next_if(|range| range.end <= at).is_some() {}
@@ -100,10 +109,7 @@ fn remove_controls(text: &str, edits: &mut Vec<Edit>) {
             found.push(Edit { range: at..at + c.len_utf8(), replacement: String::new(), at, why, how });
         }
     }
-    if !found.is_empty() {
-        edits.extend(found);
-        edits.sort_by_key(|edit| edit.range.start);
-    }
+    edits.extend(found);
 }
 
 /// What must not stand in YAML at all.
@@ -172,6 +178,11 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
         last = at;
         end = at + 1;
     }
+    if let Some(stray) = stray_key(text, lines, at, last, &value) {
+        outdent(lines, at, stray..=last, edits);
+        last = lines[at..stray].iter().rposition(|line| !line.is_blank()).map_or(at, |below| at + below);
+        end = stray;
+    }
     let value_end = lines[last].start + lines[last].text.trim_end().len();
     let whole = &text[value.start..value_end];
     let alone = match key {
@@ -179,7 +190,7 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
         Kind::Item => format!("- {}\n", tame(whole)),
         Kind::Tight => String::from("k:x: y: z"),
     };
-    if let Some(edit) = escape(whole, value.start, key) {
+    if let Some(edit) = escape(whole, value.start, key).or_else(|| unclosed(line, whole, value_end)) {
         edits.push(edit);
     } else if yaml::parse(&alone).is_err() {
         let (offset, why) = trouble(whole, key);
@@ -198,6 +209,50 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
         }
     }
     end
+}
+
+/// The first line below a value that is a field of its own, indented by mistake: YAML has no mapping below a value, and read
+/// as a part of the value the field would be lost. Below plain text a line such as `version: 2 and up` may be more text; it
+/// is a field there only if a tab indents it.
+fn stray_key(text: &str, lines: &[Line<'_>], at: usize, last: usize, value: &Range<usize>) -> Option<usize> {
+    let key = |line: &Line<'_>| {
+        let content = &line.text[line.indent..];
+        matches!(split(line), Some((Kind::Pair, _))) && content.split(':').next().is_some_and(fields::is_field)
+    };
+    let own = &text[value.clone()];
+    let is_text = !own.starts_with(['[', '{', '"', '\'', '@', '`', '%', '*', '&', '!']);
+    let is_stray = |line: &Line<'_>| key(line) && (!is_text || line.text.starts_with('\t'));
+    (at + 1..=last).find(|below| is_stray(&lines[*below]))
+}
+
+/// Moves lines out to the indentation of line `at`, as far as the first of them is deeper.
+fn outdent(lines: &[Line<'_>], at: usize, below: RangeInclusive<usize>, edits: &mut Vec<Edit>) {
+    // Where line `at` itself was moved to, if it was.
+    let moved = edits.iter().find(|edit| edit.range.start == lines[at].start).map(|edit| edit.replacement.clone());
+    let outer = moved.unwrap_or_else(|| lines[at].text[..lines[at].indent].replace('\t', "  "));
+    let deeper = lines[*below.start()].indent;
+    for line in lines[below].iter().filter(|line| !line.is_blank()) {
+        let rest = line.text[deeper.min(line.indent)..line.indent].replace('\t', "  ");
+        edits.retain(|edit| edit.range.start != line.start);
+        edits.push(Edit {
+            range: line.start..line.start + line.indent,
+            replacement: format!("{outer}{rest}"),
+            at: line.start + line.indent,
+            why: "a field is indented below the value of another",
+            how: "it was read as a field of its own",
+        });
+    }
+}
+
+/// A list that is not closed, as in `allowed-tools: [Read, Write`, where nothing but a list is due.
+fn unclosed(line: &Line<'_>, whole: &str, end: usize) -> Option<Edit> {
+    let key = line.text[line.indent..].split(':').next()?;
+    if !whole.starts_with('[') || !fields::is_list(key) || yaml::parse(&format!("k: {whole}\n")).is_ok() {
+        return None;
+    }
+    yaml::parse(&format!("k: {whole}]\n")).ok()?;
+    let (why, how) = ("a list that is not closed", "it was read as if closed");
+    Some(Edit { range: end..end, replacement: "]".to_owned(), at: end, why, how })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -287,7 +342,8 @@ fn is_block_header(value: &str) -> bool {
 /// Tabs in the indentation become two blanks each.
 fn untab(line: &Line<'_>, edits: &mut Vec<Edit>) {
     let indentation = &line.text[..line.indent];
-    if let Some(tab) = indentation.find('\t') {
+    let is_moved = edits.iter().rev().any(|edit| edit.range.start == line.start);
+    if let Some(tab) = indentation.find('\t').filter(|_| !is_moved) {
         edits.push(Edit {
             range: line.start..line.start + line.indent,
             replacement: indentation.replace('\t', "  "),
@@ -411,6 +467,29 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_are_indented_by_mistake_stay_fields() {
+        assert_eq!(
+            mended("argument-hint: [x] [y]\n\tversion: 1.0\n\tlicense: MIT\nb: c\n"),
+            r#"{"argument-hint":"[x] [y]","version":1.0,"license":"MIT","b":"c"}"#
+        );
+        assert_eq!(
+            mended("argument-hint: [x] [y]\n  metadata:\n    version: @1\n"),
+            r#"{"argument-hint":"[x] [y]","metadata":{"version":"@1"}}"#
+        );
+        assert_eq!(mended("description: Reads.\n\tversion: 1.0\n"), r#"{"description":"Reads.","version":1.0}"#);
+        // Text goes on as text.
+        assert_eq!(mended("description: Reads\n  version: 2 and up\n"), r#"{"description":"Reads version: 2 and up"}"#);
+        assert_eq!(mended("a: [x] [y]\n  says: z\n"), r#"{"a":"[x] [y] says: z"}"#);
+    }
+
+    #[test]
+    fn lists_that_are_not_closed_are_lists() {
+        assert_eq!(mended("allowed-tools: [read, write\nb: c\n"), r#"{"allowed-tools":["read","write"],"b":"c"}"#);
+        assert_eq!(mended("m:\n  keywords: [a,\n    b\n"), r#"{"m":{"keywords":["a","b"]}}"#);
+        assert_eq!(mended("argument-hint: [file\n"), r#"{"argument-hint":"[file"}"#);
+    }
+
+    #[test]
     fn quoted_texts_may_go_on_anywhere() {
         assert_eq!(mended("a: \"one\ntwo\"\nb: c\n"), r#"{"a":"one two","b":"c"}"#);
         assert_eq!(mended("a: 'one\n\n\ttwo''s' # x\nb: c\n"), r#"{"a":"one\ntwo's","b":"c"}"#);
@@ -444,4 +523,50 @@ mod tests {
         assert_eq!(original(&repair.edits, 1), 1);
         assert_eq!(repair.edits[0].at, 4, "the second colon");
     }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is wrong with the values, no field is swallowed by another, before or after the repair.
+        #[test]
+        fn no_field_is_lost(lines in proptest::collection::vec((0_usize..VALUES.len(), 0_usize..3), 1..KEYS.len())) {
+            let mut text = String::new();
+            let mut before_is_text = true;
+            for (number, (value, depth)) in lines.iter().enumerate() {
+                // Blanks below plain text are more of it; a tab never is.
+                let indent = match depth {
+                    1 if number > 0 => "\t",
+                    2 if number > 0 && !before_is_text => "  ",
+                    _ => "",
+                };
+                before_is_text = !VALUES[*value].starts_with(['[', '{', '"', '\'', '@', '`', '%', '*', '&', '!']);
+                text.push_str(&format!("{indent}{}: {}\n", KEYS[number], VALUES[*value]));
+            }
+            let mended = match yaml::parse(&text) {
+                Ok(_) => text.clone(),
+                Err(_) => repair(&text).map_or_else(String::new, |repair| repair.text),
+            };
+            prop_assert!(!mended.is_empty(), "not repaired: {text:?}");
+            let tree = yaml::parse(&mended).unwrap().0;
+            for key in &KEYS[..lines.len()] {
+                prop_assert!(tree.get(key).is_some(), "{key} is lost: {text:?} became {mended:?}");
+            }
+        }
+    }
+
+    const KEYS: [&str; 6] = ["name", "description", "argument-hint", "version", "license", "model"];
+    const VALUES: [&str; 12] = [
+        "pdf",
+        "1.0",
+        "Use when: x",
+        "[x] [y]",
+        "{{x}} y",
+        "@x",
+        "`x` y",
+        "\"x\" and y",
+        "'tis",
+        "\"quoted\"",
+        "[a, b]",
+        "*",
+    ];
 }
