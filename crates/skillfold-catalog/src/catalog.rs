@@ -8,13 +8,13 @@ use hashbrown::HashTable;
 use rayon::prelude::*;
 use regex::Regex;
 use serde::Serialize;
-use skillfold_format::{Code, Diagnostic, Triggers};
+use skillfold_format::{Code, Diagnostic, MAX_FILE, Triggers};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::checkout::Origins;
 use crate::discovery::{Effort, Enablement};
 use crate::many::{MANY, all_pairs};
-use crate::{Invalid, Skill, Source};
+use crate::{Invalid, Shown, Skill, SkillDir, Source};
 
 /// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
 /// refresh make a new one.
@@ -56,11 +56,11 @@ impl Catalog {
         effort: Effort,
         missing: &mut dyn FnMut(&Skill) -> Option<String>,
     ) -> Catalog {
-        resolve_names(&mut skills, &mut diagnostics);
+        resolve_names(&mut skills, &rules.origins, &mut diagnostics);
         // Skills lie all over memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
             skill.state.foreign = rules.origins.is_foreign(skill);
-            skill.state.enabled = is_enabled(skill, rules.enablement);
+            skill.state.enabled = is_enabled(skill, rules.enablement.of(skill));
             (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
@@ -79,9 +79,30 @@ impl Catalog {
         }
         invalid.sort_by(|a, b| a.path.cmp(&b.path));
         diagnostics.extend(invalid.iter().flat_map(|invalid| invalid.diagnostics.iter().cloned()));
-        diagnostics.sort();
         let (by_name, generation) = (OnceLock::new(), OnceLock::new());
-        Catalog { skills, count, invalid, diagnostics, effort, by_name, generation }
+        let mut catalog = Catalog { skills, count, invalid, diagnostics, effort, by_name, generation };
+        let refused = catalog.refused_switches(rules.enablement);
+        catalog.diagnostics.extend(refused);
+        catalog.diagnostics.sort();
+        catalog
+    }
+
+    /// What a checkout wanted to switch and may not: skills that are not its own.
+    fn refused_switches(&self, enablement: &Enablement) -> Vec<Diagnostic> {
+        let Some(foreign) = enablement.foreign.as_deref() else { return Vec::new() };
+        let mut refused = Vec::new();
+        let off = foreign.disable.difference(&enablement.disable).map(|word| (word, false));
+        let on = foreign.enable.difference(&enablement.enable).map(|word| (word, true));
+        for (word, on) in off.chain(on) {
+            if self.get(word).is_some_and(|skill| !skill.is_foreign() && skill.enabled() != on) {
+                let (to, verb) = if on { ("on", "enable") } else { ("off", "disable") };
+                let shown = Shown(word);
+                let message = format!("the project may not switch `{shown}` {to}: it is not one of its own skills");
+                let help = format!("`skillfold {verb} {shown}` does it for you; `skillfold trust` lets the project");
+                refused.push(Diagnostic::new(Code::UntrustedSwitch, message).with_help(help));
+            }
+        }
+        refused
     }
 
     /// The skills that count, sorted by name: of each name the highest, and only those whose requirements are met.
@@ -244,7 +265,7 @@ impl Catalog {
 }
 
 /// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
-fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>) {
+fn resolve_names(skills: &mut Vec<Box<Skill>>, origins: &Origins<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let alone = all_pairs(skills, |a, b| a.bytes(a.name) != b.bytes(b.name));
     if alone {
         return;
@@ -257,7 +278,7 @@ fn resolve_names(skills: &mut Vec<Box<Skill>>, diagnostics: &mut Vec<Diagnostic>
             kept.push(skill);
             continue;
         }
-        let twin = kept[first..].iter_mut().find(|other| is_copy(other, &skill));
+        let twin = kept[first..].iter_mut().find(|other| is_copy(other, &skill) && !replaces(other, &skill, origins));
         if let Some(other) = twin {
             let place = skill.place();
             other.extra_mut().copies.push(place);
@@ -282,6 +303,21 @@ fn is_copy(a: &Skill, b: &Skill) -> bool {
     // What two servers list are two skills, however alike.
     let local = a.server().is_none() && b.server().is_none();
     local && a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
+}
+
+/// Whether a checkout's skill that looks like a copy of the user's own says something else. Only here bodies are read:
+/// else a checkout could put its own text in the place of a skill that the user knows, without a word.
+fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
+    if !origins.is_foreign(foreign) || origins.is_foreign(own) {
+        return false;
+    }
+    let text = |skill: &Skill| {
+        let file = skill.body_file();
+        let Some(path) = file.body.path() else { return Some(Vec::new()) };
+        SkillDir::open(skill.name(), &file.open_dir).ok()?.read(path, MAX_FILE).ok()
+    };
+    let (theirs, ours) = (text(foreign), text(own));
+    theirs.is_none() || theirs != ours
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {

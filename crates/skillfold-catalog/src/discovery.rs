@@ -31,6 +31,16 @@ pub struct Enablement {
     pub enable: HashSet<String>,
     /// Off, unless enabled explicitly.
     pub disable: HashSet<String>,
+    /// In place of the two above, what counts for skills that [came with a checkout](Skill::is_foreign): the checkout's own
+    /// files have a say in those, and in no others.
+    pub foreign: Option<Box<Enablement>>,
+}
+
+impl Enablement {
+    /// What counts for a skill.
+    pub(crate) fn of(&self, skill: &Skill) -> &Enablement {
+        self.foreign.as_deref().filter(|_| skill.is_foreign()).unwrap_or(self)
+    }
 }
 
 /// How to look for skills.

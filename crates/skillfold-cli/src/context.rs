@@ -287,7 +287,11 @@ impl Context {
 
     /// Whether a skill stays on though one registry, the project's or the user's, says that it is off.
     pub(crate) fn is_enabled_elsewhere(&self, name: &str, project: bool) -> bool {
-        let by_files = self.settings().is_ok_and(|settings| settings.by_files.enable.contains(name));
+        let by_files = self.settings().is_ok_and(|settings| {
+            let files = &settings.by_files;
+            let of_checkout = files.foreign.as_ref().filter(|_| project);
+            files.enable.contains(name) || of_checkout.is_some_and(|files| files.enable.contains(name))
+        });
         let other = self.registries().ok().and_then(|it| if project { it.user.as_ref() } else { it.project.as_ref() });
         by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
     }

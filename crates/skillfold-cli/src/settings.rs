@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     plugins: Vec<NamedPlugin>,
     /// What the files enable and disable; the registries have a say, too.
     pub(crate) by_files: Enablement,
+    /// What the user's file alone says of that, if the project's is not trusted.
+    by_user: Option<Enablement>,
     pub(crate) loader: LoaderConfig,
     pub(crate) disclose: DiscloseSection,
     /// How far what skills bring along may go when it runs.
@@ -85,9 +87,11 @@ impl Settings {
         if !isolated {
             settings.usual_places(environment);
         }
-        settings.by_files = Enablement {
-            enable: HashSet::from_iter(config.skills.enable),
-            disable: HashSet::from_iter(config.skills.disable),
+        let all = switches(&config);
+        settings.by_files = match settings.by_user.take() {
+            // A project's file comes with a checkout: it switches its own skills, and no others.
+            Some(own) => Enablement { foreign: Some(Box::new(all)), ..own },
+            None => all,
         };
         settings.disclose = config.disclose;
         settings.disclose.select(environment.select);
@@ -162,8 +166,8 @@ impl Settings {
                 self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
                 Trust::default()
             });
-            let distrusted =
-                if trust.covers(project, &text) { Distrusted::default() } else { config.distrust(project) };
+            let is_trusted = trust.covers(project, &text);
+            let distrusted = if is_trusted { Distrusted::default() } else { config.distrust(project) };
             for server in &distrusted.servers {
                 let again = if trust.knew(project) { "; the file has changed since you trusted it" } else { "" };
                 self.notices.push(Notice {
@@ -203,6 +207,9 @@ impl Settings {
                 });
             }
             self.configured_places(&config, Source::Project);
+            if !is_trusted {
+                self.by_user = Some(switches(&all));
+            }
             all.merge(config);
         }
         Ok(all)
@@ -269,11 +276,20 @@ impl Settings {
             let registries = Registries::open(&environment);
             if let Some(user) = &registries.user {
                 for (address, on) in user.enabled() {
-                    if on { &mut enablement.enable } else { &mut enablement.disable }.insert(address);
+                    let Enablement { enable, disable, foreign } = &mut enablement;
+                    for (enable, disable) in foreign
+                        .as_deref_mut()
+                        .map(|it| (&mut it.enable, &mut it.disable))
+                        .into_iter()
+                        .chain([(enable, disable)])
+                    {
+                        if on { enable } else { disable }.insert(address.clone());
+                    }
                 }
             }
             if let Some(project) = &registries.project {
-                registries::switch_own(&mut enablement, &project.state());
+                let own = Enablement { foreign: None, ..enablement.clone() };
+                registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), &project.state());
             }
             let Further { roots, .. } = further(&environment, &plugins);
             Setup { roots, enablement }
@@ -284,6 +300,12 @@ impl Settings {
     pub(crate) fn all_roots(&self) -> impl Iterator<Item = &Root> {
         self.roots.iter().chain(&self.further)
     }
+}
+
+/// What a configuration enables and disables.
+fn switches(config: &Config) -> Enablement {
+    let set = |names: &[String]| names.iter().cloned().collect::<HashSet<_>>();
+    Enablement { enable: set(&config.skills.enable), disable: set(&config.skills.disable), foreign: None }
 }
 
 /// What may be elsewhere the next time somebody looks: what is installed, and plugins.

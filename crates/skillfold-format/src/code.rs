@@ -72,6 +72,7 @@ codes! {
     Shadowed = "shadowed", Warning, "Another skill of the same name stands higher.";
     RequiresMissing = "requires_missing", Warning, "A program that the skill requires is not on the PATH; the skill is unavailable.";
     InvalidPattern = "invalid_pattern", Warning, "A trigger pattern is no valid regular expression, or too large.";
+    UntrustedSwitch = "untrusted_switch", Warning, "A project's file switches a skill on or off that is not its own; it does not count.";
     DanglingLink = "dangling_link", Warning, "A link points to nothing.";
     LinkCycle = "link_cycle", Warning, "A directory link leads back to a directory above it.";
     SearchLimit = "search_limit", Warning, "Discovery stopped at a limit; skills beyond it were not looked for.";
@@ -89,7 +90,7 @@ codes! {
     NoWhen = "no_when", Info, "The description does not say when to use the skill.";
     ShortDescription = "short_description", Info, "The description is too short to select the skill by.";
     XmlInDescription = "xml_in_description", Warning, "The description holds an XML tag, which some agents refuse.";
-    InvisibleText = "invisible_text", Warning, "Zero-width or bidirectional control characters, which readers do not see.";
+    InvisibleText = "invisible_text", Warning, "Zero-width, bidirectional, tag or control characters, which readers do not see.";
     LongBody = "long_body", Info, "The body is over 500 lines; put depth into files of its own.";
     EmptyBody = "empty_body", Info, "The body is empty: loading the skill tells the model nothing.";
     NoTriggers = "no_triggers", Info, "The skill has no triggers: keyword matching finds it by its name only.";

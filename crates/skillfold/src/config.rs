@@ -274,6 +274,10 @@ pub struct Distrusted {
     pub run: RunSection,
     /// How the agent works: a model's address is where the user's key would be sent.
     pub agent: AgentSection,
+    /// Skills that it switches on: of its own it may, of others not.
+    pub enable: Vec<String>,
+    /// Skills that it switches off, likewise.
+    pub disable: Vec<String>,
 }
 
 impl Distrusted {
@@ -283,6 +287,8 @@ impl Distrusted {
             && self.servers.is_empty()
             && self.run == RunSection::default()
             && self.agent == AgentSection::default()
+            && self.enable.is_empty()
+            && self.disable.is_empty()
     }
 }
 
@@ -347,7 +353,8 @@ impl Config {
     }
 
     /// Takes away what a project may not decide for its user: directories that are not its own, servers, limits for what
-    /// runs, and how the agent works. Returns them.
+    /// runs, and how the agent works. Returns them, and what it switches: that stays, and counts for its own skills only
+    /// ([`Enablement::foreign`](crate::Enablement::foreign)).
     pub fn distrust(&mut self, project: &Path) -> Distrusted {
         let servers = std::mem::take(&mut self.mcp);
         let run = std::mem::take(&mut self.run);
@@ -365,7 +372,8 @@ impl Config {
                 inside
             });
         }
-        Distrusted { dirs: refused, servers, run, agent }
+        let (enable, disable) = (self.skills.enable.clone(), self.skills.disable.clone());
+        Distrusted { dirs: refused, servers, run, agent, enable, disable }
     }
 
     /// Adds what a file of higher standing says.

@@ -124,7 +124,7 @@ fn explicit_words_beat_defaults_and_enable_beats_disable() {
     }
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let run = |source, enable: &[&str], disable: &[&str]| {
-        let enablement = Enablement { enable: set(enable), disable: set(disable) };
+        let enablement = Enablement { enable: set(enable), disable: set(disable), foreign: None };
         let catalog = Discovery::new([Root::new(tree.path(), source)]).enablement(enablement).run();
         catalog.skills().filter(|skill| skill.enabled()).map(|skill| skill.name().to_owned()).collect::<Vec<_>>()
     };
@@ -341,4 +341,54 @@ fn the_users_own_places_are_no_checkout() {
         let found: Vec<&str> = all.iter().filter(|(_, is_foreign)| *is_foreign).map(|(it, _)| it.as_str()).collect();
         assert_eq!(found, if theirs { vec!["theirs@user"] } else { Vec::new() }, "{at:?}");
     }
+}
+
+/// A user's skill, and one of a checkout with the same front matter and size.
+fn lookalikes(theirs: &str) -> (Tree, [Root; 2]) {
+    let tree = Tree::new();
+    tree.write("home/pdf/SKILL.md", format!("{}Mine.\n", skill("pdf", "Reads PDF.")));
+    tree.write("repo/pdf/SKILL.md", format!("{}{theirs}\n", skill("pdf", "Reads PDF.")));
+    let roots = [root(&tree, "home", Source::User), root(&tree, "repo", Source::Project)];
+    (tree, roots)
+}
+
+#[test]
+fn a_checkout_does_not_replace_a_body_without_a_word() {
+    // A copy is one skill with two places.
+    let (_tree, roots) = lookalikes("Mine.");
+    let catalog = Discovery::new(roots).run();
+    assert_eq!((catalog.all().len(), codes(&catalog)), (1, Vec::new()));
+    assert!(catalog.get("pdf").unwrap().is_foreign(), "what counts is the checkout's");
+    // Another body of the same size is another skill, also from the index cache.
+    let (tree, roots) = lookalikes("Evil.");
+    for _ in 0..2 {
+        let catalog = Discovery::new(roots.clone()).cache(tree.path().join("index")).run();
+        assert_eq!(codes(&catalog), ["shadowed"]);
+        assert!(catalog.get("pdf").unwrap().is_foreign());
+        assert_eq!(catalog.get("pdf@user").unwrap().source(), Source::User);
+    }
+    // Among the user's own, level 1 decides, and nothing is read for it.
+    let own = roots.map(|root| Root::new(root.path, Source::User));
+    assert_eq!(codes(&Discovery::new(own).run()), Vec::<&str>::new());
+}
+
+#[test]
+fn a_checkout_switches_its_own_skills_and_no_others() {
+    let tree = Tree::new();
+    for (dir, name) in [("home", "mine"), ("home", "off"), ("repo", "theirs"), ("repo", "quiet")] {
+        tree.write(&format!("{dir}/{name}/SKILL.md"), skill(name, "Does something."));
+    }
+    let set = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<HashSet<_>>();
+    let foreign = Enablement { enable: set(&["off"]), disable: set(&["mine", "quiet", "nosuch"]), foreign: None };
+    let of_user = |foreign| Enablement { enable: set(&[]), disable: set(&["off"]), foreign };
+    let roots = [root(&tree, "home", Source::User), root(&tree, "repo", Source::Project)];
+    let look = |enablement| {
+        let catalog = Discovery::new(roots.clone()).enablement(enablement).run();
+        let enabled = catalog.skills().filter(|skill| skill.enabled()).map(|skill| skill.name().to_owned());
+        (enabled.collect::<Vec<_>>(), codes(&catalog).len())
+    };
+    assert_eq!(look(of_user(Some(Box::new(foreign)))), (vec!["mine".to_owned(), "theirs".to_owned()], 2));
+    // Without a word of the checkout all of its own are on.
+    let all = ["mine", "quiet", "theirs"].map(str::to_owned).to_vec();
+    assert_eq!(look(of_user(None)), (all, 0));
 }

@@ -22,8 +22,8 @@ Examples:
   skillfold trust --revoke    take it back for this project
 
 A project comes with a checkout, so its skillfold.toml may not add servers, or directories outside of
-the project, nor set limits for what runs, nor say how the agent works, until you say so. You say it
-for the file as it is: after an edit it is asked again.";
+the project, nor set limits for what runs, nor say how the agent works, nor switch skills on or off that
+are not its own, until you say so. You say it for the file as it is: after an edit it is asked again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -165,6 +165,11 @@ fn described(wants: &Distrusted, context: &Context) -> String {
     }
     for said in agent(&wants.agent) {
         let _ = writeln!(out, "  for the agent, {}", text::one_line(&said));
+    }
+    for (names, to) in [(&wants.enable, "on"), (&wants.disable, "off")] {
+        for name in names {
+            let _ = writeln!(out, "  switches {} {to}, whatever its source", text::one_line(name));
+        }
     }
     if wants.agent.base_url.is_some() {
         out.push_str("    sends what you say there, with your OPENAI_API_KEY or ANTHROPIC_API_KEY if that is set\n");

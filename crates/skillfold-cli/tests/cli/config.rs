@@ -170,3 +170,27 @@ fn a_plugin_does_not_command_the_terminal() {
     let run = sandbox.run(&["list", "--color=always"]);
     assert!(run.to_string().contains("vil") && !run.to_string().contains("\u{1b}[2J"), "{run}");
 }
+
+#[test]
+fn a_checkout_does_not_switch_what_is_not_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("home/.agents/skills/mine", "Does it. Use when asked.");
+    sandbox.skill("home/.agents/skills/off", "Does it. Use when asked.");
+    sandbox.skill("work/skills/theirs", "Does it. Use when asked.");
+    sandbox.write(USER, "[skills]\ndisable = [\"off\"]\n");
+    sandbox.write("work/skillfold.toml", "[skills]\nenable = [\"off\"]\ndisable = [\"mine\", \"theirs\"]\n");
+    let on = || {
+        let listed = sandbox.run(&["list", "--enabled", "--json"]).json();
+        let names: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|skill| skill["name"].as_str()).collect();
+        names.join(" ")
+    };
+    assert_eq!(on(), "hello-extended mine skill-author");
+    let told = sandbox.run(&["list"]).stderr;
+    assert_eq!(told.matches("warning[untrusted_switch]").count(), 2, "{told}");
+    assert!(told.contains("the project may not switch `mine` off: it is not one of its own skills"), "{told}");
+    assert!(sandbox.run(&["doctor"]).stdout.contains("untrusted_switch"));
+    // Whoever trusts the project lets it.
+    assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(on(), "hello-extended off skill-author");
+    assert!(!sandbox.run(&["list"]).stderr.contains("untrusted_switch"));
+}
