@@ -7,7 +7,9 @@ use skillfold_format::{Code, Diagnostic, FileKind, Manifest, Node, Parsed, lint,
 
 fn cases() -> Vec<Value> {
     let file: Value = serde_json::from_str(include_str!("../../../vectors/format.json")).unwrap();
-    file["cases"].as_array().unwrap().clone()
+    let cases = file["cases"].as_array().unwrap().clone();
+    assert!(cases.len() > 20, "{} cases", cases.len());
+    cases
 }
 
 fn as_json(manifest: &Manifest, raw: &Node<'_>) -> Value {

@@ -49,6 +49,13 @@ fn read_while_swapping(at: &str, targets: [&str; 2], path: &str) {
             let listing = dir.list(&ListLimits::default()).unwrap();
             assert!(listing.files.iter().any(|file| file.path == "reference.md"));
         });
+        // Held still, the link leads to what may be read, and to what may not.
+        for (target, is_inside) in targets.into_iter().zip([true, false]) {
+            fs::remove_file(&at).unwrap();
+            symlink(target, &at).unwrap();
+            let read = dir.read(path, 1024);
+            assert_eq!(read.is_ok(), is_inside, "{backend:?} by {target}: {read:?}");
+        }
     }
 }
 

@@ -220,6 +220,9 @@ proptest! {
         }
         let dirs: Vec<_> =
             backends().iter().map(|b| SkillDir::open_with("skill", &tree.skill, *b).unwrap()).collect();
+        for dir in &dirs {
+            prop_assert!(dir.read("reference.md", LIMIT).unwrap().starts_with(INSIDE), "what is inside can be read");
+        }
         for path in &paths {
             for path in [path.as_str(), &uri::decode_once(path)] {
                 let outcomes: Vec<_> = dirs.iter().map(|dir| dir.read(path, LIMIT)).collect();

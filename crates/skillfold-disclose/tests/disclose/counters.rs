@@ -71,6 +71,7 @@ fn the_registry_costs_ten_to_fifteen_tokens_a_bundled_skill() {
     let config = skillfold_disclose::DiscloseConfig { counter: "o200k".parse().unwrap(), ..Default::default() };
     let discloser = skillfold_disclose::Discloser::new(std::sync::Arc::new(catalog), config).unwrap();
     let lines: Vec<&str> = discloser.registry().text.lines().filter(|line| line.starts_with("- **")).collect();
+    assert!(!lines.is_empty());
     let tokens: usize = lines.iter().map(|line| O200k.count(line).0 + 1).sum();
     assert!((10 * lines.len()..=15 * lines.len()).contains(&tokens), "{tokens} for {}", lines.len());
 }

@@ -9,7 +9,9 @@ use crate::house::{House, unlimited};
 fn cases(file: &str) -> Vec<Value> {
     let path = format!("{}/../../vectors/{file}.json", env!("CARGO_MANIFEST_DIR"));
     let value: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    value["cases"].as_array().unwrap().clone()
+    let cases = value["cases"].as_array().unwrap().clone();
+    assert!(cases.len() >= 3, "{file} has {} cases", cases.len());
+    cases
 }
 
 fn strings(value: &Value) -> Vec<&str> {
