@@ -74,7 +74,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         })?;
         return Ok(Outcome::Done);
     }
-    context.terminal.print(&describe(context, skill, &listing, &places))?;
+    let hides: Vec<&Skill> =
+        catalog.named(skill.name()).filter(|_| !skill.shadowed()).filter(|it| it.shadowed()).collect();
+    context.terminal.print(&describe(context, skill, &listing, &places, &hides))?;
     context.terminal.flush()?;
     for line in files::remarks(&listing) {
         context.terminal.say(&line);
@@ -117,7 +119,7 @@ fn body(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[PlaceJson]) -> String {
+fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[PlaceJson], hides: &[&Skill]) -> String {
     let manifest = skill.manifest();
     let columns = context.terminal.width().unwrap_or(100).min(100);
     let mut out = String::new();
@@ -176,6 +178,10 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
         };
         let path = context.short_path(place.path.as_ref());
         fields.put("also", Some(&format!("{path} ({}, {same})", place.source)));
+    }
+    for other in hides {
+        let path = context.short_path(&other.path());
+        fields.put("hides", Some(&format!("{path} ({})", other.address())));
     }
     let mut out = fields.out;
     let _ = writeln!(out, "\n  {}", paint(style::DIM, text::count(listing.files.len(), "file")));

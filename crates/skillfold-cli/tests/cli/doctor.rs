@@ -51,10 +51,22 @@ fn an_empty_machine() {
 }
 
 #[test]
+fn copies_of_ones_own_are_compared() {
+    let sandbox = Sandbox::with_pdf();
+    let pdf = fs::read_to_string(sandbox.path("work/skills/pdf/SKILL.md")).unwrap();
+    sandbox.write("home/.agents/skills/mine/SKILL.md", pdf.replace("name: pdf", "name: mine"));
+    sandbox
+        .write("home/.claude/skills/mine/SKILL.md", pdf.replace("name: pdf", "name: mine").replace("# PDF", "# FDP"));
+    let page = sandbox.run(&["doctor"]).stdout;
+    assert!(page.contains("  mine  bodies differ\n"), "{page}");
+    assert!(page.contains("  warning[copies_differ]  1\n"), "{page}");
+}
+
+#[test]
 fn the_whole_page() {
     let sandbox = Sandbox::with_library();
     sandbox.skill("home/.claude/skills/origami", "Another one. Use when nothing else fits.");
-    // The same front matter and size, another body.
+    // The same front matter and size, another body: what a checkout puts in the place of the user's own.
     let pdf = fs::read_to_string(sandbox.path("work/skills/pdf/SKILL.md")).unwrap();
     sandbox.write("home/.claude/skills/pdf/SKILL.md", pdf.replace("# PDF", "# FDP"));
     sandbox.skill("home/.agents/skills/csv-copy", "Twice the same.");
@@ -93,11 +105,11 @@ fn the_whole_page() {
       origami@user
         ~/.claude/skills/origami
         behind skills/origami
+      pdf@user
+        ~/.claude/skills/pdf
+        behind skills/pdf
 
     In several places
-      pdf  bodies differ
-        skills/pdf
-        ~/.claude/skills/pdf
       csv-copy  the same
         .claude/skills/csv-copy
         ~/.agents/skills/csv-copy
@@ -124,9 +136,8 @@ fn the_whole_page() {
         "    skills/bad/SKILL.md:1:1",
         "      the file does not start with a `---` line",
         "  error[untrusted_path]  1",
-        "  warning[copies_differ]  1",
-        "    skills/pdf",
-        "  warning[shadowed]  1",
+        "  warning[shadowed]  2",
+        "    ~/.claude/skills/pdf/SKILL.md",
         "    ~/.claude/skills/origami/SKILL.md",
         "✗ 2 errors, 2 warnings",
     ];

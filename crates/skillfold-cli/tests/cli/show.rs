@@ -138,7 +138,7 @@ fn copies_are_compared() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/skills/same", "One. Use when asked.");
     sandbox.skill("home/.claude/skills/same", "One. Use when asked.");
-    sandbox.skill("work/skills/differs", "Two. Use when asked.");
+    sandbox.skill("home/.agents/skills/differs", "Two. Use when asked.");
     sandbox.write(
         "home/.claude/skills/differs/SKILL.md",
         "---\nname: differs\ndescription: Two. Use when asked.\n---\n# Differs\n",
@@ -164,8 +164,8 @@ fn copies_are_compared() {
       Two. Use when asked.
 
       body        3 tokens, estimated
-      source      project
-      path        skills/differs/SKILL.md
+      source      user
+      path        ~/.agents/skills/differs/SKILL.md
       also        ~/.claude/skills/differs/SKILL.md (user, with another body)
 
       1 file
@@ -174,6 +174,13 @@ fn copies_are_compared() {
     let json = sandbox.run(&["show", "differs", "--json"]).stdout;
     assert_eq!(json.matches("\"same_body\":true").count(), 1, "{json}");
     assert_eq!(json.matches("\"same_body\":false").count(), 1, "{json}");
+    // A checkout's copy with another body stands in the place of the user's own.
+    sandbox.skill("work/skills/theirs", "Three. Use when asked.");
+    let own = "---\nname: theirs\ndescription: Three. Use when asked.\n---\n# Theirs\n";
+    sandbox.write("home/.claude/skills/theirs/SKILL.md", own);
+    let run = sandbox.run(&["show", "theirs"]);
+    assert!(run.stdout.contains("hides       ~/.claude/skills/theirs/SKILL.md (theirs@user)\n"), "{run}");
+    assert!(sandbox.run(&["load", "theirs@user"]).stdout.contains("# Theirs"));
 }
 
 /// Issue 15: what a skill brings along to run, what it asks for, and who may call it were not shown.
