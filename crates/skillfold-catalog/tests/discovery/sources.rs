@@ -102,7 +102,7 @@ fn a_plain_name_means_the_winner() {
     let tree = Tree::new();
     let states = |enable: &[&str], disable: &[&str]| {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let enablement = Enablement { enable: set(enable), disable: set(disable) };
+        let enablement = Enablement { enable: set(enable), disable: set(disable), foreign: None };
         let catalog = Discovery::new(everywhere(&tree)).enablement(enablement).run();
         ["pdf", "pdf@inline", "pdf@user"].map(|name| catalog.get(name).unwrap().enabled())
     };
