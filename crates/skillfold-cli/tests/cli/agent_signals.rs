@@ -128,7 +128,8 @@ fn a_reader_that_leaves_ends_the_turn() {
     drop(child.stdout.take());
     let run = talk.sandbox.finish(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(0), "{run}");
-    assert!(talk.server.wait_for_disconnects(1), "the answer was read to its end");
+    // Mostly it has left before the model is asked; else the answer is not read to its end.
+    assert!(talk.server.requests().is_empty() || talk.server.wait_for_disconnects(1));
 }
 
 #[test]
