@@ -237,7 +237,7 @@ async fn what_loaded_a_skill_is_not_left_out() {
 #[tokio::test]
 async fn what_was_listed_in_this_turn_stays() {
     let mut seen = 0;
-    for words in (600..1_500).step_by(60) {
+    for words in (150..1_500).step_by(30) {
         let house = House::with(APIS[0], small(3_000), |received| {
             if is_summary(received) { Reply::text("Fruit.") } else { Reply::text("Well, yes.") }
         });
