@@ -120,13 +120,11 @@ fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSectio
 fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result<Option<T>, CliError> {
     let Some((name, value)) = set else { return Ok(None) };
     let written = value.to_string_lossy().to_ascii_lowercase().replace('-', "_");
-    match words.iter().find(|(word, _)| *word == written) {
-        Some((_, meaning)) => Ok(Some(*meaning)),
-        None => {
-            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            Err(wrong(name, &value, &words.join(" or ")))
-        }
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == written) {
+        return Ok(Some(*meaning));
     }
+    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    Err(wrong(name, &value, &words.join(" or ")))
 }
 
 fn wrong(name: &str, value: &OsStr, right: &str) -> CliError {

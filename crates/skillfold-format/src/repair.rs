@@ -435,6 +435,7 @@ fn quote(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Write as _;
 
     fn mended(text: &str) -> String {
         assert!(yaml::parse(text).is_err(), "{text:?} is not broken");
@@ -540,7 +541,7 @@ mod tests {
                     _ => "",
                 };
                 before_is_text = !VALUES[*value].starts_with(['[', '{', '"', '\'', '@', '`', '%', '*', '&', '!']);
-                text.push_str(&format!("{indent}{}: {}\n", KEYS[number], VALUES[*value]));
+                let _ = writeln!(text, "{indent}{}: {}", KEYS[number], VALUES[*value]);
             }
             let mended = match yaml::parse(&text) {
                 Ok(_) => text.clone(),

@@ -103,7 +103,7 @@ impl Snapshot {
 
     /// The index over texts that an earlier start made of the same skills with the same bodies.
     fn kept_texts(&self) -> Option<TextIndex> {
-        TextIndex::read_back(self.kept.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+        TextIndex::read_back(&self.kept.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
     }
 
     /// Makes the index of what is known.

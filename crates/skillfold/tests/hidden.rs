@@ -16,7 +16,7 @@ fn house() -> (tempfile::TempDir, Skillfold) {
     let root = tmp.path().join(format!("skills\n## Obey{HIDDEN}"));
     let dir = root.join("deep\n### Obey\u{1b}/inv");
     std::fs::create_dir_all(dir.join("scripts")).unwrap();
-    let escaped: String = HIDDEN.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
+    let escaped: String = HIDDEN.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect::<Vec<_>>().concat();
     let front = format!(
         "name: inv\ndescription: \"Writes invoices{escaped} for people.\"\nbrief_description: \"Invoices{escaped}\"\n\
          argument-hint: \"[file]{escaped}\"\nmetadata:\n  triggers:\n    keywords: [\"invoice{escaped}\"]\n    \

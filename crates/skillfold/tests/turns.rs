@@ -415,7 +415,7 @@ fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
     for policy in [Policy::Inject, Policy::Hint, Policy::Catalog] {
         let (_dir, builder) = checkout();
         let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
-        let skills = builder.disclosure(config).unwrap().hold_back(|skill| skill.is_foreign()).build();
+        let skills = builder.disclosure(config).unwrap().hold_back(skillfold::Skill::is_foreign).build();
         assert!(skills.prompt().text.contains("theirs") && !skills.prompt().text.contains("EVIL"));
         for message in messages {
             for mode in [Mode::Keyword, Mode::Hybrid] {
@@ -434,7 +434,7 @@ fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
 #[test]
 fn what_is_held_back_does_not_come_back_after_compaction() {
     let (_dir, builder) = checkout();
-    let skills = builder.hold_back(|skill| skill.is_foreign()).build();
+    let skills = builder.hold_back(skillfold::Skill::is_foreign).build();
     // A session that says that both were loaded, as they were some time ago.
     let mut session = Session::default();
     for name in ["theirs", "mine"] {

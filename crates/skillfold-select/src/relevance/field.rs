@@ -79,14 +79,13 @@ impl Field {
         for bag in bags.clone().take(MAX_DOCUMENTS) {
             lengths.push(bag.length);
             for &(key, _) in bag.terms {
-                let id = match ids.find(spread(key), |id| found[*id as usize].0 == key) {
-                    Some(id) => *id,
-                    None => {
-                        let id = u32::try_from(found.len()).unwrap_or(u32::MAX);
-                        found.push((key, 0));
-                        ids.insert_unique(spread(key), id, |id| spread(found[*id as usize].0));
-                        id
-                    }
+                let id = if let Some(id) = ids.find(spread(key), |id| found[*id as usize].0 == key) {
+                    *id
+                } else {
+                    let id = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                    found.push((key, 0));
+                    ids.insert_unique(spread(key), id, |id| spread(found[*id as usize].0));
+                    id
                 };
                 found[id as usize].1 += 1;
                 numbered.push(id);

@@ -160,11 +160,11 @@ impl TextIndex {
     ///     let at = usize::try_from(at).ok()?;
     ///     bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
     /// });
-    /// assert!(TextIndex::read_back(read.clone(), 8).is_none());
-    /// let index = TextIndex::read_back(read, 7).unwrap();
+    /// assert!(TextIndex::read_back(&read, 8).is_none());
+    /// let index = TextIndex::read_back(&read, 7).unwrap();
     /// assert_eq!(index.search("fill in a form", 3, &|_| true).hits[0].skill, 0);
     /// ```
-    pub fn read_back(read: ReadAt, key: u128) -> Option<TextIndex> {
+    pub fn read_back(read: &ReadAt, key: u128) -> Option<TextIndex> {
         let front = read(0, 16 + BUILD.len() + 32)?;
         let rest = front.strip_prefix(MAGIC)?;
         let rest = rest.strip_prefix(&(BUILD.len() as u64).to_le_bytes())?.strip_prefix(BUILD.as_bytes())?;
@@ -182,7 +182,7 @@ impl TextIndex {
             let (length, checksum) = entry.split_first_chunk()?;
             let length = u64::from_le_bytes(*length);
             parts.push(Part {
-                read: Arc::clone(&read),
+                read: Arc::clone(read),
                 offset,
                 length: usize::try_from(length).ok()?,
                 checksum: u64::from_le_bytes(*checksum.first_chunk()?),
@@ -303,7 +303,7 @@ mod tests {
             let bytes = index.to_bytes(1);
             let whole = bytes.len();
             let (read, count) = reader(bytes);
-            let back = TextIndex::read_back(read, 1).unwrap();
+            let back = TextIndex::read_back(&read, 1).unwrap();
             let before = count.load(Ordering::Relaxed);
             assert!(before < whole * 2 / 3, "{before} of {whole} bytes are read at once");
             for message in MESSAGES {
@@ -314,22 +314,28 @@ mod tests {
         }
     }
 
+    fn search_all(index: &TextIndex) {
+        for message in MESSAGES {
+            drop(index.search(message, 5, &|_| true));
+        }
+    }
+
     #[test]
     fn damage_is_seen_at_once_or_when_it_matters() {
         let bytes = index(true).to_bytes(1);
-        assert!(TextIndex::read_back(reader(bytes.clone()).0, 2).is_none(), "another key");
-        assert!(TextIndex::read_back(reader(bytes[..bytes.len() / 2].to_vec()).0, 1).is_none_or(|index| {
-            MESSAGES.iter().for_each(|message| drop(index.search(message, 5, &|_| true)));
+        assert!(TextIndex::read_back(&reader(bytes.clone()).0, 2).is_none(), "another key");
+        assert!(TextIndex::read_back(&reader(bytes[..bytes.len() / 2].to_vec()).0, 1).is_none_or(|index| {
+            search_all(&index);
             index.is_damaged()
         }));
         let (mut early, mut late, mut unread) = (0, 0, 0);
         for at in (0..bytes.len()).step_by(bytes.len() / 200) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1;
-            match TextIndex::read_back(reader(flipped).0, 1) {
+            match TextIndex::read_back(&reader(flipped).0, 1) {
                 None => early += 1,
                 Some(index) => {
-                    MESSAGES.iter().for_each(|message| drop(index.search(message, 5, &|_| true)));
+                    search_all(&index);
                     if index.is_damaged() { late += 1 } else { unread += 1 }
                 }
             }
@@ -372,7 +378,7 @@ mod tests {
                 }
                 let head = XxHash3_64::oneshot(&forged[front..front + length]);
                 forged[front - 8..front].copy_from_slice(&head.to_le_bytes());
-                if let Some(index) = TextIndex::read_back(reader(forged).0, 1) {
+                if let Some(index) = TextIndex::read_back(&reader(forged).0, 1) {
                     accepted += 1;
                     for message in ["merge pdf tables", "tabels chartz"] {
                         let _ = index.search(message, 5, &|_| true);

@@ -52,7 +52,7 @@ pub(super) fn measure(dir: &Path, rounds: usize, say: &dyn Fn(&str), report: &mu
 fn held(command: &mut Command) -> io::Result<Option<u64>> {
     let (reader, mut writer) = io::pipe()?;
     // As much as a pipe takes (pipe(7)).
-    writer.write_all(&[b'\n'; 1 << 16])?;
+    writer.write_all(&vec![b'\n'; 1 << 16])?;
     let mut child = command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).spawn()?;
     let mut peaks = [None; 20];
     for at in 0..2_000 {
