@@ -189,6 +189,7 @@ fn searching() {
 fn searching_with_files() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "tables", "metadata:\n  triggers:\n    files: ['*.xlsx', 'data/**/*.csv']\n", "Rows.\n");
+    write(dir.path(), "borrows", "metadata:\n  triggers:\n    languages: [rust]\n", "Lifetimes.\n");
     write(dir.path(), "other", "", "Other.\n");
     let skills = Skillfold::builder().skills_dir(dir.path()).build();
     let names = |arguments: Value| {
@@ -201,6 +202,7 @@ fn searching_with_files() {
     for file in ["/home/ann/q3.xlsx", "data/2026/a.csv"] {
         assert_eq!(names(json!({"query": "zzzz qqqq", "files": [file]})), ["tables"], "{file}");
     }
+    assert_eq!(names(json!({"query": "zzzz qqqq", "files": ["src/lib.rs"]})), ["borrows"], "by its language");
     assert_eq!(names(json!({"query": "zzzz qqqq", "files": []})), Vec::<String>::new());
     assert_eq!(names(json!({"query": "zzzz qqqq", "files": null})), Vec::<String>::new());
     assert_eq!(names(json!({"query": "zzzz qqqq", "files": vec!["q3.xlsx"; 100]})), ["tables"]);

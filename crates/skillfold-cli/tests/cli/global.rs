@@ -81,7 +81,8 @@ fn help() {
 
     Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
     With --json a command that fails prints {"error": {code, message, help}} on stdout.
-    SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG and _COLOR stand for the options of that name.
+    SKILLFOLD_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK stand
+    for the options of that name.
     "#);
     assert_snapshot!(sandbox.run(&["lint", "--help"]), @r"
     exit 0

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use skillfold_catalog::{Shown, visible};
 use skillfold_format::counted;
 use skillfold_load::text;
-use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn};
+use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn, languages_of};
 
 use super::arguments::{Arguments, Refused};
 use super::{Tool, ToolContext, ToolOutput};
@@ -69,7 +69,8 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
         (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
     }
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let turn = Turn { files: &files, ..Turn::new(query) };
+    let languages = languages_of(files.iter().copied());
+    let turn = Turn { files: &files, languages: &languages, ..Turn::new(query) };
     let found = skills.search(&turn, &SelectOptions { mode: Mode::Hybrid, limit });
     let catalog = skills.catalog();
     let mut lines = String::new();
