@@ -214,11 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_and_control_characters_are_blanks() {
+    fn a_long_text_is_cut_and_control_characters_are_dropped() {
         let long = format!("# {}\n", "x".repeat(1000));
         assert_eq!(first("a.sh", &long).unwrap().chars().count(), super::MOST);
         let two = format!("# First. {}\n", "y".repeat(1000));
         assert_eq!(first("a.sh", &two).unwrap(), "First.");
-        assert_eq!(first("a.sh", "# a\u{1b}[31mb\n").unwrap(), "a [31mb");
+        assert_eq!(first("a.sh", "# a\u{1b}[31mb\n").unwrap(), "a[31mb");
     }
 }

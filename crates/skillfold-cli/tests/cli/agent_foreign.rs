@@ -182,19 +182,16 @@ fn nosy(id: &'static str) -> impl Fn(&Received) -> Reply + Send + Sync {
     }
 }
 
-/// Tries what runs.
+/// Loads the skill and tries what it can run, one call after the other.
 fn bold(id: &'static str) -> impl Fn(&Received) -> Reply + Send + Sync {
     move |received| {
-        let number = received.number;
-        match received.new_results().len() {
-            0 => Reply::calls([(
-                format!("a{number}"),
-                "run_skill_script",
-                json!({"skill_id": id, "script": "scripts/x.sh"}),
-            )]),
-            _ if received.number % 2 == 1 => Reply::text("Done."),
-            _ => Reply::calls([(format!("b{number}"), "evil-tool", json!({}))]),
-        }
+        let (tool, arguments) = match received.tool_results().len() {
+            0 => ("load_skill", json!({"skill_id": id})),
+            1 => ("run_skill_script", json!({"skill_id": id, "script": "scripts/x.sh"})),
+            2 => ("evil-tool", json!({})),
+            _ => return Reply::text("Done."),
+        };
+        Reply::calls([(format!("a{}", received.number), tool, arguments)])
     }
 }
 

@@ -47,7 +47,6 @@ fn near_misses_of_words() {
         ("table extraction", "nothing", ""),
         ("bread", "nothing", ""),
         ("c++", "c", ""),
-        ("\u{AD}", "nothing", "it is empty"),
     ] {
         let world = World::new(&[("it-x", json!({ "triggers": { "keywords": [trigger] } }))]);
         let found = note(&world, &Turn::new(message), 1);

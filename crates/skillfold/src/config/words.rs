@@ -66,7 +66,7 @@ mod tests {
     fn a_wrong_word_is_told_where_it_belongs_or_what_is_like_it() {
         assert_eq!(help_for("[skils]\n"), "did you mean `skills`?");
         assert_eq!(help_for("[skills]\ndisabled = []\n"), "did you mean `disable`?");
-        assert_eq!(help_for("[skills]\nmax_skills = 1\n"), "`max_skills` belongs below [disclose]");
+        assert_eq!(help_for("[skills]\nmax_skills = 1\n"), "`max_skills` belongs below [select]");
         assert_eq!(help_for("[agent]\ntoken_env = 'X'\n"), "`token_env` belongs below [[mcp]]");
         assert_eq!(help_for("dirs = []\n"), "`dirs` belongs below [skills]");
         assert_eq!(help_for("[disclose]\npolicy = 'zzz'\n"), "write one of these words");
