@@ -152,11 +152,11 @@ impl TextIndex {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use skillfold_select::{Document, TextIndex};
+    /// use skillfold_select::{Document, ReadAt, TextIndex};
     ///
     /// let document = Document { name: "pdf-forms", description: "Fills in PDF forms.", ..Document::default() };
     /// let bytes = TextIndex::of_documents([document]).to_bytes(7);
-    /// let read = Arc::new(move |at: u64, length: usize| {
+    /// let read: ReadAt = Arc::new(move |at: u64, length: usize| {
     ///     let at = usize::try_from(at).ok()?;
     ///     bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
     /// });
