@@ -45,6 +45,7 @@ DIFFERENCES = [
     Difference("too-large", True, {"too_large"}, lambda it: len(it.content) > MAX_FILE, "files over 1 MiB are refused"),
     Difference("yaml-limit", True, {"yaml_limit"}, lambda it: len(it.content) > 1000, "nesting and size are bounded"),
     Difference("null", True, {"missing_field"}, in_yaml(r"^(name|description): +(null|Null|NULL|~)\s*$"), "null is no text"),
+    Difference("hidden", True, {"missing_field"}, in_yaml("^description: *([\"'])(\\\\0|\\\\u200b|\\ufeff|\\u200b)+\\1\\s*$"), "text that cannot be seen is none"),
     Difference("null-keys", True, {"duplicate_key"}, in_yaml(r"^ +(null|~):"), "both keys are null"),
     Difference("types", True, {"type_not_allowed"}, in_yaml(r"^ +types:"), "a SKILL.md is of type prompt"),
     Difference(
