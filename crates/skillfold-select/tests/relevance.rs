@@ -68,7 +68,8 @@ fn what_a_description_excludes_does_not_speak_for_it() {
 
 #[test]
 fn unusable_skills_are_neither_hits_nor_rivals() {
-    let twins = ["red-pdf", "tan-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
+    let twins =
+        ["red-pdf", "tan-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
     let index = TextIndex::of_documents(twins.into_iter().chain([Document { name: "x", ..Document::default() }]));
     let both = index.search("merge a file", 3, &|_| true);
     assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
