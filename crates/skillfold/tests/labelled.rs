@@ -1,4 +1,5 @@
-//! How well messages are matched: the project's own labelled set, which nothing was fitted on.
+//! How well messages are matched: the project's own labelled set. No weight was fitted on it; the
+//! share from which two skills are equally good was chosen on it, from four values.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;

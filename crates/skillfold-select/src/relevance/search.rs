@@ -17,7 +17,8 @@ use crate::relevance::words::LISTS;
 
 /// The runner-up is looked for among at least so many.
 const RUNNERS: usize = 10;
-/// From which share of the best score on a skill is as good as the best; and how many such there may be.
+/// From which share of the best score on a skill is as good as the best; and how many such there may be. Chosen on
+/// `tests/labelled` as the share, of 0.85, 0.9, 0.95 and 0.98, that adds no false triggers there.
 const EQUAL: f32 = 0.98;
 const MAX_EQUALS: usize = 3;
 /// How many words are named for a hit.
