@@ -25,7 +25,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// What git is told, whatever a repository says: each of these could run a program, write, or reach a server.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.untrackedCache", "false"),
@@ -35,6 +35,8 @@ const SETTINGS: [(&str, &str); 9] = [
     ("status.submoduleSummary", "false"),
     ("submodule.recurse", "false"),
     ("protocol.allow", "never"),
+    // A bare repository among the files of a checkout has a configuration that came with them.
+    ("safe.bareRepository", "explicit"),
 ];
 /// Of git's own variables, those that say where a person's configuration is.
 const PASSED: [&str; 4] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"];
@@ -142,7 +144,8 @@ impl WorkDir {
         let is_repository = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
         let Some(root) = self.dir.ancestors().find(is_repository) else { return Vec::new() };
         let git = Git { program, variables, dir: &self.dir, deadline: Instant::now() + self.timeout.min(MAX_TIMEOUT) };
-        let said = git.filters().and_then(|filters| git.status(&filters));
+        let is_root = git.top().is_some_and(|top| top.canonicalize().ok() == root.canonicalize().ok());
+        let said = is_root.then(|| git.filters()).flatten().and_then(|filters| git.status(&filters));
         let prefix = self.dir.strip_prefix(root).unwrap_or(Path::new("")).to_str().map(|prefix| format!("{prefix}/"));
         let prefix = prefix.filter(|prefix| prefix != "/").unwrap_or_default();
         let mut files = Vec::new();
@@ -170,11 +173,18 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
+    /// The directory of the repository that git itself finds: versions before 2.38 take a bare one among the files.
+    fn top(&self) -> Option<PathBuf> {
+        let said = String::from_utf8(self.run(&["rev-parse", "--show-toplevel"], &[])?).ok()?;
+        said.strip_suffix('\n').filter(|top| !top.is_empty()).map(PathBuf::from)
+    }
+
     /// The filters that are configured, each with what switches it off. To see whether a file has changed, git would run
     /// them over its content: a checkout could run anything by bringing one.
     fn filters(&self) -> Option<Vec<(OsString, OsString)>> {
         let args = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."];
-        let said = self.run(&args, &[])?;
+        // One that was cut off would run.
+        let said = self.run(&args, &[]).filter(|said| (said.len() as u64) < MAX_OUTPUT)?;
         let said = String::from_utf8(said).ok()?;
         Some(said.split_terminator('\0').map(|name| (name.into(), OsString::new())).collect())
     }
@@ -364,6 +374,43 @@ mod tests {
         assert!(ran.exists(), "nothing was tested");
     }
 
+    /// A checkout may have more filters than are read, and a repository among its files.
+    #[test]
+    fn no_filter_is_overlooked() {
+        use std::fmt::Write as _;
+        use std::os::unix::fs::PermissionsExt;
+
+        let Some(repository) = Repository::new() else { return };
+        let ran = repository.home.path().join("ran");
+        let script = repository.home.path().join("evil.sh");
+        std::fs::write(&script, format!("#!/bin/sh\ntouch '{}'\ncat\n", ran.display())).unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut many = String::new();
+        for count in 0..300 {
+            let _ = write!(many, "[filter \"{}{count:03}\"]\n\tclean = true\n", "a".repeat(990));
+        }
+        let _ = write!(many, "[filter \"zz\"]\n\tclean = \"{}\"\n", script.display());
+        let config = repository.dir().join(".git/config");
+        let own = std::fs::read_to_string(&config).unwrap();
+        repository.write(".gitattributes", "*.rs filter=zz\n");
+        repository.write("src/main.rs", "fn main() []\n");
+        std::fs::write(&config, format!("{own}{many}")).unwrap();
+        assert_eq!(repository.work_dir("").files("src/lib.rs"), ["src/lib.rs"], "what is named");
+        assert!(!ran.exists());
+        std::fs::write(&config, &own).unwrap();
+        // The same as ordinary files of the checkout, further down.
+        let bare = repository.dir().join("docs/lib");
+        for dir in ["objects", "refs/heads"] {
+            std::fs::create_dir_all(bare.join(dir)).unwrap();
+        }
+        std::fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(bare.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n")
+            .unwrap();
+        let found = repository.work_dir("docs/lib").files("");
+        assert!(found.is_empty() || found.iter().all(|file| bare.join(file).exists()), "{found:?}");
+        assert!(!ran.exists());
+    }
+
     #[test]
     fn a_git_that_never_ends_is_not_waited_for() {
         use std::os::unix::fs::PermissionsExt;
@@ -378,7 +425,10 @@ mod tests {
             std::fs::set_permissions(&slow, PermissionsExt::from_mode(0o755)).unwrap();
         };
         let work_dir = |time| WorkDir::new(&dir).git(&slow, variables(home.path())).timeout(time);
-        script("case \" $* \" in *' status '*) printf '?? b.rs\\0?? c';; esac\n");
+        script(&format!(
+            "case \" $* \" in *' rev-parse '*) echo '{}';; *' status '*) printf '?? b.rs\\0?? c';; esac\n",
+            dir.display()
+        ));
         assert_eq!(work_dir(Duration::from_mins(1)).files("a.rs"), ["a.rs", "b.rs"], "what is cut off is left out");
         script("exec sleep 86400\n");
         assert_eq!(work_dir(Duration::from_millis(50)).files("a.rs"), ["a.rs"]);
