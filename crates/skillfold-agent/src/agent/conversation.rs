@@ -28,6 +28,8 @@ pub struct Conversation {
     pub(super) ratio: f64,
     /// The smallest request that the model has refused as too long.
     pub(super) refused: Option<u64>,
+    /// Whether it was saved by an earlier run, and no turn has begun since.
+    is_continued: bool,
 }
 
 impl fmt::Debug for Conversation {
@@ -57,13 +59,22 @@ impl Conversation {
             trouble: None,
             ratio: 1.0,
             refused: None,
+            is_continued: false,
         }
     }
 
     /// A conversation that goes on from what was saved, and is written down as it happens.
     pub fn saved(file: SessionFile, saved: Saved) -> Conversation {
         let Saved { id, messages, skills, loaded, turns, .. } = saved;
-        Conversation { messages, known: Known::new(skills), loaded, turns, file: Some(file), ..Conversation::new(id) }
+        Conversation {
+            messages,
+            known: Known::new(skills),
+            loaded,
+            turns,
+            file: Some(file),
+            is_continued: true,
+            ..Conversation::new(id)
+        }
     }
 
     /// Adds a context provider. They are asked in the order in which they were added.
@@ -91,6 +102,14 @@ impl Conversation {
     /// What was said, as the model is told it.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Takes back that skills were loaded in an earlier run if they may not be shown now: a session is continued in
+    /// another directory, where a checkout has a skill of the same name, or the files have changed since.
+    pub(super) fn recheck_loaded(&mut self, skills: &Skillfold) {
+        if std::mem::take(&mut self.is_continued) {
+            self.loaded.retain(|name| !skills.holds_back(name));
+        }
     }
 
     /// The skills that the model, or the user for it, has loaded.

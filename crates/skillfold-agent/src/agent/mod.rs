@@ -149,6 +149,7 @@ impl Agent {
         (hooks.events)(&Event::Session { id: &id });
         // Somebody may have stopped waiting for an earlier turn.
         conversation.finish("interrupted");
+        conversation.recheck_loaded(&self.skills);
         let problems = self.begin(conversation, message, hooks).await;
         let mut under_way = UnderWay::new(conversation, problems);
         let outcome = self.rounds(conversation, &mut under_way, hooks).await;

@@ -260,3 +260,27 @@ fn what_a_checkout_brings_runs_nothing() {
         assert!(sent(&talk).contains("EVIL-RAN"), "{}: {run}: {}", way.name, sent(&talk));
     }
 }
+
+/// What was loaded in one directory is not loaded in another, where a checkout has a skill of that name.
+#[test]
+fn a_session_that_goes_on_in_a_checkout_does_not_trust_its_skill() {
+    let talk = Talk::new(nosy("inv"));
+    write(&talk.sandbox, "home/.agents/skills/inv");
+    let tools = |args: &[&str]| {
+        let before = talk.server.requests().len();
+        let run = talk.run(&[args, &["-p", "please write the invoice"]].concat());
+        assert_eq!(run.code, Some(0), "{run}");
+        talk.server.requests()[before].body["tools"].to_string()
+    };
+    assert!(!tools(&[]).contains("evil-tool"), "it is loaded in this turn");
+    assert!(tools(&["--continue"]).contains("EVIL-TOOL"), "the user's own stays loaded");
+    write(&talk.sandbox, "work/.agents/skills/inv");
+    talk.sandbox.write("work/.agents/skills/inv/scripts/y.sh", "#!/bin/sh\n");
+    talk.sandbox.write(
+        "work/.agents/skills/inv/SKILL.md",
+        "---\nname: inv\ndescription: Another.\ntoolsets: [\"toolsets/index:Evil\"]\n---\n",
+    );
+    let now = tools(&["--continue"]);
+    assert!(!now.contains("EVIL-TOOL") && !now.contains("run_skill_script"), "{now}");
+    assert!(tools(&["--continue", "--allow", "skills"]).contains("load_skill"));
+}
