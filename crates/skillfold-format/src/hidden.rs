@@ -22,8 +22,8 @@ pub fn is_hidden(c: char) -> bool {
 /// A text of a skill as a model may get it: without hidden characters. Line breaks and tabs stay, other white space that
 /// hides becomes a blank.
 ///
-/// Joiners stay where they make letters: one of them between two visible characters beyond ASCII, as in emoji and in
-/// Persian or Indic words; and one variation selector behind a visible character. Text from right to left needs no marks to
+/// Joiners stay where they make letters: one of them between two letters of a script that joins, as in Persian or Indic
+/// words, or between two emoji; and the selector of pictures behind a symbol that has one. Text from right to left needs no marks to
 /// be read, and loses them. Flags of regions (a black flag and tags) lose their tags, because tags spell out any ASCII text.
 ///
 /// ```
@@ -63,12 +63,18 @@ pub fn unseen(text: &str) -> impl Iterator<Item = (usize, char)> {
         loop {
             let (at, c) = chars.next()?;
             let next = chars.peek().map(|(_, next)| *next);
-            let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c) && !c.is_whitespace());
             let stays = match c {
                 '\n' | '\r' | '\t' => true,
-                '\u{200c}' | '\u{200d}' => joins(before) && joins(next.filter(|c| !is_selector(*c))),
-                _ if is_selector(c) => before.is_some_and(|c| !is_selector(c) && !c.is_whitespace() && !is_hidden(c)),
-                _ => !is_hidden(c),
+                '\u{200c}' => before.is_some_and(is_joined) && next.is_some_and(is_joined),
+                '\u{200d}' => {
+                    before.is_some_and(|c| is_joined(c) || is_pictured(c))
+                        && next.is_some_and(|c| is_joined(c) || is_pictured(c))
+                }
+                '\u{fe0f}' if next == Some('\u{20e3}') => {
+                    before.is_some_and(|c| c.is_ascii_digit() || matches!(c, '#' | '*'))
+                }
+                '\u{fe0f}' => before.is_some_and(|c| c != '\u{fe0f}' && is_pictured(c)),
+                _ => !is_hidden(c) && !is_selector(c),
             };
             if !stays {
                 return Some((at, c));
@@ -78,7 +84,21 @@ pub fn unseen(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Chooses a form of the character before it. One is usual with emoji; a row of them is a way to hide bytes.
+/// Whether a character is of a script whose letters are joined or kept apart by joiners: Arabic, Syriac, the scripts of
+/// India and South-East Asia, Mongolian.
+fn is_joined(c: char) -> bool {
+    matches!(c, '\u{600}'..='\u{7bf}' | '\u{8a0}'..='\u{dff}' | '\u{e00}'..='\u{109f}' | '\u{1780}'..='\u{18af}'
+        | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
+        && !is_hidden(c)
+}
+
+/// Whether a character is a picture, or the selector that makes one of a symbol.
+fn is_pictured(c: char) -> bool {
+    matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{2bff}'
+        | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Chooses a form of the character before it: sixteen of them are four hidden bits each.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
@@ -104,8 +124,10 @@ mod tests {
         }
         for (text, seen) in [
             ("a\u{200d}b", "ab"),
-            ("ü\u{200d}\u{200d}ü", "ü\u{200d}ü"),
-            ("a\u{fe0f}\u{fe01}\u{fe02}", "a\u{fe0f}"),
+            ("ü\u{200d}\u{200d}ü", "üü"),
+            ("表\u{200c}計\u{200d}算", "表計算"),
+            ("a\u{fe0f}\u{fe01}\u{fe02}", "a"),
+            ("a\u{fe00}b\u{fe0e}✔\u{fe0f}\u{fe0f}\u{fe03}", "ab✔\u{fe0f}"),
             ("\u{fe0f}a", "a"),
             ("x\u{2028}y\u{85}z", "x y z"),
             ("x\u{1b}[31m\u{7f}\u{9b}", "x[31m"),
