@@ -57,10 +57,11 @@ impl Catalog {
         missing: &mut dyn FnMut(&Skill) -> Option<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &rules.origins, &mut diagnostics);
+        let shared = rules.enablement.shared(&skills, |skill| rules.origins.is_foreign(skill));
         // Skills lie all over memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
             skill.state.foreign = rules.origins.is_foreign(skill);
-            skill.state.enabled = is_enabled(skill, rules.enablement.of(skill));
+            skill.state.enabled = is_enabled(skill, rules.enablement.of(skill, &shared));
             (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
@@ -81,20 +82,23 @@ impl Catalog {
         diagnostics.extend(invalid.iter().flat_map(|invalid| invalid.diagnostics.iter().cloned()));
         let (by_name, generation) = (OnceLock::new(), OnceLock::new());
         let mut catalog = Catalog { skills, count, invalid, diagnostics, effort, by_name, generation };
-        let refused = catalog.refused_switches(rules.enablement);
+        let refused = catalog.refused_switches(rules.enablement, &shared);
         catalog.diagnostics.extend(refused);
         catalog.diagnostics.sort();
         catalog
     }
 
     /// What a checkout wanted to switch and may not: skills that are not its own.
-    fn refused_switches(&self, enablement: &Enablement) -> Vec<Diagnostic> {
+    fn refused_switches(&self, enablement: &Enablement, shared: &std::collections::HashSet<String>) -> Vec<Diagnostic> {
         let Some(foreign) = enablement.foreign.as_deref() else { return Vec::new() };
         let mut refused = Vec::new();
         let off = foreign.disable.difference(&enablement.disable).map(|word| (word, false));
         let on = foreign.enable.difference(&enablement.enable).map(|word| (word, true));
         for (word, on) in off.chain(on) {
-            if self.get(word).is_some_and(|skill| !skill.is_foreign() && skill.enabled() != on) {
+            if self
+                .get(word)
+                .is_some_and(|skill| (!skill.is_foreign() || shared.contains(skill.name())) && skill.enabled() != on)
+            {
                 let (to, verb) = if on { ("on", "enable") } else { ("off", "disable") };
                 let shown = Shown(word);
                 let message = format!("the project may not switch `{shown}` {to}: it is not one of its own skills");
@@ -321,16 +325,18 @@ fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
-    // A plain name means the skill that has it; one that is hidden by that has only its address.
-    let named = |set: &std::collections::HashSet<String>| {
-        !set.is_empty() && (!skill.shadowed() && set.contains(skill.name()) || set.contains(&skill.address()))
-    };
-    if named(&enablement.enable) {
-        return true;
+    // An address says more than a name. A plain name means the skill that has it; one that is hidden has only its address.
+    let address = skill.address();
+    let plain = (!skill.shadowed()).then(|| skill.name());
+    for word in [Some(address.as_str()), plain].into_iter().flatten() {
+        if enablement.enable.contains(word) {
+            return true;
+        }
+        if enablement.disable.contains(word) {
+            return false;
+        }
     }
-    !named(&enablement.disable)
-        && !skill.root().opt_in
-        && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
+    !skill.root().opt_in && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
 }
 
 /// Which skills to list.

@@ -37,9 +37,28 @@ pub struct Enablement {
 }
 
 impl Enablement {
-    /// What counts for a skill.
-    pub(crate) fn of(&self, skill: &Skill) -> &Enablement {
-        self.foreign.as_deref().filter(|_| skill.is_foreign()).unwrap_or(self)
+    /// What counts for a skill. `shared` are names that a checkout's skills have in common with the user's.
+    pub(crate) fn of(&self, skill: &Skill, shared: &HashSet<String>) -> &Enablement {
+        let is_theirs = skill.is_foreign() && !shared.contains(skill.name());
+        self.foreign.as_deref().filter(|_| is_theirs).unwrap_or(self)
+    }
+
+    /// The names of the user's own skills among `skills` that a checkout's files switch: a skill of the same name, or a
+    /// copy, would be a way to switch the user's.
+    pub(crate) fn shared(&self, skills: &[Box<Skill>], is_foreign: impl Fn(&Skill) -> bool) -> HashSet<String> {
+        let Some(foreign) = self.foreign.as_deref() else { return HashSet::new() };
+        let plain = |word: &String| word.split('@').next().unwrap_or_default().to_owned();
+        let off = foreign.disable.difference(&self.disable).map(plain);
+        let words: HashSet<String> = foreign.enable.difference(&self.enable).map(plain).chain(off).collect();
+        if words.is_empty() {
+            return words;
+        }
+        let is_own = |skill: &Skill| {
+            !is_foreign(skill)
+                || skill.places().iter().any(|place| !place.root.foreign && place.root.source != crate::Source::Project)
+        };
+        let own = skills.iter().filter(|skill| words.contains(skill.name()) && is_own(skill));
+        own.map(|skill| skill.name().to_owned()).collect()
     }
 }
 

@@ -392,3 +392,24 @@ fn a_checkout_switches_its_own_skills_and_no_others() {
     let all = ["mine", "quiet", "theirs"].map(str::to_owned).to_vec();
     assert_eq!(look(of_user(None)), (all, 0));
 }
+
+/// A copy of the user's skill, or another one of that name, is no way to switch the user's off.
+#[test]
+fn a_namesake_is_no_way_to_switch_what_is_the_users() {
+    for text in ["Does something.", "Does something else."] {
+        let tree = Tree::new();
+        tree.write("home/mine/SKILL.md", skill("mine", "Does something."));
+        tree.write("repo/mine/SKILL.md", skill("mine", text));
+        tree.write("repo/theirs/SKILL.md", skill("theirs", text));
+        let set = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<HashSet<_>>();
+        for word in ["mine", "mine@project"] {
+            let theirs = Enablement { enable: set(&[]), disable: set(&[word, "theirs"]), foreign: None };
+            let enablement = Enablement { foreign: Some(Box::new(theirs)), ..Enablement::default() };
+            let roots = [root(&tree, "repo", Source::Project), root(&tree, "home", Source::User)];
+            let catalog = Discovery::new(roots).enablement(enablement).run();
+            assert!(catalog.get("mine").unwrap().enabled(), "{text} {word}");
+            assert!(!catalog.get("theirs").unwrap().enabled(), "its own it may switch");
+            assert!(codes(&catalog).contains(&"untrusted_switch"), "{:?}", catalog.diagnostics());
+        }
+    }
+}

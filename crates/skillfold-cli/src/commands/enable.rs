@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use skillfold::Error;
-use skillfold_registry::Changed;
+use skillfold::{Catalog, Error};
+use skillfold_registry::{Changed, State};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -54,7 +54,8 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
             Err(error) => return Err(error.into()),
         }
     }
-    let changed = if args.reset { registry.forget(&args.names)? } else { registry.enable(&args.names, on)? };
+    let names: Vec<String> = args.names.iter().map(|name| recorded(&catalog, &state, name)).collect();
+    let changed = if args.reset { registry.forget(&names)? } else { registry.enable(&names, on)? };
     if context.json() {
         context.print_json(&changed)?;
         return Ok(Outcome::Done);
@@ -76,6 +77,19 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The word under which a skill is switched: its address where others have its name, so that it means the same skill
+/// wherever the user stands; else its name, however it was typed.
+fn recorded(catalog: &Catalog, state: &State, typed: &str) -> String {
+    let Some(skill) = catalog.get(typed).filter(|_| !state.installed.contains_key(typed)) else {
+        return typed.to_owned();
+    };
+    if skill.plugin().is_some() || catalog.named(skill.name()).count() > 1 {
+        skill.address()
+    } else {
+        skill.name().to_owned()
+    }
 }
 
 fn line(change: &Changed) -> String {

@@ -201,6 +201,27 @@ fn a_plain_name_means_the_skill_that_has_it() {
     sandbox.run(&["disable", "dupe@user"]);
     sandbox.run(&["enable", "dupe"]);
     assert_eq!(states(&sandbox), (true, false));
+    // The last word counts, however the skill was named.
+    for words in [["enable", "dupe"], ["disable", "dupe@project"], ["enable", "dupe@project"], ["disable", "dupe"]] {
+        sandbox.run(&words);
+        assert_eq!(states(&sandbox).0, words[0] == "enable", "{words:?}");
+    }
+    sandbox.run(&["enable", "dupe@user"]);
+    // The user's skill of that name is another one, also where no project hides it.
+    sandbox.write("elsewhere/.git/HEAD", "");
+    let mut elsewhere = sandbox.command(&["show", "dupe", "--json"]);
+    let shown = sandbox.finish(elsewhere.current_dir(sandbox.path("elsewhere")).output().unwrap()).json();
+    assert_eq!((&shown["enabled"], &shown["source"]), (&true.into(), &"user".into()));
+}
+
+#[test]
+fn an_installed_skill_is_switched_by_its_name_or_its_address() {
+    let sandbox = with_repository();
+    act(&sandbox, &["install", "../repo", "--skill", "pdf", "--enable"]);
+    assert_eq!(act(&sandbox, &["disable", "pdf@user"]).stdout, "pdf  off\n");
+    assert!(act(&sandbox, &["load", "pdf"]).stderr.contains("disabled"));
+    act(&sandbox, &["enable", "pdf@user"]);
+    assert_eq!(act(&sandbox, &["load", "pdf"]).code, Some(0));
 }
 
 #[test]
