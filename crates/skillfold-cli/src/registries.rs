@@ -17,7 +17,8 @@ pub(crate) struct Registries {
     pub(crate) project: Option<Registry>,
 }
 
-/// Whose registry a command works on.
+// Whose registry a command works on.
+// No doc comment: clap would open the help of every command that has these with it.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Whose {
     /// The project's registry, beside its skillfold.toml, instead of the user's

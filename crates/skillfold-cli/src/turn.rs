@@ -10,7 +10,8 @@ use crate::error::CliError;
 /// No message is longer.
 const MAX_MESSAGE: u64 = 16 << 20;
 
-/// The turn that skills are matched with.
+// The turn that skills are matched with.
+// No doc comment: clap would open the help of every command that has these with it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TurnArgs {
     /// A file that the turn is about, and its language; may be given several times

@@ -8,7 +8,8 @@ use skillfold_agent::model::{Api, Endpoint, EndpointError, Overrides, Secret, Ti
 
 use crate::error::CliError;
 
-/// The part of the command line that says which model is asked.
+// The part of the command line that says which model is asked.
+// No doc comment: clap would open the help of every command that has these with it.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ModelArgs {
     /// The model: a name, or PROVIDER:NAME with openai, anthropic, ollama, llamacpp, lmstudio or vllm
