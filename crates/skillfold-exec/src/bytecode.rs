@@ -20,6 +20,17 @@ pub(crate) fn variables(skill: &Path) -> impl Iterator<Item = (&'static str, &'s
     [("PYTHONDONTWRITEBYTECODE", "1")].into_iter().chain(elsewhere)
 }
 
+/// Returns the options that do the same for an interpreter whose own options, `-I` or `-E`, make it ignore variables.
+pub(crate) fn options(skill: &Path, interpreter: &Path) -> Vec<String> {
+    let is_python =
+        interpreter.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"));
+    if is_python && is_possible_in(skill, &mut { MAX_ENTRIES }) {
+        vec!["-X".to_owned(), format!("pycache_prefix={NO_CACHE}")]
+    } else {
+        Vec::new()
+    }
+}
+
 /// Whether there is a `__pycache__` below `dir`, as far as `left` entries tell. Python looks for it beside a source
 /// under exactly this name, and follows links, which are taken for one here wherever they lead to a directory.
 fn is_possible_in(dir: &Path, left: &mut usize) -> bool {

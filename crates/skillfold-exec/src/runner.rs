@@ -236,7 +236,8 @@ impl Runner {
         let program = match self.interpreter(request, info, &dir, &script, permissions)? {
             Some(interpreter) => {
                 policy.read.extend(interpreter.paths());
-                args.extend(interpreter.options.iter().map(OsString::from));
+                let options = bytecode::options(&dir, &interpreter.program);
+                args.extend(options.iter().chain(&interpreter.options).map(OsString::from));
                 args.push(script.into());
                 interpreter.program
             }
