@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use skillfold_catalog::{BodyFile, Shown, one_line};
@@ -83,6 +83,32 @@ pub struct Loader {
     config: LoaderConfig,
     bodies: Bodies,
     cache: Cache,
+    last: Mutex<Option<Last>>,
+}
+
+/// The longest content that is kept as it was handed out.
+const MAX_LAST: usize = 64 << 10;
+
+/// The result that was handed out last, for a host that asks for the same again and again: putting the arguments into a
+/// body of 6 KB takes longer than the `stat` that such a load may cost.
+#[derive(Debug)]
+struct Last {
+    body: Body,
+    part: Range<usize>,
+    arguments: Box<str>,
+    dialect: Dialect,
+    form: Form,
+    content: Arc<str>,
+}
+
+impl Last {
+    fn is_of(&self, entry: &Entry, request: &LoadRequest<'_>) -> bool {
+        self.body.id() == entry.body.id()
+            && self.part == entry.part
+            && *self.arguments == *request.arguments
+            && self.dialect == request.dialect
+            && self.form == request.form
+    }
 }
 
 impl Default for Loader {
@@ -95,7 +121,7 @@ impl Loader {
     /// A loader with nothing in its cache.
     pub fn new(config: LoaderConfig) -> Self {
         let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity);
-        Self { bodies, cache: Cache::new(config.cache_capacity), config }
+        Self { bodies, cache: Cache::new(config.cache_capacity), last: Mutex::new(None), config }
     }
 
     /// Loads the body of a skill, or a section of it, with its arguments put in.
@@ -154,7 +180,8 @@ impl Loader {
         bodies.extend(self.bodies.kept());
         bodies.sort_unstable_by_key(Body::id);
         bodies.dedup_by_key(|body| body.id());
-        results + bodies.iter().map(Body::bytes).sum::<usize>()
+        let last = self.last().as_ref().map_or(0, |last| last.content.len() + last.arguments.len());
+        results + last + bodies.iter().map(Body::bytes).sum::<usize>()
     }
 
     /// How many times a file was read since the loader was made.
@@ -164,8 +191,13 @@ impl Loader {
 
     /// Forgets the results of one skill by its name, or all of them, and returns how many they were.
     pub fn clear(&self, skill: Option<&str>) -> usize {
+        *self.last() = None;
         self.bodies.clear(skill);
         self.cache.clear(skill)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
@@ -184,16 +216,35 @@ impl Loader {
 
     /// What a result is for the model: its arguments are put in now.
     fn loaded(&self, entry: &Entry, request: &LoadRequest<'_>, cached: bool) -> Result<Loaded, LoadError> {
-        let Entry { body, part } = entry;
-        let base_dir = body.base_dir().to_string_lossy();
-        let content = self.compose(body.name(), &base_dir, &body.as_str()[part.clone()], request)?;
+        let body = &entry.body;
+        let content = self.content(entry, request)?;
         Ok(Loaded {
             name: Arc::clone(body.name()),
             base_dir: Arc::clone(body.base_dir()),
             tokens: Tokens::bytes4(content.len()),
-            content: content.into(),
+            content,
             cached,
         })
+    }
+
+    fn content(&self, entry: &Entry, request: &LoadRequest<'_>) -> Result<Arc<str>, LoadError> {
+        if let Some(last) = self.last().as_ref().filter(|last| last.is_of(entry, request)) {
+            return Ok(Arc::clone(&last.content));
+        }
+        let Entry { body, part } = entry;
+        let base_dir = body.base_dir().to_string_lossy();
+        let content: Arc<str> = self.compose(body.name(), &base_dir, &body.as_str()[part.clone()], request)?.into();
+        if self.config.cache_capacity > 0 && content.len() <= MAX_LAST {
+            *self.last() = Some(Last {
+                body: body.clone(),
+                part: part.clone(),
+                arguments: request.arguments.into(),
+                dialect: request.dialect.clone(),
+                form: request.form,
+                content: Arc::clone(&content),
+            });
+        }
+        Ok(content)
     }
 
     /// A part of a body with what stands above it, and its arguments put in.

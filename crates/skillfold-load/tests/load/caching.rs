@@ -257,3 +257,18 @@ fn a_body_is_held_once_for_all_arguments() {
     assert_eq!(loader.clear(None), 100);
     assert_eq!(loader.held_bytes(), 0);
 }
+
+/// A host that asks for the same again gets the same text, not another copy of it; with other arguments it gets others.
+#[test]
+fn the_last_result_is_shared() {
+    let skill = Skill::new("shared", "Do $ARGUMENTS.\n");
+    let loader = Loader::default();
+    let first = skill.load(&loader, "a");
+    let again = skill.load(&loader, "a");
+    assert!(std::sync::Arc::ptr_eq(&first.content, &again.content) && again.cached);
+    let other = skill.load(&loader, "b");
+    assert!(other.content.contains("Do b.") && first.content.contains("Do a."));
+    assert!(skill.load(&loader, "a").content.contains("Do a."));
+    loader.clear(None);
+    assert!(!std::sync::Arc::ptr_eq(&first.content, &skill.load(&loader, "a").content), "it is forgotten");
+}
