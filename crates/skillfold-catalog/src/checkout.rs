@@ -84,14 +84,16 @@ pub(crate) struct Origins<'d> {
 }
 
 impl<'d> Origins<'d> {
-    pub(crate) fn new(checkout: Option<&'d Checkout>, roots: &[Arc<Root>]) -> Origins<'d> {
-        let of_root = |checkout: &Checkout, root: &Arc<Root>| {
-            let real = real(&root.path);
-            let share = checkout.share_of(&real);
+    /// Takes the roots by rank, with the real paths of those that are known to exist.
+    pub(crate) fn new(checkout: Option<&'d Checkout>, roots: &[Arc<Root>], known: Vec<Option<PathBuf>>) -> Origins<'d> {
+        let Some(of) = checkout else { return Origins { checkout, roots: Vec::new() } };
+        let known = known.into_iter().chain(std::iter::repeat(None));
+        let of_root = |(root, known): (&Arc<Root>, Option<PathBuf>)| {
+            let real = known.unwrap_or_else(|| root.path.clone());
+            let share = of.share_of(&real);
             (real, share)
         };
-        let roots = checkout.map(|checkout| roots.iter().map(|root| of_root(checkout, root)).collect());
-        Origins { checkout, roots: roots.unwrap_or_default() }
+        Origins { checkout, roots: roots.iter().zip(known).map(of_root).collect() }
     }
 
     /// Whether a checkout brings the skill: by the root below which it was found, or by where its files really are.

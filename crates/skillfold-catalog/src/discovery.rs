@@ -229,7 +229,11 @@ impl Discovery {
         let mut invalid: Vec<Invalid> = Vec::new();
         let mut diagnostics: Vec<Diagnostic> = failure.into_iter().collect();
         let mut followed = false;
-        for mut settled in found {
+        // Real paths of the roots that have something: asking costs a system call for each directory above.
+        let mut real: Vec<Option<PathBuf>> = Vec::with_capacity(found.len());
+        for (root, mut settled) in roots.iter().zip(found) {
+            let is_empty = settled.skills.is_empty() && settled.invalid.is_empty();
+            real.push(if is_empty { None } else { root.path.canonicalize().ok() });
             effort.read += settled.opened;
             effort.reused += settled.reused;
             followed |= settled.followed;
@@ -242,7 +246,7 @@ impl Discovery {
                 skills.append(&mut settled.skills);
             }
         }
-        if followed || overlap(roots) {
+        if followed || overlap(&real) {
             let dropped = drop_duplicates(&mut skills, &mut invalid);
             diagnostics.retain(|found| found.path.as_ref().is_none_or(|path| !dropped.contains(path)));
         }
@@ -251,7 +255,7 @@ impl Discovery {
         }
         sort_skills(&mut skills);
         let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };
-        let origins = Origins::new(self.checkout.as_ref(), roots);
+        let origins = Origins::new(self.checkout.as_ref(), roots, real);
         let rules = Rules { enablement: &self.enablement, origins };
         Catalog::put_together(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
     }
@@ -399,8 +403,8 @@ fn now_ns() -> i128 {
 }
 
 /// Whether one root stands inside another, or two are the same directory.
-fn overlap(roots: &[Arc<Root>]) -> bool {
-    let real: Vec<PathBuf> = roots.iter().filter_map(|root| root.path.canonicalize().ok()).collect();
+fn overlap(real: &[Option<PathBuf>]) -> bool {
+    let real: Vec<&PathBuf> = real.iter().flatten().collect();
     real.iter().enumerate().any(|(at, a)| real[..at].iter().any(|b| a.starts_with(b) || b.starts_with(a)))
 }
 

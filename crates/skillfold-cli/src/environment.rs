@@ -12,6 +12,8 @@ use crate::error::CliError;
 pub(crate) struct Environment {
     /// The current directory, if it still exists.
     pub(crate) cwd: Option<PathBuf>,
+    /// The directory up to which the project reaches, if it was looked for already.
+    pub(crate) project: Option<PathBuf>,
     /// The user's home directory.
     pub(crate) home: Option<PathBuf>,
     /// Where programs are looked for.
@@ -42,6 +44,7 @@ impl Environment {
     pub(crate) fn of_process() -> Result<Environment, CliError> {
         let mut environment = Environment::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))?;
         environment.git = std::env::vars_os().filter(|(name, _)| concerns_git(name)).collect();
+        environment.project = environment.project().map(Path::to_path_buf);
         Ok(environment)
     }
 
@@ -61,6 +64,7 @@ impl Environment {
         let skills_dirs = list("SKILLFOLD_SKILLS_DIRS").unwrap_or_default();
         Ok(Environment {
             cwd,
+            project: None,
             path,
             cache_home: base("XDG_CACHE_HOME", ".cache"),
             data_home: base("XDG_DATA_HOME", ".local/share"),
@@ -77,6 +81,9 @@ impl Environment {
 
     /// The directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
     pub(crate) fn project(&self) -> Option<&Path> {
+        if let Some(project) = &self.project {
+            return Some(project);
+        }
         let cwd = self.cwd.as_deref()?;
         // A file, in worktrees and submodules.
         Some(cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd))

@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use skillfold::{
     AgentSection, Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root,
     RunSection, Setup, Source, installed_plugins, plugin_roots,
 };
+
+use skillfold_registry::State;
 
 use crate::bundled;
 use crate::cli::Global;
@@ -25,8 +28,8 @@ const MAX_CONFIG: u64 = 1 << 20;
 pub(crate) struct Settings {
     /// Those that stay as long as this process.
     pub(crate) roots: Vec<Root>,
-    /// Those that there were when it began, beside: what is installed, and plugins.
-    further: Vec<Root>,
+    /// Those that there were when it began, beside: what is installed, and plugins. None if they do not count.
+    further: Option<Further>,
     /// Plugins that the files name.
     plugins: Vec<NamedPlugin>,
     /// What the files enable and disable; the registries have a say, too.
@@ -61,7 +64,7 @@ struct NamedPlugin {
 }
 
 /// Something that the user should know, though the work goes on.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) code: &'static str,
     pub(crate) message: String,
@@ -247,10 +250,10 @@ impl Settings {
             self.roots.extend(roots.into_iter().filter(own));
         }
         self.roots.extend(user);
-        let further = further(environment, &self.plugins);
-        self.further = further.roots;
-        self.diagnostics.extend(further.diagnostics);
-        self.notices.extend(further.notices);
+        let mut further = further(environment, &self.plugins);
+        self.diagnostics.append(&mut further.diagnostics);
+        self.notices.append(&mut further.notices);
+        self.further = Some(further);
         match bundled::unpack(environment) {
             Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
             Err(error) => self.notices.push(Notice {
@@ -268,37 +271,37 @@ impl Settings {
     /// registries and other programs say may change.
     pub(crate) fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
         let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
+        // Looked at a moment ago, for the settings themselves.
+        let first = Mutex::new(self.further.clone());
         move || {
             let mut enablement = by_files.clone();
             if isolated {
                 return Setup { roots: Vec::new(), enablement };
             }
-            let registries = Registries::open(&environment);
-            if let Some(user) = &registries.user {
-                for (address, on) in user.enabled() {
-                    let Enablement { enable, disable, foreign } = &mut enablement;
-                    for (enable, disable) in foreign
-                        .as_deref_mut()
-                        .map(|it| (&mut it.enable, &mut it.disable))
-                        .into_iter()
-                        .chain([(enable, disable)])
-                    {
-                        if on { enable } else { disable }.insert(address.clone());
-                    }
+            let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Further { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
+            for (address, on) in user.iter().flat_map(State::enabled_by_skill) {
+                let Enablement { enable, disable, foreign } = &mut enablement;
+                for (enable, disable) in foreign
+                    .as_deref_mut()
+                    .map(|it| (&mut it.enable, &mut it.disable))
+                    .into_iter()
+                    .chain([(enable, disable)])
+                {
+                    if on { enable } else { disable }.insert(address.clone());
                 }
             }
-            if let Some(project) = &registries.project {
+            if let Some(project) = &project {
                 let own = Enablement { foreign: None, ..enablement.clone() };
-                registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), &project.state());
+                registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), project);
             }
-            let Further { roots, .. } = further(&environment, &plugins);
             Setup { roots, enablement }
         }
     }
 
     /// Every root there is by now.
     pub(crate) fn all_roots(&self) -> impl Iterator<Item = &Root> {
-        self.roots.iter().chain(&self.further)
+        self.roots.iter().chain(self.further.iter().flat_map(|further| &further.roots))
     }
 }
 
@@ -309,9 +312,12 @@ fn switches(config: &Config) -> Enablement {
 }
 
 /// What may be elsewhere the next time somebody looks: what is installed, and plugins.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Further {
     roots: Vec<Root>,
+    /// The registries as they were read.
+    user: Option<State>,
+    project: Option<State>,
     diagnostics: Vec<Diagnostic>,
     notices: Vec<Notice>,
 }
@@ -321,13 +327,14 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     let mut dirs = plugins.to_vec();
     let registries = Registries::open(environment);
     for (registry, source) in registries.both() {
-        let state = registry.state();
+        let mut state = registry.state();
         further.roots.extend(registries::roots(registry, &state, source));
-        further.notices.extend(state.trouble.into_iter().map(|trouble| Notice {
+        further.notices.extend(std::mem::take(&mut state.trouble).into_iter().map(|trouble| Notice {
             code: "registry",
             message: format!("{}: {}", trouble.path.display(), trouble.message),
             help: trouble.help,
         }));
+        *if source == Source::Project { &mut further.project } else { &mut further.user } = Some(state);
     }
     if let Some(home) = &environment.home {
         let installed = installed_plugins(&home.join(".claude/plugins"), environment.cwd.as_deref());
