@@ -136,7 +136,7 @@ pub struct DiscloseConfig {
     /// Skills whose descriptions are the last to be shortened.
     pub pinned: BTreeSet<String>,
     /// A skill that nothing but the relevance of its text or recent use speaks for counts as a match from this
-    /// confidence on.
+    /// certainty on.
     pub min_confidence: f32,
 }
 

@@ -16,9 +16,9 @@ impl Selector {
     /// The skills that fit a turn by triggers and by the likeness of their texts to the message. Without
     /// [`Mode::Hybrid`] the texts are not looked at.
     ///
-    /// Mentions come first. The rest ranks by the chance that at least one of the two is right about it,
-    /// `1 - (1 - t)(1 - l)`: `l` is the confidence by likeness, `t` that by triggers, a quarter of it unless a phrase
-    /// matched.
+    /// Mentions come first. The rest ranks by certainty, the chance that at least one of the two is right about it,
+    /// `1 - (1 - t)(1 - l)`: `l` is the certainty by likeness, `t` the confidence by triggers, a quarter of it unless a
+    /// phrase matched. Confidence is put together in the same way, and counts no lead over other skills.
     ///
     /// ```
     /// use skillfold_catalog::{Discovery, Root, Source};
@@ -57,6 +57,7 @@ impl Selector {
         for hit in &mut selection.hits {
             if hit.mention.is_none() && !has_phrase(hit) {
                 hit.confidence *= BESIDE;
+                hit.certainty *= BESIDE;
             }
         }
         let beyond = selection.matched - selection.hits.len();
@@ -68,6 +69,7 @@ impl Selector {
                     name: skill.name().to_owned(),
                     score: 0.0,
                     confidence: 0.0,
+                    certainty: 0.0,
                     mention: None,
                     reasons: Vec::new(),
                 });
@@ -78,7 +80,7 @@ impl Selector {
         selection.matched = selection.hits.len() + beyond;
         selection.hits.sort_by(|a, b| {
             // Equals by their scores, in which recent use counts.
-            let certainty = b.confidence.total_cmp(&a.confidence).then(b.score.total_cmp(&a.score));
+            let certainty = b.certainty.total_cmp(&a.certainty).then(b.score.total_cmp(&a.score));
             b.mention.cmp(&a.mention).then(certainty).then(a.skill.cmp(&b.skill))
         });
         selection.hits.truncate(options.limit);
@@ -90,11 +92,11 @@ fn has_phrase(hit: &Hit) -> bool {
     hit.reasons.iter().any(|reason| reason.kind == ReasonKind::Phrase && reason.span.is_some())
 }
 
-/// Adds what the texts say for a skill. Their words share its confidence, so that scores remain comparable.
+/// Adds what the texts say for a skill. Their words share its certainty, so that scores remain comparable.
 fn add(hit: &mut Hit, alike: TextHit) {
     let total: f32 = alike.words.iter().map(|word| word.weight).sum();
     for word in alike.words {
-        let score = if total > 0.0 { alike.confidence * word.weight / total } else { 0.0 };
+        let score = if total > 0.0 { alike.certainty * word.weight / total } else { 0.0 };
         hit.reasons.push(Reason {
             kind: ReasonKind::Text,
             trigger: word.term,
@@ -103,7 +105,13 @@ fn add(hit: &mut Hit, alike: TextHit) {
             score,
         });
     }
-    hit.score += alike.confidence;
-    hit.confidence = 1.0 - (1.0 - hit.confidence) * (1.0 - alike.confidence);
+    hit.score += alike.certainty;
+    hit.confidence = either(hit.confidence, alike.confidence);
+    hit.certainty = either(hit.certainty, alike.certainty);
     hit.reasons.sort_by_key(|reason| reason.kind);
+}
+
+/// The chance that at least one of two is right.
+fn either(one: f32, other: f32) -> f32 {
+    1.0 - (1.0 - one) * (1.0 - other)
 }

@@ -14,6 +14,7 @@
     reason = "counts become scores: single precision ranks as double does, and half the memory is read"
 )]
 
+mod apart;
 mod bags;
 mod bodies;
 mod confidence;

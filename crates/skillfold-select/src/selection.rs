@@ -28,8 +28,11 @@ pub struct Hit {
     pub name: String,
     /// What its reasons add up to. Comparable within one selection only.
     pub score: f32,
-    /// How likely it is to be the right one, from 0 to 1.
+    /// How likely it is to fit, from 0 to 1, whatever other skills there are.
     pub confidence: f32,
+    /// How likely it is to be the one that the message needs, from 0 to 1: lower than confidence where other skills fit
+    /// nearly as well. Hits rank by it, and it decides whether the likeness of texts counts as a match.
+    pub certainty: f32,
     /// Whether the message names the skill, and how.
     pub mention: Option<Mention>,
     /// What speaks for it, strongest first.
@@ -37,10 +40,10 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a confidence on.
+    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a certainty on.
     pub fn is_sure(&self, least: f32) -> bool {
         let by_text = |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Recent);
-        self.mention.is_some() || !self.reasons.iter().all(by_text) || self.confidence >= least
+        self.mention.is_some() || !self.reasons.iter().all(by_text) || self.certainty >= least
     }
 }
 

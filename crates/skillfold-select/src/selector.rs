@@ -279,14 +279,8 @@ impl Selector {
             reasons.push(Reason { kind, trigger: name.clone(), text: name.clone(), span: None, score: score(recent) });
         }
         reasons.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.score.total_cmp(&a.score)));
-        Hit {
-            skill: id,
-            name,
-            score: score(points),
-            confidence: confidence(sum.mention, sum.phrase, score(sum.points)),
-            mention: sum.mention,
-            reasons,
-        }
+        let sure = confidence(sum.mention, sum.phrase, score(sum.points));
+        Hit { skill: id, name, score: score(points), confidence: sure, certainty: sure, mention: sum.mention, reasons }
     }
 }
 

@@ -75,30 +75,63 @@ fn unusable_skills_are_neither_hits_nor_rivals() {
     assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
     let one = index.search("merge a file", 3, &|skill| skill != 0);
     assert_eq!(one.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [1]);
-    assert!((one.hits[0].confidence - both.hits[0].confidence).abs() < 1e-6, "{one:?}, {both:?}");
-    assert!(both.hits[1].confidence < both.hits[0].confidence);
+    assert!((one.hits[0].certainty - both.hits[0].certainty).abs() < 1e-6, "{one:?}, {both:?}");
+    assert!((one.hits[0].confidence - both.hits[0].confidence).abs() < 0.1, "{one:?}, {both:?}");
+    assert!(both.hits[1].certainty < both.hits[0].certainty);
     assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
 }
 
-/// The confidences of skills that merge documents as well as each other, beside one that does something else.
-fn alike(names: &[&str]) -> Vec<f32> {
+/// Skills that merge documents as well as each other, beside one that does something else, as they rank.
+fn alike(names: &[&str]) -> Ranking {
     let merging = names.iter().map(|name| Document { name, description: "Merges documents.", ..Document::default() });
     let other = Document { name: "csv", description: "Reads tables.", ..Document::default() };
     let index = TextIndex::of_documents(merging.chain([other]));
-    index.search("merge documents", 9, &|_| true).hits.iter().map(|hit| hit.confidence).collect()
+    index.search("merge documents", 99, &|_| true)
+}
+
+fn confidences(ranking: &Ranking) -> Vec<f32> {
+    ranking.hits.iter().map(|hit| hit.confidence).collect()
+}
+
+/// However many skills fit equally well, each fits as well as it did alone.
+#[test]
+fn equals_do_not_lower_each_other() {
+    let names: Vec<String> = (0..20).map(|at| format!("merger-{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let alone = confidences(&alike(&names[..1]))[0];
+    assert!(alone > 0.5, "{alone}");
+    for count in [2, 3, 4, 5, 9, 20] {
+        let all = confidences(&alike(&names[..count]));
+        assert_eq!(all.len(), count);
+        assert!(all.iter().all(|one| (one - alone).abs() < 0.005), "{count}: {all:?} instead of {alone}");
+    }
+}
+
+/// A skill that has nearly as much of the message takes nothing from the better one, either.
+#[test]
+fn near_equals_do_not_lower_each_other() {
+    let of = |other: &'static str| {
+        let texts = [("pdf", "Merges documents."), ("docx", other), ("csv", "Reads tables.")];
+        let documents = texts.map(|(name, description)| Document { name, description, ..Document::default() });
+        confidences(&TextIndex::of_documents(documents).search("merge documents", 9, &|_| true))
+    };
+    let (alone, near) = (of("Paints walls."), of("Merges documents that are long."));
+    assert!((alone[0] - near[0]).abs() < 0.03 && near[1] > 0.5, "{alone:?} {near:?}");
 }
 
 #[test]
 fn a_few_equally_good_skills_are_no_rivals() {
-    let (one, two, three) = (alike(&["pdf"]), alike(&["pdf", "docx"]), alike(&["pdf", "docx", "pptx"]));
+    let certainties = |names: &[&str]| -> Vec<f32> { alike(names).hits.iter().map(|hit| hit.certainty).collect() };
+    let (one, two) = (certainties(&["pdf"]), certainties(&["pdf", "docx"]));
+    let three = certainties(&["pdf", "docx", "pptx"]);
     assert!(one[0] > 0.5 && two[0] > 0.5 && three[0] > 0.5, "{one:?} {two:?} {three:?}");
     for hits in [&two, &three] {
         assert!(hits.iter().all(|hit| *hit > 0.99 * hits[0]), "{hits:?}");
     }
     // Four that fit equally well: the message is not about one of them.
-    let four = alike(&["pdf", "docx", "pptx", "odt"]);
+    let four = certainties(&["pdf", "docx", "pptx", "odt"]);
     assert!(four[0] < 0.5, "{four:?}");
-    let copies = alike(&["pdf", "PDF", "Pdf", "pDf", "pdF"]);
+    let copies = certainties(&["pdf", "PDF", "Pdf", "pDf", "pdF"]);
     assert!(copies[0] > 0.5, "copies of one name are one: {copies:?}");
 }
 
@@ -214,12 +247,13 @@ fn check(message: &str, index: &TextIndex) {
     assert!(ranking.hits.len() <= 5);
     for pair in ranking.hits.windows(2) {
         // A skill that excludes a word of the message may score higher than one that is surer.
-        let equal = pair[0].confidence <= pair[1].confidence;
-        assert!(pair[0].confidence >= pair[1].confidence && (!equal || pair[0].score >= pair[1].score));
+        let equal = pair[0].certainty <= pair[1].certainty;
+        assert!(pair[0].certainty >= pair[1].certainty && (!equal || pair[0].score >= pair[1].score));
         assert!(!equal || pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
     }
     for hit in &ranking.hits {
         assert!(hit.score.is_finite() && hit.score > 0.0 && (0.0..=1.0).contains(&hit.confidence));
+        assert!((0.0..=1.0).contains(&hit.certainty));
         assert!(!hit.words.is_empty() && hit.words.len() <= 8);
         for word in &hit.words {
             assert_eq!(message.get(word.span.clone()), Some(word.text.as_str()));
@@ -268,5 +302,59 @@ proptest! {
     #[test]
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(BodyTerms::from_bytes(&bytes), None);
+    }
+}
+
+/// A few words, so that texts and messages meet.
+const WORDS: [&str; 16] = [
+    "merge",
+    "document",
+    "table",
+    "picture",
+    "crop",
+    "deploy",
+    "server",
+    "invoice",
+    "translate",
+    "letter",
+    "chart",
+    "test",
+    "review",
+    "commit",
+    "music",
+    "recipe",
+];
+
+fn sentence(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    proptest::collection::vec(0..WORDS.len(), length)
+        .prop_map(|words| words.into_iter().map(|at| WORDS[at]).collect::<Vec<_>>().join(" "))
+}
+
+fn confidence_of_first(texts: &[(String, String)], message: &str) -> Option<f32> {
+    let documents = texts.iter().map(|(name, description)| Document { name, description, ..Document::default() });
+    let ranking = TextIndex::of_documents(documents).search(message, 99, &|_| true);
+    ranking.hits.iter().find(|hit| hit.skill == 0).map(|hit| hit.confidence)
+}
+
+proptest! {
+    /// A copy of a skill under another name takes nothing from it, and one that has nothing to do with it takes little.
+    #[test]
+    fn rivals_take_nothing(
+        texts in proptest::collection::vec(sentence(2..9), 2..12),
+        message in sentence(2..7),
+        copies in 1..9usize,
+    ) {
+        let name = |at: usize| format!("x{at}y");
+        let mut all: Vec<(String, String)> = texts.into_iter().enumerate().map(|(at, text)| (name(at), text)).collect();
+        let Some(before) = confidence_of_first(&all, &message) else { return Ok(()) };
+        let mut unrelated = all.clone();
+        unrelated.push((name(98), "Gardening on balconies with little sun".to_owned()));
+        let beside = confidence_of_first(&unrelated, &message).unwrap_or_default();
+        prop_assert!((before - beside).abs() < 0.1, "{} became {}", before, beside);
+        for copy in 0..copies {
+            all.push((name(100 + copy), all[0].1.clone()));
+        }
+        let after = confidence_of_first(&all, &message).unwrap_or_default();
+        prop_assert!(after > before - 0.005, "{} became {} with {} copies", before, after, copies);
     }
 }

@@ -65,7 +65,7 @@ impl Data {
         let (mut right, mut all) = (0, 0);
         for query in self.queries.iter().chain(&self.negatives) {
             let (ids, ranking) = self.search(text(query, "query"));
-            if ranking.hits.first().is_some_and(|hit| hit.confidence >= least) {
+            if ranking.hits.first().is_some_and(|hit| hit.certainty >= least) {
                 all += 1;
                 let relevant = query["relevant"].as_array().is_some_and(|list| list.iter().any(|id| id == ids[0]));
                 let expected = query["expected"].as_str().is_some_and(|name| ids[0].ends_with(&format!(":{name}")));
@@ -99,7 +99,7 @@ fn labelled_messages_find_their_skills() {
     let (mut strict, mut unclear) = (0, 0);
     for negative in &trigger.negatives {
         let (ids, ranking) = trigger.search(text(negative, "query"));
-        let sure = ranking.hits.first().is_some_and(|hit| hit.confidence >= 0.5);
+        let sure = ranking.hits.first().is_some_and(|hit| hit.certainty >= 0.5);
         if let Some(named) = negative["not_relevant"].as_array().and_then(|list| list.first()) {
             strict += usize::from(sure && named == ids[0]);
         } else {
@@ -162,7 +162,7 @@ fn rankings_are_those_of_the_reference() {
     ];
     for (data, query, expected, confidence) in cases {
         let (ids, ranking) = data.search(query);
-        let found: Vec<_> = ids.iter().zip(&ranking.hits).map(|(id, hit)| (id, hit.score, hit.confidence)).collect();
+        let found: Vec<_> = ids.iter().zip(&ranking.hits).map(|(id, hit)| (id, hit.score, hit.certainty)).collect();
         println!("{query}\n  {found:?}");
         // Bodies are cut to their most frequent terms, which the reference does not do.
         let tolerance = if std::ptr::eq(data, &raw const trigger) { 0.05 } else { 2e-3 };
@@ -172,7 +172,7 @@ fn rankings_are_those_of_the_reference() {
         }
         // The reference has the constant as fitted, which is 0.5 higher: see `confidence`.
         let confidence = 1.0 / (1.0 + ((1.0 / confidence - 1.0).ln() + 0.5).exp());
-        assert!((ranking.hits[0].confidence - confidence).abs() < tolerance, "{query}: {}", ranking.hits[0].confidence);
+        assert!((ranking.hits[0].certainty - confidence).abs() < tolerance, "{query}: {}", ranking.hits[0].certainty);
     }
 }
 

@@ -141,7 +141,7 @@ impl Record {
 pub struct EvalOptions {
     /// How messages are matched.
     pub mode: Mode,
-    /// From which confidence on the best hit counts as selected, if nothing but its text speaks for it. A trigger or a
+    /// From which certainty on the best hit counts as selected, if nothing but its text speaks for it. A trigger or a
     /// mention always selects, as it does in a disclosure.
     pub threshold: f32,
 }
@@ -161,7 +161,7 @@ pub struct Evaluation {
     /// Of the messages that need none, how many had one selected (of those that must not select some: one of these
     /// first). None without such messages.
     pub false_triggers: Option<f64>,
-    /// How sure it was, and how often it was right: for each tenth of confidence, the best hits that fell into it.
+    /// How sure it was, and how often it was right: for each tenth of certainty, the best hits that fell into it.
     pub calibration: Vec<Bucket>,
     /// Skills that were taken for others, most frequent first.
     pub confusions: Vec<Confusion>,
@@ -171,10 +171,10 @@ pub struct Evaluation {
     pub unknown: Vec<String>,
 }
 
-/// Best hits of about one confidence.
+/// Best hits of about one certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bucket {
-    /// The least confidence in it; the most is a tenth more.
+    /// The least certainty in it; the most is a tenth more.
     pub from: f32,
     /// How many there were.
     pub hits: usize,
@@ -217,7 +217,8 @@ impl Evaluation {
         for case in cases {
             let hits = skills.select(&Turn::new(&case.query), &select).hits;
             let names: Vec<&str> = hits.iter().map(|hit| hit.name.as_str()).collect();
-            let confidence = hits.first().map_or(0.0, |hit| hit.confidence);
+            // What decides, and not how well the first fits by itself.
+            let confidence = hits.first().map_or(0.0, |hit| hit.certainty);
             let sure = hits.first().is_some_and(|hit| hit.is_sure(options.threshold));
             tally.add(case, &names, confidence, sure);
         }

@@ -16,8 +16,8 @@ Examples:
   skillfold search \"fill in a form\"
   skillfold search --mode keyword pdf      by mentions and triggers alone
 
-With --json it prints {hits: [{name, score, confidence, mention, reasons: [{kind, trigger, text, span,
-score}]}], matched}. Finding nothing is no failure.";
+With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
+trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]

@@ -19,8 +19,8 @@ Examples:
   skillfold why \"Say bonjour to Alice\"
   skillfold why \"two greetings\" hello-extended     why not this one?
 
-With --json it prints {hits: [{name, score, confidence, mention, reasons: [{kind, trigger, text, span,
-score}]}], matched, intent}, and for a NAME also skill: {name, standing, hit, before, triggers: [{kind,
+With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
+trigger, text, span, score}]}], matched, intent}, and for a NAME also skill: {name, standing, hit, before, triggers: [{kind,
 trigger, matched, note}]}.";
 
 /// How many hits are shown.

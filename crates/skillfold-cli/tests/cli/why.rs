@@ -155,7 +155,7 @@ fn programs_get_the_same() {
         keys.join(" ")
     };
     assert_snapshot!(keys(&json), @"hits intent matched skill");
-    assert_snapshot!(keys(&json["hits"][0]), @"confidence mention name reasons score");
+    assert_snapshot!(keys(&json["hits"][0]), @"certainty confidence mention name reasons score");
     assert_snapshot!(keys(&json["hits"][0]["reasons"][0]), @"kind score span text trigger");
     assert_snapshot!(keys(&json["skill"]), @"before hit name standing triggers");
     assert_snapshot!(keys(&json["skill"]["triggers"][0]), @"kind matched note trigger");

@@ -269,9 +269,9 @@ fn the_stable_part_does_not_depend_on_the_message() {
     assert!(format!("{discloser:?}").starts_with("Discloser"));
 }
 
-fn weak(house: &House, name: &str, confidence: f32) -> Hit {
+fn weak(house: &House, name: &str, certainty: f32) -> Hit {
     let reason = Reason { kind: ReasonKind::Text, ..reason("files") };
-    Hit { confidence, ..hit(house, name, vec![reason]) }
+    Hit { certainty, ..hit(house, name, vec![reason]) }
 }
 
 #[test]

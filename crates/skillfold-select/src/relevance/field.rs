@@ -170,8 +170,12 @@ impl Field {
     }
 
     fn idf_of(&self, id: usize) -> f32 {
-        let (all, having) = (self.documents() as f64, f64::from(self.starts[id + 1] - self.starts[id]));
-        (1.0 + (all - having + 0.5) / (having + 0.5)).ln() as f32
+        rarity(self.documents() as f64, f64::from(self.starts[id + 1] - self.starts[id]))
+    }
+
+    /// A document's length, in lengths of the mean document.
+    pub(crate) fn length(&self, document: usize) -> f32 {
+        (self.norms[document] / K1 - (1.0 - B)) / B
     }
 
     /// Where a term stands.
@@ -198,6 +202,15 @@ impl Field {
         Some(self.impact(*posting, postings.idf * (K1 + 1.0)).1)
     }
 
+    /// What one document would have of a term that is `rarity` rare, if the mean document were `mean` times as long.
+    pub(crate) fn impact_apart(&self, postings: Postings<'_>, document: usize, rarity: f32, mean: f32) -> Option<f32> {
+        let at = postings.list.partition_point(|posting| document_of(*posting) < document);
+        let posting = postings.list.get(at).filter(|posting| document_of(**posting) == document)?;
+        let count = (posting & ((1 << COUNT_BITS) - 1)) as f32;
+        let norm = K1 * (1.0 - B + B * self.length(document) / mean);
+        Some(rarity * (K1 + 1.0) * count / (count + norm))
+    }
+
     fn impact(&self, posting: u32, top: f32) -> (usize, f32) {
         let document = document_of(posting);
         let count = (posting & ((1 << COUNT_BITS) - 1)) as f32;
@@ -205,7 +218,17 @@ impl Field {
     }
 }
 
+/// How rare a term is that `having` of `all` documents have.
+pub(crate) fn rarity(all: f64, having: f64) -> f32 {
+    (1.0 + (all - having + 0.5) / (having + 0.5)).ln() as f32
+}
+
 impl Postings<'_> {
+    /// Whether a document is among them.
+    pub(crate) fn has(&self, document: usize) -> bool {
+        self.list.binary_search_by_key(&document, |posting| document_of(*posting)).is_ok()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::relevance::apart::Apart;
 use crate::relevance::bags::narrow;
-use crate::relevance::confidence::{Evidence, ONE_WORD, of_lower};
+use crate::relevance::confidence::{Evidence, ONE_WORD, Standing, of_lower};
 use crate::relevance::field::{Field, Postings};
 use crate::relevance::fuzzy::Room;
 use crate::relevance::index::TextIndex;
@@ -15,8 +16,8 @@ use crate::relevance::query::{Query, Term};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
 
-/// The runner-up is looked for among at least so many.
-const RUNNERS: usize = 10;
+/// The runner-up, and the rivals that are left out of a skill's own evidence, are looked for among at least so many.
+const RUNNERS: usize = 32;
 /// From which share of the best score on a skill is as good as the best; and how many such there may be. Chosen on
 /// `tests/labelled` as the share, of 0.85, 0.9, 0.95 and 0.98, that adds no false triggers there.
 const EQUAL: f32 = 0.98;
@@ -46,9 +47,12 @@ pub struct TextHit {
     pub skill: usize,
     /// How well it fits. Comparable within one ranking only.
     pub score: f32,
-    /// How likely it is to be a right one, from 0 to 1, whether or not another is as good. Falls from rank to rank; only
-    /// the first's is fitted.
+    /// How likely it is to fit, from 0 to 1, by what its own text has of the message: other skills, however good, do not
+    /// lower it.
     pub confidence: f32,
+    /// How likely it is to be the one that the message needs, from 0 to 1: this depends on its lead over the others. Falls
+    /// from rank to rank; only the first's is fitted.
+    pub certainty: f32,
     /// The words that speak for it, strongest first: at most eight.
     pub words: Vec<TextWord>,
 }
@@ -67,15 +71,15 @@ pub struct TextWord {
 }
 
 /// One list of postings to follow.
-struct Lead<'a> {
-    field: usize,
+pub(crate) struct Lead<'a> {
+    pub(crate) field: usize,
     term: &'a Term,
     /// What is looked up: the term's stem, or a synonym.
     stem: &'a str,
-    postings: Postings<'a>,
-    factor: f32,
+    pub(crate) postings: Postings<'a>,
+    pub(crate) factor: f32,
     /// A synonym does not count where the term itself is.
-    unless: Option<Postings<'a>>,
+    pub(crate) unless: Option<Postings<'a>>,
 }
 
 /// What a document has in the three fields.
@@ -126,29 +130,34 @@ impl TextIndex {
         let best = self.best(scratch, widths, limit.max(RUNNERS), usable);
         let Some(&(top, first)) = best.first() else { return Ranking::default() };
         let lead = self.lead(scratch, &best);
+        let apart = Apart::of(self, &leads, &best);
         let unit = self.unit();
-        let mass = query.message.iter().map(|term| self.worth(term)).sum();
+        let mass: f64 = query.message.iter().map(|term| self.worth(term)).sum();
+        let length = query.message.iter().map(|term| f64::from(term.weight)).sum();
         let mut most: f32 = 1.0;
         let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
         for &(score, document) in best.iter().take(limit) {
             let words = self.words(message, &leads, widths, document);
             let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
-            let excluded = excluded.map(|term| self.worth(term)).sum();
+            let excluded: f64 = excluded.map(|term| self.worth(term)).sum();
             if document == first && words.len() < 2 {
                 // Where one word is all that speaks for the first, no lower one is surer.
                 most = ONE_WORD;
             }
-            let sure = Evidence { lead, mass, excluded, unit }.confidence();
+            let sure = Standing { lead, mass, excluded, unit }.certainty();
             let sure = sure.min(if words.len() < 2 { ONE_WORD } else { most });
-            let confidence = if document == first { sure } else { of_lower(sure, score / top) };
-            hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, words });
+            let certainty = if document == first { sure } else { of_lower(sure, score / top) };
+            let excluded = if mass > 0.0 { excluded / mass } else { 0.0 };
+            let own = Evidence { has: apart.evidence(document), length, excluded }.confidence();
+            let confidence = own.min(if words.len() < 2 { ONE_WORD } else { 1.0 });
+            hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, certainty, words });
         }
         // One that excludes what the message speaks of goes below those that do not.
-        hits.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        hits.sort_by(|a, b| b.certainty.total_cmp(&a.certainty));
         Ranking { hits }
     }
 
-    fn field(&self, number: usize) -> Option<&Field> {
+    pub(crate) fn field(&self, number: usize) -> Option<&Field> {
         [Some(&self.short), self.long.as_ref(), Some(&self.name)][number]
     }
 
