@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::fold::Folded;
 
 use words::{
-    ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, HAVE, OPENINGS, POWER, POWERS, SHOW, SKILLS, SMALL_TALK,
-    TAILS, THERE, TOOLS, USE, WHAT_KIND,
+    ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, FIT, HAVE, OPENINGS, POWER, POWERS, SHOW, SKILLS,
+    SMALL_TALK, TAILS, THERE, TOOLS, USE, WHAT_KIND,
 };
 
 /// Longer messages ask for more than what the agent can do.
@@ -89,8 +89,10 @@ fn ask(words: &[&str]) -> Intent {
     {
         words = rest;
     }
+    // `hello there`; but `what skills are there`
     while let [rest @ .., last] = words
         && COURTESIES.contains(last)
+        && !(*last == "there" && matches!(rest, [.., "are" | "is"]))
     {
         words = rest;
     }
@@ -273,7 +275,9 @@ impl Words<'_> {
 
     /// `for this`: what the conversation is about.
     fn this(&mut self) -> bool {
-        self.eat_any(&[&["for", "this"], &["for", "that"], &["for", "it"]]) && self.0.is_empty()
+        let this =
+            [["for", "this"], ["for", "that"], ["for", "it"], ["with", "this"], ["with", "that"], ["with", "it"]];
+        this.iter().any(|words| self.eat(words)) && self.0.is_empty()
     }
 
     /// `for PDF`, `about databases`.
@@ -312,7 +316,12 @@ impl Words<'_> {
         }
         // `what skills`, `which skill should I use`: of the agent's, as long as nothing else is named.
         if bare && (self.0.is_empty() || self.eat_any(USE)) {
+            self.eat_any(&[&["next"], &["now"], &["first"], &["then"]]);
             return self.this() || self.tail();
+        }
+        if bare && self.eat_any(FIT) {
+            self.eat_any(&[&["me"], &["us"], &["you"]]);
+            return self.this() || self.eat(&["this"]) && self.0.is_empty() || self.tail();
         }
         self.another(&[SKILLS, POWERS, TOOLS]);
         self.eat(&["that"]);

@@ -160,6 +160,24 @@ pub(super) const USE: &[&[&str]] = &[
     &["would", "you", "use"],
     &["to", "use"],
 ];
+/// Behind `which skill`: of the agent's, as long as nothing follows but `this` or a tail.
+pub(super) const FIT: &[&[&str]] = &[
+    &["fits"],
+    &["fit"],
+    &["fits", "best"],
+    &["would", "fit"],
+    &["would", "fit", "best"],
+    &["applies"],
+    &["apply"],
+    &["helps"],
+    &["help"],
+    &["can", "help"],
+    &["could", "help"],
+    &["might", "help"],
+    &["would", "help"],
+    &["is", "best"],
+    &["is", "there"],
+];
 pub(super) const THERE: &[&[&str]] = &[
     &["are", "available"],
     &["are", "there"],
