@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use skillfold::{Disclosure, Session, Skillfold, Turn, WorkDir, languages_of};
+use skillfold::{Disclosure, Session, Skillfold, Turn, WorkDir, WorkFiles, languages_of};
 
 use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
 
@@ -15,8 +15,8 @@ pub(crate) struct Known(Arc<Mutex<Inner>>);
 pub(crate) struct Inner {
     pub(crate) session: Session,
     pub(crate) disclosure: Option<Disclosure>,
-    /// The files that were taken to be what the last turn is about.
-    pub(crate) files: Vec<String>,
+    /// The files that counted in the last turn.
+    pub(crate) files: WorkFiles,
 }
 
 impl Known {
@@ -59,16 +59,18 @@ impl ContextProvider for SkillsProvider {
             let mut session = {
                 let mut known = self.known.lock();
                 known.disclosure = None;
-                known.files.clear();
+                known.files = WorkFiles::default();
                 known.session.clone()
             };
             let (skills, text, work_dir) = (Arc::clone(&self.skills), text.clone(), self.work_dir.clone());
             // Bodies are read from disk, and git may be asked what has changed.
             let disclose = move || {
                 let files = work_dir.map(|dir| dir.files(&text)).unwrap_or_default();
-                let paths: Vec<&str> = files.iter().map(String::as_str).collect();
-                let languages = languages_of(paths.iter().copied());
-                let turn = Turn { files: &paths, languages: &languages, ..Turn::new(&text) };
+                let named: Vec<&str> = files.named.iter().map(String::as_str).collect();
+                let nearby: Vec<&str> = files.changed.iter().map(String::as_str).collect();
+                let languages = languages_of(named.iter().copied());
+                // A file that has changed says what is worked on, not what this message asks for.
+                let turn = Turn { files: &named, nearby: &nearby, languages: &languages, ..Turn::new(&text) };
                 let disclosure = skills.disclose_in(&turn, &mut session);
                 (session, disclosure, files)
             };

@@ -45,7 +45,7 @@ impl TurnArgs {
 
 impl Lists<'_> {
     pub(crate) fn turn<'t>(&'t self, message: &'t str) -> Turn<'t> {
-        Turn { message, files: &self.files, languages: &self.languages, earlier: &self.earlier, recent: &[] }
+        Turn { files: &self.files, languages: &self.languages, earlier: &self.earlier, ..Turn::new(message) }
     }
 }
 
@@ -103,6 +103,7 @@ pub(crate) fn kind(kind: ReasonKind) -> &'static str {
         ReasonKind::File => "file",
         ReasonKind::Language => "language",
         ReasonKind::Text => "text",
+        ReasonKind::Nearby => "nearby",
         ReasonKind::Recent => "recent",
     }
 }

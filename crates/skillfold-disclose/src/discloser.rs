@@ -389,6 +389,7 @@ fn because(hit: &Hit) -> String {
         ReasonKind::Verb => "verb",
         ReasonKind::Pattern => "pattern",
         ReasonKind::File => "file",
+        ReasonKind::Nearby => "nearby file",
         ReasonKind::Language => "language",
         ReasonKind::Text => "words",
     };

@@ -11,6 +11,7 @@ use crate::compiled::Compiled;
 use crate::files::{may_match, name_of, path_of, plain_globs};
 use crate::fold::fold_trigger;
 use crate::index::{INDEXED, Index, Kind, NOT_BY_PERSON, join, token_hash};
+use crate::languages::languages_of;
 use crate::literal::scanned;
 use crate::mention::sigils;
 use crate::term::Text;
@@ -52,6 +53,8 @@ pub(crate) struct SigilMention {
 pub(crate) struct Gathered {
     pub(crate) found: Vec<Found>,
     pub(crate) sigils: Vec<SigilMention>,
+    /// Triggers that nothing matches but a nearby file or its language.
+    pub(crate) nearby: Vec<Found>,
     seen: HashMap<u32, u32, BuildHasherDefault<IdHasher>>,
 }
 
@@ -65,12 +68,23 @@ impl Gathered {
             gathered.take_text(index, compiled, message, Some(age));
         }
         gathered.take_files(index, compiled, turn.files);
-        for (at, language) in (0..).zip(turn.languages) {
-            if let Some(item) = index.find(index.languages(), &fold_trigger(language)) {
-                gathered.put(item, Place::Language(at));
-            }
+        gathered.take_languages(index, turn.languages);
+        if !turn.nearby.is_empty() {
+            let mut nearby = Gathered::default();
+            nearby.take_files(index, compiled, turn.nearby);
+            nearby.take_languages(index, &languages_of(turn.nearby.iter().copied()));
+            nearby.found.retain(|found| gathered.get(found.item).is_none());
+            gathered.nearby = nearby.found;
         }
         gathered
+    }
+
+    fn take_languages(&mut self, index: &Index, languages: &[&str]) {
+        for (at, language) in (0..).zip(languages) {
+            if let Some(item) = index.find(index.languages(), &fold_trigger(language)) {
+                self.put(item, Place::Language(at));
+            }
+        }
     }
 
     /// What was found of an item.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use skillfold_catalog::Catalog;
 
+use crate::rank::confidence;
 use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
 
 /// How many hits of either side are looked at, at least: one that both know may stand low in each.
@@ -61,10 +62,11 @@ impl Selector {
             }
         }
         let beyond = selection.matched - selection.hits.len();
+        let nearby = (!turn.nearby.is_empty()).then(|| self.gathered(catalog, turn)).flatten();
         for alike in ranking.hits {
             let Some(skill) = catalog.all().get(alike.skill) else { continue };
             let at = *places.entry(alike.skill).or_insert_with(|| {
-                selection.hits.push(Hit {
+                let mut hit = Hit {
                     skill: alike.skill,
                     name: skill.name().to_owned(),
                     score: 0.0,
@@ -72,7 +74,14 @@ impl Selector {
                     certainty: 0.0,
                     mention: None,
                     reasons: Vec::new(),
-                });
+                };
+                if let (Some(gathered), Ok(number)) = (&nearby, u32::try_from(alike.skill)) {
+                    hit.reasons = self.nearby(catalog, turn, gathered, number);
+                    hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
+                    hit.certainty = BESIDE * confidence(None, false, hit.score);
+                    hit.confidence = hit.certainty;
+                }
+                selection.hits.push(hit);
                 selection.hits.len() - 1
             });
             add(&mut selection.hits[at], alike);

@@ -40,9 +40,11 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a certainty on.
+    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a certainty on;
+    /// nearby files and recent use never do.
     pub fn is_sure(&self, least: f32) -> bool {
-        let by_text = |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Recent);
+        let by_text =
+            |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent);
         self.mention.is_some() || !self.reasons.iter().all(by_text) || self.certainty >= least
     }
 }
@@ -93,6 +95,8 @@ pub enum ReasonKind {
     Language,
     /// Words that the skill's text shares with the message.
     Text,
+    /// A glob or a language that a nearby file matches.
+    Nearby,
     /// Use in this session.
     Recent,
 }

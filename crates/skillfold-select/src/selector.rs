@@ -9,6 +9,7 @@ use twox_hash::XxHash3_128;
 use crate::compiled::Compiled;
 use crate::gather::{Found, Gathered, Place, SigilMention, position};
 use crate::index::{HIDDEN, INDEXED, Index, Kind, NONE, TRIGGERED};
+use crate::languages::languages_of;
 use crate::rank::{Sums, confidence, points, reason_kind, recent_points, score, sigil_points};
 use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, Turn, build, bytes};
 
@@ -181,6 +182,13 @@ impl Selector {
         ranked.unwrap_or_else(|| Selection { intent: Intent::of(turn.message), ..Selection::default() })
     }
 
+    /// What a turn matches; nothing, if the catalog is not the one this belongs to.
+    pub(crate) fn gathered(&self, catalog: &Catalog, turn: &Turn<'_>) -> Option<Gathered> {
+        // Its numbers mean nothing for another one.
+        let fits = self.index.flags.len() == catalog.all().len();
+        fits.then(|| Gathered::of(&self.index, &self.compiled, catalog, turn))
+    }
+
     /// Adds up what speaks for each skill, and lends it. Whatever else will speak for skills adds to the sums here.
     pub(crate) fn ranked<T>(
         &self,
@@ -188,14 +196,18 @@ impl Selector {
         turn: &Turn<'_>,
         work: impl FnOnce(&Gathered, &Sums) -> T,
     ) -> Option<T> {
-        if self.index.flags.len() != catalog.all().len() {
-            // Not the catalog it was made for: its numbers mean nothing.
-            return None;
-        }
-        let gathered = Gathered::of(&self.index, &self.compiled, catalog, turn);
+        let gathered = self.gathered(catalog, turn)?;
         let roll = self.roll(catalog);
         Some(Sums::with(self.index.flags.len(), |sums| {
             self.add_up(&gathered, roll, sums);
+            for found in &gathered.nearby {
+                for &skill in self.index.postings(found.item) {
+                    if sums.get(skill).is_some() {
+                        let sum = sums.at(skill);
+                        sum.points = sum.points.saturating_add(points(&self.index, found.item, None));
+                    }
+                }
+            }
             for (before, name) in turn.recent.iter().take(MAX_RECENT).enumerate() {
                 if let Some(skill) = position(catalog, name).filter(|skill| sums.get(*skill).is_some()) {
                     let sum = sums.at(skill);
@@ -271,6 +283,7 @@ impl Selector {
                 score: score(points(&self.index, item, age(found))),
             });
         }
+        reasons.extend(self.nearby(catalog, turn, gathered, skill));
         let mut points = sum.points;
         if sum.recent > 0 {
             let recent = recent_points(MAX_RECENT.saturating_sub(usize::from(sum.recent)));
@@ -281,6 +294,28 @@ impl Selector {
         reasons.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.score.total_cmp(&a.score)));
         let sure = confidence(sum.mention, sum.phrase, score(sum.points));
         Hit { skill: id, name, score: score(points), confidence: sure, certainty: sure, mention: sum.mention, reasons }
+    }
+}
+
+impl Selector {
+    /// The reasons that nearby files give for a skill.
+    pub(crate) fn nearby(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, skill: u32) -> Vec<Reason> {
+        let entry = &catalog.all()[skill as usize];
+        let languages = languages_of(turn.nearby.iter().copied());
+        let around = Turn { files: turn.nearby, languages: &languages, ..Turn::default() };
+        let triggers = self.index.triggers(skill);
+        let found = gathered.nearby.iter().filter_map(|found| {
+            let ordinal = triggers.iter().position(|item| *item == found.item)?;
+            let written = written(entry.name(), entry.manifest(), ordinal).unwrap_or(self.index.text(found.item));
+            Some(Reason {
+                kind: ReasonKind::Nearby,
+                trigger: written.to_owned(),
+                text: found.text(&around).0,
+                span: None,
+                score: score(points(&self.index, found.item, None)),
+            })
+        });
+        found.collect()
     }
 }
 

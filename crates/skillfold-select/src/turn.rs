@@ -14,6 +14,9 @@ pub struct Turn<'a> {
     pub files: &'a [&'a str],
     /// Programming languages that the turn is about.
     pub languages: &'a [&'a str],
+    /// Paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages, add to
+    /// skills that anything else in the turn speaks for, and select none by themselves.
+    pub nearby: &'a [&'a str],
     /// Names of skills used in this session, most recent first. The first 64 count, and only between equals.
     pub recent: &'a [&'a str],
 }

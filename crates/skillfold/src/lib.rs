@@ -78,4 +78,4 @@ pub use skillfold_select::{
     TextIndex, TriggerReport, Turn, languages_of,
 };
 pub use skills::{Builder, Skillfold, usable};
-pub use workdir::WorkDir;
+pub use workdir::{WorkDir, WorkFiles};

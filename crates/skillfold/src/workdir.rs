@@ -50,7 +50,7 @@ const PASSED: [&str; 4] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG
 /// std::fs::create_dir(dir.path().join("src"))?;
 /// std::fs::write(dir.path().join("src/main.rs"), "")?;
 /// let found = WorkDir::new(dir.path()).files("Why does `src/main.rs:3` fail, and not src/lib.rs?");
-/// assert_eq!(found, ["src/main.rs"]);
+/// assert_eq!(found.named, ["src/main.rs"]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -58,6 +58,22 @@ pub struct WorkDir {
     dir: PathBuf,
     git: Option<(PathBuf, Vec<(OsString, OsString)>)>,
     timeout: Duration,
+}
+
+/// Files that a turn may be about. Relative to the directory, with `/`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkFiles {
+    /// Those that the message names and that exist below the directory, in its order: what the turn is about.
+    pub named: Vec<String>,
+    /// Others that have changed there: at hand, whatever the turn is about.
+    pub changed: Vec<String>,
+}
+
+impl WorkFiles {
+    /// All of them, those that the message names first.
+    pub fn all(self) -> Vec<String> {
+        [self.named, self.changed].concat()
+    }
 }
 
 impl WorkDir {
@@ -80,19 +96,13 @@ impl WorkDir {
         self
     }
 
-    /// The files that a turn with this message is about, at most 64: those that the message names and that exist below the
-    /// directory, in its order, then those that have changed there. Relative to the directory, with `/`.
-    pub fn files(&self, message: &str) -> Vec<String> {
-        let mut files = self.named(message);
-        for file in self.changed() {
-            if files.len() >= MAX_FILES {
-                break;
-            }
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
-        files
+    /// The files that a turn with this message may be about, at most 64 in all.
+    pub fn files(&self, message: &str) -> WorkFiles {
+        let named = self.named(message);
+        let mut changed = self.changed();
+        changed.retain(|file| !named.contains(file));
+        changed.truncate(MAX_FILES.saturating_sub(named.len()));
+        WorkFiles { named, changed }
     }
 
     fn named(&self, message: &str) -> Vec<String> {
@@ -312,7 +322,7 @@ mod tests {
     #[test]
     fn files_that_have_changed_are_found() {
         let Some(repository) = Repository::new() else { return };
-        assert_eq!(repository.work_dir("").files("Hello"), Vec::<String>::new());
+        assert_eq!(repository.work_dir("").files("Hello").all(), Vec::<String>::new());
         repository.write("src/main.rs", "fn main() { }\n");
         repository.write("src/new ü.rs", "");
         repository.write("staged.py", "");
@@ -321,22 +331,22 @@ mod tests {
         std::fs::remove_file(repository.dir().join("gone.py")).unwrap();
         repository.run(&["mv", "notes.md", "moved.md"]);
         assert_eq!(
-            repository.work_dir("").files("What of src/lib.rs and src/main.rs?"),
+            repository.work_dir("").files("What of src/lib.rs and src/main.rs?").all(),
             ["src/lib.rs", "src/main.rs", "moved.md", "staged.py", "src/new ü.rs"]
         );
         // Of a directory further down, what is below it, as seen from there.
-        assert_eq!(repository.work_dir("src").files("lib.rs"), ["lib.rs", "main.rs", "new ü.rs"]);
+        assert_eq!(repository.work_dir("src").files("lib.rs").all(), ["lib.rs", "main.rs", "new ü.rs"]);
         for count in 0..200 {
             repository.write(&format!("many/{count}"), "");
         }
-        assert_eq!(repository.work_dir("").files("").len(), MAX_FILES);
-        assert_eq!(repository.work_dir("").timeout(Duration::ZERO).files("").len(), 0, "there was no time");
+        assert_eq!(repository.work_dir("").files("").all().len(), MAX_FILES);
+        assert_eq!(repository.work_dir("").timeout(Duration::ZERO).files("").all().len(), 0, "there was no time");
         let without = WorkDir::new(repository.dir());
-        assert_eq!(without.files("src/lib.rs"), ["src/lib.rs"], "without git, what is named");
+        assert_eq!(without.files("src/lib.rs").all(), ["src/lib.rs"], "without git, what is named");
         let elsewhere = repository.home.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         let git = WorkDir::new(elsewhere).git(&repository.program, variables(repository.home.path()));
-        assert_eq!(git.files("src/lib.rs"), Vec::<String>::new(), "no repository");
+        assert_eq!(git.files("src/lib.rs").all(), Vec::<String>::new(), "no repository");
     }
 
     #[test]
@@ -363,7 +373,7 @@ mod tests {
         repository.write("src/main.rs", "fn main() []\n");
         repository.write("notes.md", "x");
         let index = std::fs::read(repository.dir().join(".git/index")).unwrap();
-        let files = repository.work_dir("").files("");
+        let files = repository.work_dir("").files("").all();
         assert_eq!(files, ["notes.md", "src/main.rs", ".gitattributes"]);
         assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
         assert_eq!(std::fs::read(repository.dir().join(".git/index")).unwrap(), index);
@@ -395,7 +405,7 @@ mod tests {
         repository.write(".gitattributes", "*.rs filter=zz\n");
         repository.write("src/main.rs", "fn main() []\n");
         std::fs::write(&config, format!("{own}{many}")).unwrap();
-        assert_eq!(repository.work_dir("").files("src/lib.rs"), ["src/lib.rs"], "what is named");
+        assert_eq!(repository.work_dir("").files("src/lib.rs").all(), ["src/lib.rs"], "what is named");
         assert!(!ran.exists());
         std::fs::write(&config, &own).unwrap();
         // The same as ordinary files of the checkout, further down.
@@ -406,7 +416,7 @@ mod tests {
         std::fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(bare.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n")
             .unwrap();
-        let found = repository.work_dir("docs/lib").files("");
+        let found = repository.work_dir("docs/lib").files("").all();
         assert!(found.is_empty() || found.iter().all(|file| bare.join(file).exists()), "{found:?}");
         assert!(!ran.exists());
     }
@@ -429,11 +439,15 @@ mod tests {
             "case \" $* \" in *' rev-parse '*) echo '{}';; *' status '*) printf '?? b.rs\\0?? c';; esac\n",
             dir.display()
         ));
-        assert_eq!(work_dir(Duration::from_mins(1)).files("a.rs"), ["a.rs", "b.rs"], "what is cut off is left out");
+        assert_eq!(
+            work_dir(Duration::from_mins(1)).files("a.rs").all(),
+            ["a.rs", "b.rs"],
+            "what is cut off is left out"
+        );
         script("exec sleep 86400\n");
-        assert_eq!(work_dir(Duration::from_millis(50)).files("a.rs"), ["a.rs"]);
+        assert_eq!(work_dir(Duration::from_millis(50)).files("a.rs").all(), ["a.rs"]);
         script("exec yes '?? b.rs'\n");
-        assert_eq!(work_dir(Duration::from_mins(1)).files("a.rs"), ["a.rs"]);
+        assert_eq!(work_dir(Duration::from_mins(1)).files("a.rs").all(), ["a.rs"]);
     }
 
     #[test]
@@ -455,15 +469,15 @@ mod tests {
             ("a a/b . / \u{0} x", &[]),
             ("", &[]),
         ] {
-            assert_eq!(WorkDir::new(&dir).files(message), files, "{message}");
+            assert_eq!(WorkDir::new(&dir).files(message).all(), files, "{message}");
         }
         for number in 0..100 {
             std::fs::write(dir.join(format!("f{number}")), "").unwrap();
         }
         let all: Vec<String> = (0..100).map(|number| format!("f{number}")).collect();
-        assert_eq!(WorkDir::new(&dir).files(&all.join(" ")), all[..MAX_NAMED]);
+        assert_eq!(WorkDir::new(&dir).files(&all.join(" ")).all(), all[..MAX_NAMED]);
         let far = format!("{} x.py", "y ".repeat(MAX_MESSAGE));
-        assert_eq!(WorkDir::new(&dir).files(&far), Vec::<String>::new());
-        assert_eq!(WorkDir::new(home.path().join("gone")).files("x.py"), Vec::<String>::new());
+        assert_eq!(WorkDir::new(&dir).files(&far).all(), Vec::<String>::new());
+        assert_eq!(WorkDir::new(home.path().join("gone")).files("x.py").all(), Vec::<String>::new());
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use skillfold::{Disclosure, Form, LoadRequest, Session, Skillfold, WorkDir};
+use skillfold::{Disclosure, Form, LoadRequest, Session, Skillfold, WorkDir, WorkFiles};
 
 use crate::sessions::{Record, Saved, SessionFile, SessionsError};
 use crate::skills::{Known, SkillsProvider};
@@ -132,8 +132,13 @@ impl Conversation {
         self.known.lock().disclosure.clone()
     }
 
-    /// The files that were taken to be what the last turn is about.
+    /// The files that counted in the last turn: those that its message names, then others that have changed.
     pub fn files(&self) -> Vec<String> {
+        self.work_files().all()
+    }
+
+    /// Like [`files`](Self::files), apart.
+    pub fn work_files(&self) -> WorkFiles {
         self.known.lock().files.clone()
     }
 

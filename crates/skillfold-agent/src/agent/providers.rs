@@ -81,8 +81,8 @@ pub(super) async fn before(
             held.extend(
                 skills.iter().filter(|skill| agent.skills.holds_back(&skill.name)).map(|skill| skill.name.clone()),
             );
-            let files: &[String] = if disclosure.is_some() { &known.files } else { &[] };
-            (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills, files });
+            let files = disclosure.map(|_| known.files.clone().all()).unwrap_or_default();
+            (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills, files: &files });
         }
     }
     let loaded = asked.conversation.loaded();

@@ -197,3 +197,40 @@ async fn files_that_a_message_names_and_their_languages_call_for_skills() {
     let sent = house.server.requests().last().unwrap().last_user();
     assert!(!sent.contains("Mind the borrow checker."), "{sent}");
 }
+
+/// A file with uncommitted changes is there in every turn, whatever the turn is about.
+#[tokio::test]
+async fn files_that_have_changed_call_for_no_skill_by_themselves() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let Some(git) = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|program| program.is_file()) else {
+        println!("skipped: there is no git on the PATH");
+        return;
+    };
+    let house = House::new(Api::OpenAi, |_| Reply::text("Yes."));
+    let dir = house.dir.path().join("crab");
+    std::fs::create_dir_all(&dir).unwrap();
+    let front = "name: crab\ndescription: D.\nmetadata:\n  triggers:\n    keywords: [lobster]\n    languages: [Rust]\n    \
+                 files: ['SKILL.md']";
+    std::fs::write(dir.join("SKILL.md"), format!("---\n{front}\n---\nMind the borrow checker.\n")).unwrap();
+    house.agent.skills().refresh();
+    let work = house.dir.path().join("work");
+    std::fs::create_dir_all(&work).unwrap();
+    let made = std::process::Command::new(&git).args(["init", "-q", "."]).current_dir(&work).status().unwrap();
+    assert!(made.success());
+    for file in ["x.rs", "SKILL.md"] {
+        std::fs::write(work.join(file), "").unwrap();
+    }
+    let variables = vec![("PATH".into(), path), ("HOME".into(), house.dir.path().into())];
+    // A busy machine is no reason to find nothing.
+    let place = skillfold::WorkDir::new(&work).git(git, variables).timeout(Duration::from_mins(1));
+    for (message, disclosed) in
+        [("What is 2+2?", false), ("How are you today", false), ("Cook a lobster", true), ("Why does x.rs fail", true)]
+    {
+        let mut conversation = skillfold_agent::Conversation::new("changed");
+        conversation.skills_provider_in(house.agent.skills(), Some(place.clone()));
+        house.say(&mut conversation, message).await.unwrap();
+        let sent = house.server.requests().last().unwrap().last_user();
+        assert_eq!(sent.contains("Mind the borrow checker."), disclosed, "{message}: {sent}");
+        assert_eq!(conversation.files().len(), 2, "git was asked");
+    }
+}

@@ -209,7 +209,7 @@ impl Chat<'_> {
         // Of the last message, the files that counted then; of another, those that would.
         let files = match &self.setup.work_dir {
             Some(dir) if !rest.is_empty() => dir.files(message),
-            _ => self.conversation.files(),
+            _ => self.conversation.work_files(),
         };
         self.say(&why::explained(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
         let disclosure = self.conversation.disclosure().filter(|_| rest.is_empty());

@@ -86,13 +86,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 pub(crate) fn explained(
     skills: &skillfold::Skillfold,
     message: &str,
-    files: &[String],
+    files: &skillfold::WorkFiles,
     mode: Mode,
     columns: usize,
 ) -> String {
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let languages = skillfold::languages_of(files.iter().copied());
-    let turn = Turn { files: &files, languages: &languages, ..Turn::new(message) };
+    let named: Vec<&str> = files.named.iter().map(String::as_str).collect();
+    let nearby: Vec<&str> = files.changed.iter().map(String::as_str).collect();
+    let languages = skillfold::languages_of(named.iter().copied());
+    let turn = Turn { files: &named, nearby: &nearby, languages: &languages, ..Turn::new(message) };
     let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
     all(&turn, &found, columns)
 }

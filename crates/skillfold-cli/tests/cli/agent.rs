@@ -496,7 +496,7 @@ pub(crate) fn with_tool(sandbox: &Sandbox) {
     sandbox.write(
         "home/.agents/skills/calc/toolsets/index.ts",
         "import { Tool } from '@agent/tools';\nexport const Calc = [Tool.define('twice', {\n  description: 'Doubles.',\n  \
-         parameters: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },\n  \
+         parameters: { type: 'object', properties: { n: { type: 'number', description: 'Which\u{200b} number' } }, required: ['n'] },\n  \
          execute: async (given: { n: number }) => ({ title: '', metadata: {}, output: `it is ${given.n * 2}` }),\n})];\n",
     );
 }
@@ -520,6 +520,8 @@ fn no_tool_is_called_that_nobody_allowed() {
     with_tool(&talk.sandbox);
     assert_eq!(talk.run(&["-p", "go"]).stdout, "It was declined.\n");
     assert!(talk.last().tools().contains(&"twice".to_owned()), "it was offered once its skill was loaded");
+    let offered = talk.last().body["tools"].to_string();
+    assert!(offered.contains("Which number") && !offered.contains('\u{200b}'), "nothing hides in it: {offered}");
     assert_eq!(talk.run(&["--allow", "scripts", "-p", "go"]).stdout, "It was declined.\n");
     assert_eq!(talk.run(&["--allow", "tools", "-p", "go"]).stdout, "42\n");
 }
@@ -533,11 +535,11 @@ fn git(talk: &Talk, args: &[&str]) -> bool {
 }
 
 #[test]
-fn files_that_have_changed_call_for_skills() {
+fn files_that_have_changed_support_skills() {
     let talk = Talk::new(four);
     talk.sandbox.write(
         "home/.agents/skills/crab/SKILL.md",
-        "---\nname: crab\ndescription: D. Use when asked.\nmetadata:\n  triggers:\n    languages: [rust]\n---\nMind it.\n",
+        "---\nname: crab\ndescription: D. Use when asked.\nmetadata:\n  triggers:\n    keywords: [borrow]\n    languages: [rust]\n---\nMind it.\n",
     );
     talk.sandbox.write("work/src/main.rs", "fn main() {}");
     if !git(&talk, &["init", "-q", "."]) {
@@ -549,6 +551,8 @@ fn files_that_have_changed_call_for_skills() {
         talk.finish(command.env("PATH", std::env::var_os("PATH").unwrap_or_default()))
     };
     let shown = run("hello");
+    assert!(!talk.last().last_user().contains("Mind it."), "a change is no question: {shown}");
+    let shown = run("may I borrow it?");
     assert!(talk.last().last_user().contains("Mind it."), "{shown}");
     assert!(shown.stderr.contains("; about src/main.rs"), "{shown}");
     let trace = talk.sandbox.path(&format!("home/.local/share/skillfold/traces/{}.jsonl", talk.session()));

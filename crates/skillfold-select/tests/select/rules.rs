@@ -236,6 +236,48 @@ fn earlier_messages_count_less() {
     assert!(world.select(&Turn { earlier: &["what can you do?"], ..Turn::default() }).intent == Intent::None);
 }
 
+/// Files at hand speak for what the message speaks for already, and select nothing by themselves.
+#[test]
+fn nearby_files_support() {
+    let triggers = |word: &str| json!({ "triggers": { "keywords": [word], "files": ["*.rs"], "languages": ["sql"] } });
+    let world = World::new(&[("a-plain", json!({ "triggers": { "keywords": ["red"] } })), ("b-rust", triggers("red"))]);
+    let nearby = ["src/main.rs", "q.sql"];
+    let with = |message| world.select(&Turn { message, nearby: &nearby, ..Turn::default() });
+    assert_eq!(with("What is 2+2?").hits, []);
+    assert_eq!(with("What is 2+2?").matched, 0);
+    let hits = with("red").hits;
+    assert_eq!(hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["b-rust", "a-plain"]);
+    let reasons: Vec<_> =
+        hits[0].reasons.iter().map(|reason| (reason.kind, reason.trigger.as_str(), reason.text.as_str())).collect();
+    assert_eq!(
+        reasons,
+        [
+            (ReasonKind::Keyword, "red", "red"),
+            (ReasonKind::Nearby, "*.rs", "src/main.rs"),
+            (ReasonKind::Nearby, "sql", "sql"),
+        ]
+    );
+    assert!((hits[0].reasons.iter().map(|reason| reason.score).sum::<f32>() - hits[0].score).abs() < 1e-3);
+    // To show that they could: files that the turn is about select.
+    let about = world.select(&Turn { files: &nearby, nearby: &nearby, ..Turn::new("What is 2+2?") }).hits;
+    assert_eq!((about.len(), about[0].reasons[0].kind), (1, ReasonKind::File));
+
+    // A text that hardly fits is no match because of them.
+    let described = |name: &'static str, files: &[&str]| {
+        (name, json!({ "description": "Paints fences and garden gates.", "triggers": { "files": files } }))
+    };
+    let world = World::new(&[described("a-none", &[]), described("b-rust", &["*.rs"])]);
+    let texts = skillfold_select::TextIndex::of(&world.catalog);
+    let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
+    let turn = Turn { nearby: &nearby, ..Turn::new("fences in the rain") };
+    let hits = world.selector.select_with(&world.catalog, &texts, &turn, &options).hits;
+    assert_eq!(hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["b-rust", "a-none"]);
+    assert!(hits[0].certainty > hits[1].certainty && !hits[0].is_sure(hits[0].certainty + 0.01), "{hits:?}");
+    assert!(!hits[0].is_sure(0.6), "{hits:?}");
+    let turn = Turn { nearby: &nearby, ..Turn::new("What is 2+2?") };
+    assert_eq!(world.selector.select_with(&world.catalog, &texts, &turn, &options).hits, []);
+}
+
 #[test]
 fn ranks() {
     let world = World::new(&[
