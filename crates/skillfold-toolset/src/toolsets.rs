@@ -1,5 +1,6 @@
 //! The warm children, one a skill, and what is known of their tools.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
@@ -614,6 +615,27 @@ impl Known {
                 continue;
             }
             defined.description = crate::cut(&defined.description, DESCRIPTION).to_owned();
+            match visible_schema(&mut defined.schema) {
+                Ok(false) => {}
+                Ok(true) => offered.diagnostics.push(Finding {
+                    message: format!("the schema of `{}` has hidden characters, which were left out", defined.id),
+                    help: Some("write plain text".to_owned()),
+                    ..about(&defined, "toolset_shape")
+                }),
+                // Under another name the tool would not find its argument.
+                Err(name) => {
+                    offered.diagnostics.push(Finding {
+                        message: format!(
+                            "the schema of `{}` has hidden characters in the name `{}`; the tool was left out",
+                            defined.id,
+                            skillfold_catalog::Shown(crate::cut(&name, 80))
+                        ),
+                        help: Some("name arguments with plain letters".to_owned()),
+                        ..about(&defined, "toolset_shape")
+                    });
+                    continue;
+                }
+            }
             match spec(&defined) {
                 Ok((spec, schema, unchecked)) => {
                     offered.diagnostics.extend(unchecked.into_iter().map(|part| Finding {
@@ -672,6 +694,47 @@ impl Known {
             files: Vec::new(),
         }
     }
+}
+
+/// Leaves hidden characters out of every text of a schema, and says whether there were any.
+///
+/// # Errors
+/// The first name that has some.
+fn visible_schema(schema: &mut Box<RawValue>) -> Result<bool, String> {
+    // What is no JSON has no schema, which is reported where it is read.
+    let Ok(mut value) = serde_json::from_str::<Value>(schema.get()) else { return Ok(false) };
+    let changed = visible_texts(&mut value)?;
+    if changed && let Ok(plain) = serde_json::value::to_raw_value(&value) {
+        *schema = plain;
+    }
+    Ok(changed)
+}
+
+fn visible_texts(value: &mut Value) -> Result<bool, String> {
+    let mut changed = false;
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(plain) = visible(text) {
+                *text = plain;
+                changed = true;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                changed |= visible_texts(item)?;
+            }
+        }
+        Value::Object(fields) => {
+            if let Some(name) = fields.keys().find(|name| matches!(visible(name), Cow::Owned(_))) {
+                return Err(name.clone());
+            }
+            for item in fields.values_mut() {
+                changed |= visible_texts(item)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(changed)
 }
 
 fn is_id(id: &str) -> bool {

@@ -273,6 +273,45 @@ fn a_token_file_is_a_small_regular_file() {
     assert!(web.health().ends_with("ok"));
 }
 
+/// Whatever lists tools for a model shows nothing of them that a reader does not see.
+#[cfg(feature = "engine")]
+#[test]
+fn no_list_of_tools_hides_anything() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "work/skills/greet/SKILL.md",
+        "---\nname: greet\ndescription: Greets.\ntoolsets: ['tools/index:Tools']\n---\n",
+    );
+    let hidden = "\u{e004f}\u{202e}\u{200b}";
+    let tool = |id: &str, name: &str, hides: &str| {
+        format!(
+            "Tool.define('{id}', {{ description: 'Says hello{hides}', parameters: {{ type: 'object', title: 'T{hides}', \
+             properties: {{ '{name}': {{ type: 'string', description: 'Whom{hides}', enum: ['Ada{hides}'], \
+             default: 'Ada{hides}' }} }} }}, execute: () => 'x' }})"
+        )
+    };
+    let tools = [tool("hello", "name", hidden), tool("gone", &format!("na{hidden}me"), ""), tool("plain", "name", "")];
+    let text = format!("import {{ Tool }} from '@agent/tools';\nexport const Tools = [{}];\n", tools.join(",\n"));
+    sandbox.write("work/skills/greet/tools/index.ts", &text);
+    let global = ["--isolated", "--skills-dir", "skills"];
+    let seen = |what: &str, listed: &str| {
+        assert!(!listed.contains(['\u{e004f}', '\u{202e}', '\u{200b}']), "{what}: {listed}");
+        assert!(listed.contains("Says hello") && listed.contains("Whom"), "{what}: {listed}");
+        assert!(listed.contains("plain") && !listed.contains("\"gone\""), "{what}: {listed}");
+    };
+    for json in [&["--json"][..], &[]] {
+        let run = sandbox.run(&[&global[..], &["tools", "greet"], json].concat());
+        seen("tools", &run.stdout);
+        assert!(run.stderr.contains("hidden characters in the name"), "{}", run.stderr);
+    }
+    let mut server = Client::start(&sandbox, &[&global[..], &["mcp"]].concat());
+    server.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "load_skill", "arguments": {"skill_id": "greet"}}}));
+    let _ = [server.read(), server.read()];
+    let listed = server.ask("tools/list", &json!({}))["result"]["tools"].to_string();
+    seen("tools/list", &listed);
+}
+
 #[cfg(feature = "engine")]
 #[test]
 fn tools_join_with_their_skill_and_leave_with_it() {

@@ -523,6 +523,47 @@ fn the_time_of_one_call_is_not_that_of_another() {
 }
 
 #[test]
+fn schemas_hide_nothing() {
+    let text = "import { Tool } from '@agent/tools';
+        const execute = ({ kind }) => `kind ${kind}`;
+        const hidden = '\\u{e004f}\\u{202e}\\u{200b}\\u{1b}';
+        const of = (key) => ({ type: 'object', title: `T${hidden}`, properties: { [key]: { type: 'string',
+          title: `t${hidden}`, description: `which${hidden}`, enum: [`big${hidden}`, 'small'], default: `big${hidden}`,
+          examples: [`big${hidden}`], $comment: hidden } }, required: [key] });
+        export const T = [
+          Tool.define('a', { description: 'd', parameters: of('kind'), execute }),
+          Tool.define('b', { description: 'd', parameters: of(`kind${hidden}`), execute }),
+          Tool.define('c', { description: 'd', parameters: { type: 'object',
+            properties: { x: { anyOf: [{ type: 'object', properties: { [`y${hidden}`]: {} } }] } } }, execute }),
+          Tool.define('plain', { description: 'd', parameters: { type: 'object', properties: {
+            kind: { type: 'string', description: '👩\\u200d💻 größe' } } }, execute })];";
+    let skill = Skill::with(options(), &[("i.ts", text)], &["i:T"]);
+    // Twice: as it was evaluated, and as it was kept.
+    for _ in 0..2 {
+        let offered = skill.tools();
+        let ids: Vec<&str> = offered.tools.iter().map(|tool| tool.id.as_str()).collect();
+        assert_eq!(ids, ["a", "plain"], "{:?}", offered.diagnostics);
+        let kind = &offered.tools[0].schema["properties"]["kind"];
+        assert_eq!(
+            (&kind["description"], &kind["enum"][0], &kind["default"], &kind["examples"][0], &kind["title"]),
+            (&json!("which"), &json!("big"), &json!("big"), &json!("big"), &json!("t"))
+        );
+        assert!(!json!(offered.tools[0].schema).to_string().contains(['\u{e004f}', '\u{202e}', '\u{200b}', '\u{1b}']));
+        let joined = &offered.tools[1].schema["properties"]["kind"]["description"];
+        assert_eq!(joined, "👩\u{200d}💻 größe", "what is seen stays");
+        let said: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+        assert!(said.iter().any(|said| said.contains("the schema of `a` has hidden characters")), "{said:?}");
+        for id in ["b", "c"] {
+            let left_out =
+                |said: &&str| said.contains(&format!("the schema of `{id}` has hidden characters in the name"));
+            assert!(said.iter().any(left_out), "{said:?}");
+        }
+        assert!(!said.iter().any(|said| said.contains(['\u{e004f}', '\u{202e}', '\u{1b}'])), "{said:?}");
+    }
+    assert_eq!(skill.call("a", json!({ "kind": "big" })).unwrap().output, "kind big");
+}
+
+#[test]
 fn models_are_told_nothing_that_is_not_seen() {
     let text = "import { Tool } from '@agent/tools';
         const execute = () => '';
