@@ -308,6 +308,11 @@ impl Reader<'_, '_> {
                 }
                 out.into_boxed_slice()
             }
+            // `{read, write}`: the wrong brackets around a list.
+            Value::Map(entries) if entries.iter().all(|(key, value)| value.is_null() && key.as_str().is_some()) => {
+                self.wrong_type(node, field, "a list");
+                words(entries.iter().filter_map(|(key, _)| key.as_str()))
+            }
             Value::Map(_) => {
                 self.useless(node, field, "a list");
                 Words::default()
@@ -594,6 +599,11 @@ pub(crate) fn is_list(key: &str) -> bool {
         )
     );
     of_field || PARTS.contains(&key)
+}
+
+/// Whether nothing but a mapping is due as the value of a key.
+pub(crate) fn is_mapping(key: &str) -> bool {
+    matches!(key, "metadata" | "permissions")
 }
 
 /// The nodes of all fields, found in one pass: of several the first, the top level before `metadata`.

@@ -20,6 +20,7 @@ mod code;
 mod count;
 mod diagnostic;
 mod fields;
+mod flow;
 mod hidden;
 mod lint;
 mod manifest;

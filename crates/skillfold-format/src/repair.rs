@@ -7,7 +7,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::{fields, split as file, yaml};
+use crate::{fields, flow, split as file, yaml};
 
 /// A replacement of some bytes of the YAML text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,15 +183,27 @@ fn entry(text: &str, lines: &[Line<'_>], at: usize, edits: &mut Vec<Edit>) -> us
         last = lines[at..stray].iter().rposition(|line| !line.is_blank()).map_or(at, |below| at + below);
         end = stray;
     }
-    let value_end = lines[last].start + lines[last].text.trim_end().len();
+    // A bracket that closes may stand below its key, not deeper.
+    let closes = |line: &Line<'_>| line.indent == lines[at].indent && line.text[line.indent..].starts_with([']', '}']);
+    let until = |last: usize| lines[last].start + lines[last].text.trim_end().len();
+    let is_open =
+        |last: usize| text[value.clone()].starts_with(['[', '{']) && flow::is_open(&text[value.start..until(last)]);
+    while end < lines.len() && closes(&lines[end]) && is_open(last) {
+        last = end;
+        end += 1;
+    }
+    let value_end = until(last);
     let whole = &text[value.start..value_end];
     let alone = match key {
         Kind::Pair => format!("k: {}\n", tame(whole)),
         Kind::Item => format!("- {}\n", tame(whole)),
         Kind::Tight => String::from("k:x: y: z"),
     };
-    if let Some(edit) = escape(whole, value.start, key).or_else(|| unclosed(line, whole, value_end)) {
+    if let Some(edit) = escape(whole, value.start, key) {
         edits.push(edit);
+    } else if let Some(closing) = unclosed(line, whole, value.start) {
+        edits.extend(closing);
+        lines[at + 1..=last].iter().for_each(|line| untab(line, edits));
     } else if yaml::parse(&alone).is_err() {
         let (offset, why) = trouble(whole, key);
         let replacement = match key {
@@ -244,15 +256,25 @@ fn outdent(lines: &[Line<'_>], at: usize, below: RangeInclusive<usize>, edits: &
     }
 }
 
-/// A list that is not closed, as in `allowed-tools: [Read, Write`, where nothing but a list is due.
-fn unclosed(line: &Line<'_>, whole: &str, end: usize) -> Option<Edit> {
+/// Closes a list or a mapping, as in `allowed-tools: [Read, Write`, where nothing else is due.
+fn unclosed(line: &Line<'_>, whole: &str, start: usize) -> Option<Vec<Edit>> {
     let key = line.text[line.indent..].split(':').next()?;
-    if !whole.starts_with('[') || !fields::is_list(key) || yaml::parse(&format!("k: {whole}\n")).is_ok() {
+    let is_due = fields::is_list(key) || (whole.starts_with('{') && fields::is_mapping(key));
+    if !is_due || !whole.starts_with(['[', '{']) || yaml::parse(&format!("k: {}\n", tame(whole))).is_ok() {
         return None;
     }
-    yaml::parse(&format!("k: {whole}]\n")).ok()?;
-    let (why, how) = ("a list that is not closed", "it was read as if closed");
-    Some(Edit { range: end..end, replacement: "]".to_owned(), at: end, why, how })
+    let is_list = whole.starts_with('[');
+    let why = if is_list { "a list that is not closed" } else { "a mapping that is not closed" };
+    let how = "it was read as if closed";
+    let edit = |(range, replacement): flow::Change| Edit { at: range.end, range, replacement, why, how };
+    let mut edits: Vec<_> = flow::close(whole)?.into_iter().map(edit).collect();
+    let closed = String::from_utf8(apply(whole.as_bytes(), &edits)).ok()?;
+    yaml::parse(&format!("k: {}\n", tame(&closed))).ok()?;
+    for edit in &mut edits {
+        edit.range = edit.range.start + start..edit.range.end + start;
+        edit.at += start;
+    }
+    Some(edits)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -294,17 +316,7 @@ fn split(line: &Line<'_>) -> Option<(Kind, Range<usize>)> {
 /// text cannot be meant otherwise.
 fn quoted_lines(text: &str, lines: &[Line<'_>], at: usize, start: usize) -> Option<usize> {
     let quote = text[start..].chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let mut chars = text[start..].char_indices().skip(1).peekable();
-    let closing = loop {
-        match chars.next()? {
-            (_, '\\') if quote == '"' => drop(chars.next()),
-            (_, c) if c == quote && quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) => {
-                chars.next();
-            }
-            (offset, c) if c == quote => break start + offset,
-            _ => {}
-        }
-    };
+    let closing = start + flow::closing(&text[start..], quote)? - 1;
     let end = at + lines[at..].iter().take_while(|line| line.start <= closing).count() - 1;
     let behind = lines[end].text[closing + 1 - lines[end].start..].trim();
     let meant = (behind.is_empty() || behind.starts_with('#'))
@@ -488,6 +500,37 @@ mod tests {
         assert_eq!(mended("allowed-tools: [read, write\nb: c\n"), r#"{"allowed-tools":["read","write"],"b":"c"}"#);
         assert_eq!(mended("m:\n  keywords: [a,\n    b\n"), r#"{"m":{"keywords":["a","b"]}}"#);
         assert_eq!(mended("argument-hint: [file\n"), r#"{"argument-hint":"[file"}"#);
+        let both = r#"{"allowed-tools":["read","write"],"b":"c"}"#;
+        for text in [
+            "allowed-tools: [\"read\", \"write\nb: c\n",
+            "allowed-tools: [\"read\", \"write]\nb: c\n",
+            "allowed-tools: [\"read\", 'write # both\nb: c\n",
+            "allowed-tools: [\"read, \"write\"]\nb: c\n",
+            "allowed-tools: [read, write}\nb: c\n",
+            "allowed-tools: [read, write # both of them, really\nb: c\n",
+            "allowed-tools: [read, # one: reading\n  # version: 2\n  write # two\n\nb: c\n",
+            "allowed-tools: [\n\tread,\n\t'write\nb: c\n",
+            "allowed-tools: [\n  read, # one\n  \"write\n]\nb: c\n",
+        ] {
+            assert_eq!(mended(text), both, "{text}");
+        }
+        // A list that is closed on the key's own level stays one beside a line that is broken.
+        assert_eq!(
+            mended("allowed-tools: [\n  read,\n  write\n]\na: Use when: x\n"),
+            r#"{"allowed-tools":["read","write"],"a":"Use when: x"}"#
+        );
+        assert_eq!(
+            mended("allowed-tools: [@x/y, Bash(git add:*)\nb: c\n"),
+            r#"{"allowed-tools":["@x/y","Bash(git add:*)"],"b":"c"}"#
+        );
+        assert_eq!(
+            mended("triggers: {keywords: [a, 'b c'\nb: c\n"),
+            r#"{"triggers":{"keywords":["a","b c"]},"b":"c"}"#
+        );
+        assert_eq!(
+            mended("metadata: {version: 1.0, author: me\nb: c\n"),
+            r#"{"metadata":{"version":1.0,"author":"me"},"b":"c"}"#
+        );
     }
 
     #[test]
@@ -555,8 +598,14 @@ mod tests {
         }
     }
 
-    const KEYS: [&str; 6] = ["name", "description", "argument-hint", "version", "license", "model"];
-    const VALUES: [&str; 12] = [
+    const KEYS: [&str; 8] =
+        ["name", "description", "argument-hint", "allowed-tools", "version", "license", "requires", "model"];
+    const VALUES: [&str; 17] = [
+        "[a, b",
+        "[\"a\", \"b",
+        "{a, b",
+        "[a, 'b # both",
+        "{a: [b",
         "pdf",
         "1.0",
         "Use when: x",
