@@ -241,16 +241,19 @@ impl Serialize for Node<'_> {
     }
 }
 
-/// Whether the key of entry `at` has stood before. Quadratic, but over what was bounded when it was parsed.
+/// Whether the key of entry `at` has stood before. Quadratic, but over what was bounded when it was parsed. A null key is
+/// `null`, and no other text: `:` and `"": ` in one mapping are two keys, before and after writing.
 pub(crate) fn is_repeated(entries: &[(Node<'_>, Node<'_>)], at: usize) -> bool {
     let key = &entries[at].0;
-    match key.as_str() {
-        Some(text) if !key.is_null() => entries[..at].iter().any(|(earlier, _)| earlier.as_str() == Some(text)),
-        _ => {
-            let text = key_text(key);
-            entries[..at].iter().any(|(earlier, _)| key_text(earlier) == text)
-        }
+    let text = key_text(key);
+    if key.as_str().is_none() {
+        return entries[..at].iter().any(|(earlier, _)| key_text(earlier) == text);
     }
+    // What a scalar means is looked at last: it takes longer than comparing texts.
+    let is_same = |earlier: &Node<'_>| {
+        earlier.as_str().is_some_and(|own| (own == text || text == "null") && key_text(earlier) == text)
+    };
+    entries[..at].iter().any(|(earlier, _)| is_same(earlier))
 }
 
 /// JSON has text keys only; a key that is a collection is written out as YAML would flow it.

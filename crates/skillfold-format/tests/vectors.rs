@@ -179,6 +179,18 @@ fn text_that_is_not_utf8_is_told_with_its_place() {
     assert!(Parsed::of(b"---\nname: a\ndescription: d\n---\n\xFF", FileKind::Markdown).manifest.is_some());
 }
 
+#[test]
+fn lists_in_the_wrong_or_in_open_brackets_are_lists() {
+    for list in ["{read, write}", "{read, write", "[\"read\", \"write", "[read, # one\n  'write # two"] {
+        let file = format!("---\nname: a\nallowed-tools: {list}\ndescription: d\nversion: 2.0\n---\n");
+        let parsed = Parsed::of(file.as_bytes(), FileKind::Markdown);
+        let manifest = parsed.manifest.unwrap();
+        assert_eq!(manifest.allowed_tools().collect::<Vec<_>>(), ["read", "write"], "{list}");
+        assert_eq!((manifest.description(), manifest.version()), ("d", Some("2.0")), "{list}");
+        assert!(!parsed.diagnostics.is_empty(), "{list}");
+    }
+}
+
 /// Bytes as files have them: fragments of front matter, broken in all ways.
 fn files() -> impl Strategy<Value = Vec<u8>> {
     let bits = prop::sample::select(vec![
@@ -252,13 +264,28 @@ proptest! {
 
     #[test]
     fn parse_write_parse_is_stable(bytes in files()) {
-        if let Some(raw) = Parsed::of(&bytes, FileKind::Yaml).raw {
-            let written = write::block(&raw);
-            let again = Parsed::of(written.as_bytes(), FileKind::Yaml);
-            let reread = again.raw.unwrap_or_else(|| panic!("{written:?} does not parse: {:?}", again.diagnostics));
-            prop_assert!(again.edits.is_empty(), "{written:?}");
-            prop_assert_eq!(serde_json::to_value(&raw).unwrap(), serde_json::to_value(&reread).unwrap(), "{}", written);
-            prop_assert_eq!(write::block(&reread), written);
-        }
+        survives_writing(&bytes);
     }
+}
+
+/// Compares what a file says before and after writing it.
+fn survives_writing(bytes: &[u8]) {
+    let Some(raw) = Parsed::of(bytes, FileKind::Yaml).raw else { return };
+    let written = write::block(&raw);
+    let again = Parsed::of(written.as_bytes(), FileKind::Yaml);
+    let reread = again.raw.unwrap_or_else(|| panic!("{written:?} does not parse: {:?}", again.diagnostics));
+    assert!(again.edits.is_empty(), "{written:?}");
+    assert_eq!(serde_json::to_value(&raw).unwrap(), serde_json::to_value(&reread).unwrap(), "{written}");
+    assert_eq!(write::block(&reread), written);
+}
+
+#[test]
+fn keys_that_are_null_or_empty_survive_writing() {
+    for text in [": triggers:\n? |\n", ": a\n\"\": b\n", "\"\": a\n: b\n", "~: a\n\"null\": b\n", "\"null\": a\n~: b\n"]
+    {
+        survives_writing(text.as_bytes());
+    }
+    let json = |text: &str| serde_json::to_string(&Parsed::of(text.as_bytes(), FileKind::Yaml).raw).unwrap();
+    assert_eq!(json(": a\n\"\": b\n"), r#"{"null":"a","":"b"}"#, "two keys");
+    assert_eq!(json("~: a\n\"null\": b\n"), r#"{"null":"a"}"#, "one key in JSON: the first counts");
 }
