@@ -10,7 +10,7 @@ use skillfold_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection
 use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
-use crate::report::{Disclosed, Listed, Spent};
+use crate::report::{Disclosed, Listed, Spent, TOO_WEAK};
 use crate::session::is_listed;
 use crate::shelf::{Item, Style, fold, section, shorten};
 use crate::{
@@ -267,7 +267,7 @@ impl Discloser {
                     Fallback::AskUser => self.question(situation, &unsure),
                     _ => format!("[{count} skill{s} available]"),
                 };
-                Turn { tier, text, skills: report("it matches too weakly"), overhead: None }
+                Turn { tier, text, skills: report(TOO_WEAK), overhead: None }
             }
         }
     }
@@ -326,7 +326,7 @@ impl Discloser {
             let (decision, why) = match rank {
                 _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
                 _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
-                _ => (Decision::Omitted, "it matches too weakly"),
+                _ => (Decision::Omitted, TOO_WEAK),
             };
             disclosed(hit, decision, Some(why.to_owned()))
         };

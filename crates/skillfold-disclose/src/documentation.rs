@@ -13,7 +13,7 @@ use skillfold_select::Hit;
 use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
 use crate::discloser::{Discloser, Situation, Turn, disclosed};
 use crate::names::sentence;
-use crate::report::{Disclosed, Trace};
+use crate::report::{Disclosed, TOO_WEAK, Trace};
 use crate::session::{Remembered, address, digest, is_listed};
 use crate::{Decision, Tier};
 
@@ -80,7 +80,7 @@ impl<'a> Documentation<'a> {
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
-            skills.extend(unsure.iter().map(others("it matches too weakly")));
+            skills.extend(unsure.iter().map(others(TOO_WEAK)));
         }
         Turn { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }
@@ -224,7 +224,11 @@ impl<'a> Documentation<'a> {
         }
         if total > 0 {
             let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
-            let what = if all { "Left out to save space" } else { "Matching, too, but not shown" };
+            let what = match (all, shown) {
+                (true, _) => "Left out to save space",
+                (false, 0) => "Matching, but left out to save space",
+                (false, _) => "Matching, too, but not shown",
+            };
             let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
             let line = sentence(&left, total, limited.then_some(Tokens(free)), counter, say);
             used = used + counter.count(&line);

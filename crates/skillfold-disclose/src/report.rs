@@ -163,6 +163,16 @@ impl Spent {
     pub const AROUND: Tokens = Tokens(24);
 }
 
+/// The reason for which a skill is omitted that does not fit well enough.
+pub(crate) const TOO_WEAK: &str = "it matches too weakly";
+
+impl Disclosed {
+    /// Whether it is omitted because it does not fit well enough.
+    pub fn is_weak(&self) -> bool {
+        self.why.as_deref() == Some(TOO_WEAK)
+    }
+}
+
 /// A skill in a [`Disclosure`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disclosed {

@@ -20,6 +20,9 @@ use crate::{Outcome, text};
 /// No session is larger: it remembers at most a thousand skills.
 const MAX_SESSION: u64 = 4 << 20;
 
+/// So many skills that were omitted for one reason are named; -v names all.
+const MOST_OMITTED: usize = 5;
+
 const AFTER: &str = "\
 Examples:
   skillfold context \"Say bonjour to Alice\"              documentation of what fits
@@ -189,14 +192,13 @@ fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
 /// What was done, what was not, and what it saved.
 fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), CliError> {
     let visible = context.skills()?.census().visible;
-    for skill in &shown.skills {
-        let word = match skill.decision {
-            Decision::Shortened => "shortened",
-            Decision::Omitted if context.verbose() => "omitted",
-            _ => continue,
-        };
-        let why = skill.why.as_deref().unwrap_or("no room");
-        context.terminal.say(&paint(style::DIM, format_args!("{word} {}: {}", skill.name, text::one_line(why))));
+    for (word, names, why) in left_out(shown, context.verbose()) {
+        let most = if context.verbose() { names.len() } else { names.len().min(MOST_OMITTED) };
+        let mut named = names[..most].join(", ");
+        if names.len() > most {
+            let _ = write!(named, " and {} more", text::thousands(names.len() - most));
+        }
+        context.terminal.say(&paint(style::DIM, format_args!("{word} {named}: {}", text::one_line(why))));
     }
     let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
     let has_list = !shown.stable.is_empty() || (shown.policy == Policy::Inject && shown.tier == Tier::Registry);
@@ -230,6 +232,27 @@ fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), Cl
         context.terminal.say(&format!("{command} shows which words decided"));
     }
     Ok(())
+}
+
+/// The skills that are not shown whole, those with one reason together: the word for it, their names, the reason. Skills
+/// that match too weakly are not left out, they do not fit: only -v names them.
+fn left_out(shown: &Disclosure, verbose: bool) -> Vec<(&'static str, Vec<&str>, &str)> {
+    let mut groups: Vec<(&str, Vec<&str>, &str)> = Vec::new();
+    for skill in &shown.skills {
+        // A list says itself how many of the skills it has.
+        let is_quiet = skill.is_weak() || shown.tier != Tier::Documentation;
+        let word = match skill.decision {
+            Decision::Shortened => "shortened",
+            Decision::Omitted if verbose || !is_quiet => "omitted",
+            _ => continue,
+        };
+        let why = skill.why.as_deref().unwrap_or("no room");
+        match groups.iter_mut().find(|group| (group.0, group.2) == (word, why)) {
+            Some((_, names, _)) => names.push(&skill.name),
+            None => groups.push((word, vec![&skill.name], why)),
+        }
+    }
+    groups
 }
 
 /// `31 µs`, `4.2 ms`
