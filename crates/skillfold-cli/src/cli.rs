@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
@@ -52,13 +52,42 @@ impl Cli {
 
     /// Reads the command line.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-        let matches = Cli::grammar().try_get_matches_from(args)?;
+        let args: Vec<OsString> = args.into_iter().collect();
+        let read = Cli::grammar().try_get_matches_from(&args);
+        let mistyped = match &read {
+            Ok(matches) => matches.subcommand_name().and_then(|name| mistyped(name, &args)),
+            Err(error) if error.kind() == ErrorKind::UnknownArgument => {
+                ["context", "why"].into_iter().find_map(|name| mistyped(name, &args))
+            }
+            Err(_) => None,
+        };
+        let matches = mistyped.map_or(read, Err)?;
         let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::grammar()))?;
         if let Some((_, behind)) = matches.subcommand() {
             cli.global.skills_dir.extend(behind.get_many::<PathBuf>(DIRS_BEHIND).into_iter().flatten().cloned());
         }
         Ok(cli)
     }
+}
+
+/// The complaint about an unknown `--word` that stands where a message is due. A message may begin with a hyphen, as in
+/// `- one, - two`, and so the parser takes a mistyped option for one.
+fn mistyped(command: &str, args: &[OsString]) -> Option<clap::Error> {
+    let grammar = clap::Command::new("").bin_name(format!("skillfold {command}"));
+    let grammar = match command {
+        "context" => commands::context::Args::augment_args(grammar),
+        "why" => commands::why::Args::augment_args(grammar),
+        _ => return None,
+    };
+    let strict = |arg: clap::Arg| if arg.get_id() == "message" { arg.allow_hyphen_values(false) } else { arg };
+    let grammar = Global::augment_args(grammar).mut_args(strict);
+    let at = args.iter().skip(1).position(|arg| arg == command)? + 1;
+    let error = grammar.try_get_matches_from(&args[at..]).err()?;
+    let is_option = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(word) => word.len() > 2 && word.starts_with("--") && !word.contains(char::is_whitespace),
+        _ => false,
+    };
+    (error.kind() == ErrorKind::UnknownArgument && is_option).then_some(error)
 }
 
 /// A footer with each paragraph on one line, because the parser breaks lines at the terminal's width: those that the

@@ -659,3 +659,34 @@ fn what_is_left_out_is_named_with_its_reason() {
     );
     assert!(run.stderr.contains("omitted alpha-0: "), "{run}");
 }
+
+/// Issue 15: a mistyped option was taken for the message.
+#[test]
+fn a_mistyped_option_is_no_message() {
+    let sandbox = Sandbox::with_library();
+    for args in [
+        &["context", "--mdoe", "keyword", "pdf"][..],
+        &["context", "--mdoe"],
+        &["context", "--mdoe=keyword", "pdf"],
+        &["why", "--mdoe", "keyword"],
+        &["why", "--mdoe", "keyword", "pdf", "csv"],
+        &["--skills-dir", "skills", "context", "pdf", "--mdoe", "keyword"],
+    ] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.starts_with("error: unexpected argument '--mdoe' found\n"), "{run}");
+        assert!(run.stderr.contains("'--mode'"), "{run}");
+    }
+    // Messages may begin with hyphens.
+    for args in [
+        &["context", "--mode", "keyword", "--", "--mdoe"][..],
+        &["context", "--mode", "keyword", "- fill in the pdf"],
+        &["context", "--mode", "keyword", "--help me with a pdf"],
+        &["context", "--mode", "keyword", "-1"],
+        &["why", "- fill in the pdf"],
+        &["why", "--", "--mdoe", "pdf"],
+    ] {
+        let run = sandbox.isolated(args);
+        assert_eq!(run.code, Some(0), "{run}");
+    }
+}
