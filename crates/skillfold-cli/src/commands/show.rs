@@ -128,7 +128,11 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
         (true, false) => paint(style::WARNING, "unavailable"),
         (true, true) => paint(style::GOOD, "enabled"),
     };
-    let hidden = if manifest.disable_model_invocation() { ", hidden from models" } else { "" };
+    let hidden = match (manifest.disable_model_invocation(), manifest.user_invocable()) {
+        (true, true) => ", hidden from models",
+        (true, false) => ", hidden from models and people",
+        (false, _) => "",
+    };
     let _ = writeln!(out, "{}  {state}{hidden}", paint(style::NAME, skill.name()));
     for line in text::wrap(&text::one_line(manifest.description()), columns.saturating_sub(2)) {
         let _ = writeln!(out, "  {line}");
@@ -156,7 +160,10 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
     fields.put_list("globs", triggers.files.iter().map(AsRef::as_ref));
     fields.put_list("languages", triggers.languages.iter().map(AsRef::as_ref));
     match (manifest.disable_model_invocation(), manifest.user_invocable()) {
-        (true, _) => fields.put("invocation", Some("by people only: models are not shown it")),
+        (true, true) => fields.put("invocation", Some("by people only: models are not shown it")),
+        (true, false) => {
+            fields.put("invocation", Some("by neither: models are not shown it, people are not offered it"));
+        }
         (false, false) => fields.put("invocation", Some("by models only: people are not offered it")),
         (false, true) => {}
     }

@@ -216,4 +216,15 @@ fn what_runs_and_what_it_asks_for() {
     );
     let run = sandbox.run(&["show", "quiet"]);
     assert!(run.stdout.contains("  invocation  by models only: people are not offered it\n"), "{run}");
+    sandbox.write(
+        "work/skills/neither/SKILL.md",
+        "---\nname: neither\ndescription: Waits. Use when asked.\ndisable-model-invocation: true\n\
+         user-invocable: false\n---\n",
+    );
+    let run = sandbox.run(&["show", "neither"]);
+    assert!(run.stdout.starts_with("neither  enabled, hidden from models and people\n"), "{run}");
+    assert!(
+        run.stdout.contains("  invocation  by neither: models are not shown it, people are not offered it\n"),
+        "{run}"
+    );
 }
