@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use skillfold::Source;
 use skillfold_exec::Support;
 use skillfold_mcp::host::Host;
 use skillfold_registry::Kind;
@@ -21,7 +22,7 @@ Examples:
   skillfold revoke acme:refunds take an approval back
 
 With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
-version, digest, enabled, skills}], servers: [{name, identity, skills, fetched,
+version, digest, enabled, missing, skills}], servers: [{name, identity, skills, fetched,
 stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], allowed: [{kind, skill, tool,
 digest}], sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
 
@@ -72,14 +73,12 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mut out = String::new();
     let sources: Vec<String> =
         by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
-    let _ = writeln!(
-        out,
-        "{}  {}, {} enabled ({})",
-        paint(style::NAME, "Skills"),
-        text::thousands(total),
-        text::thousands(enabled),
-        sources.join(", ")
-    );
+    let counted = match total {
+        0 if context.isolated()? => "none: --isolated looks only below the --skills-dir that it is given".to_owned(),
+        0 => "none".to_owned(),
+        _ => format!("{}, {} enabled ({})", text::thousands(total), text::thousands(enabled), sources.join(", ")),
+    };
+    let _ = writeln!(out, "{}  {counted}", paint(style::NAME, "Skills"));
     out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
     for row in &installed {
         let _ = writeln!(out, "  {}", row.text);
@@ -175,8 +174,13 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
             } else {
                 on_at.iter().filter(|at| at.starts_with(&dir)).count()
             };
-            let left_out = if isolated && on > 0 { ", but left out by --isolated" } else { "" };
+            let is_missing = !dir.is_dir();
+            let left_out = if isolated && on > 0 && !is_missing { ", but left out by --isolated" } else { "" };
             let said = match (entry.kind, on) {
+                _ if is_missing => {
+                    let option = if source == Source::Project { " --project" } else { "" };
+                    paint(style::BAD, format!("files missing: `skillfold install{option}` brings them back"))
+                }
                 (_, 0) => "off".to_owned(),
                 (Kind::Plugin, on) => {
                     paint(style::GOOD, format!("{on} of {} on", text::count(entry.skills.len(), "skill")))
@@ -194,7 +198,7 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
                 ),
                 json: json!({"name": name, "kind": entry.kind, "source": source, "origin": entry.origin, "at": entry.at,
                     "commit": entry.commit, "version": entry.version, "digest": entry.digest, "enabled": on > 0,
-                    "skills": entry.skills}),
+                    "missing": is_missing, "skills": entry.skills}),
             });
         }
     }
