@@ -212,14 +212,22 @@ pub struct Finding {
     pub help: Option<String>,
 }
 
+impl Finding {
+    /// Whether the tool that it is about works all the same: a part of its schema cannot be checked.
+    pub fn is_warning(&self) -> bool {
+        self.code == "toolset_schema"
+    }
+}
+
 impl std::fmt::Display for Finding {
-    /// One line: `file:line:column: error[code]: message`.
+    /// One line: `file:line:column: error[code]: message`, or `warning` where the tool works.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.file.as_deref().unwrap_or(&self.toolset))?;
         if let Some(line) = self.line {
             write!(f, ":{line}:{}", self.column.unwrap_or(1))?;
         }
-        write!(f, ": error[{}]: {}", self.code, self.message)
+        let severity = if self.is_warning() { "warning" } else { "error" };
+        write!(f, ": {severity}[{}]: {}", self.code, self.message)
     }
 }
 

@@ -53,7 +53,7 @@ impl ToolsetTools {
             let Some(offered) = self.offered(skill) else { continue };
             if offered.tools.iter().any(|tool| tool.id == id) {
                 having.push(skill);
-            } else if offered.diagnostics.iter().any(|finding| finding.code != "toolset_schema") {
+            } else if offered.diagnostics.iter().any(|finding| !finding.is_warning()) {
                 unknown.push(skill);
             }
         }

@@ -687,7 +687,7 @@ impl Known {
                 line: spec.line,
             })
         };
-        let findings = self.offered.diagnostics.iter().filter(|finding| finding.code != "toolset_schema").cloned();
+        let findings = self.offered.diagnostics.iter().filter(|finding| !finding.is_warning()).cloned();
         Ready {
             tools: self.offered.tools.iter().filter_map(defined).collect(),
             findings: findings.collect(),

@@ -81,7 +81,7 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
         }
         context.terminal.print(&out)?;
     }
-    Ok(if offered.diagnostics.is_empty() { Outcome::Done } else { Outcome::Wanting })
+    Ok(if offered.diagnostics.iter().all(Finding::is_warning) { Outcome::Done } else { Outcome::Wanting })
 }
 
 /// What is wrong with a toolset, on one line that editors understand.
