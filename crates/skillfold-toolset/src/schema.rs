@@ -17,8 +17,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};
 
-/// How deep a schema is followed; a `$ref` to itself ends here. JSON that is read nests less.
-const DEPTH: usize = 128;
+/// How deep a schema is followed: JSON that is read nests up to 128 levels, and a level of a tree takes up to four steps
+/// (`properties`, `items`, `$ref`, and one to choose).
+const DEPTH: usize = 512;
 /// Steps a check may take: forms that refer to each other twice would double the work with every level.
 const STEPS: u32 = 100_000;
 /// Violations that are named; more do not help.
@@ -71,7 +72,27 @@ impl Schema {
         if let Some(word) = unknown {
             return Err(format!("has the type `{}`, which JSON Schema does not know", crate::cut(&word, 60)));
         }
-        Ok(Schema::of(root))
+        let (schema, unchecked) = Schema::of(root);
+        if let Some(reference) = schema.endless() {
+            return Err(format!(
+                "refers to itself by `$ref: \"{}\"` without going into a value: checking would never end; put the \
+                 reference below `properties` or `items`",
+                crate::cut(reference, 60)
+            ));
+        }
+        Ok((schema, unchecked))
+    }
+
+    /// A reference that leads back to where it stands, with no step into the value on the way. One with such a step, as in
+    /// a tree, ends with the value.
+    fn endless(&self) -> Option<&str> {
+        let mut walk = Walk { schema: self, todo: vec![&self.root], path: Vec::new(), done: HashSet::new() };
+        while let Some(next) = walk.todo.pop() {
+            if let Some(reference) = walk.in_place(next, "") {
+                return Some(reference);
+            }
+        }
+        None
     }
 
     /// Takes any schema.
@@ -139,6 +160,61 @@ impl Schema {
         }
         self.root.pointer(self.anchors.get(&*fragment)?)
     }
+}
+
+/// A walk over all schemas that a check can get to.
+struct Walk<'s> {
+    schema: &'s Schema,
+    /// Schemas for parts of a value, to be walked from their own beginning.
+    todo: Vec<&'s Value>,
+    /// From where the walk began to where it is, all of it about one value.
+    path: Vec<*const Value>,
+    done: HashSet<*const Value>,
+}
+
+impl<'s> Walk<'s> {
+    /// Returns the reference that closes a loop, if there is one; `last` is the one that was followed last.
+    fn in_place(&mut self, at: &'s Value, last: &'s str) -> Option<&'s str> {
+        let address = std::ptr::from_ref(at);
+        if self.path.contains(&address) {
+            return Some(last);
+        }
+        let rules = at.as_object().filter(|_| !self.done.contains(&address))?;
+        self.path.push(address);
+        let reference = rules.get("$ref").and_then(Value::as_str);
+        let referred = reference.and_then(|reference| self.schema.target(reference).map(|target| (target, reference)));
+        let inner = rules.iter().flat_map(|(key, value)| parts(key, value));
+        for (part, is_in_place) in inner {
+            if !is_in_place {
+                self.todo.push(part);
+            } else if let Some(found) = self.in_place(part, last) {
+                return Some(found);
+            }
+        }
+        if let Some((target, reference)) = referred
+            && let Some(found) = self.in_place(target, reference)
+        {
+            return Some(found);
+        }
+        self.path.pop();
+        self.done.insert(address);
+        None
+    }
+}
+
+/// The schemas below a keyword, and whether each is about the value itself rather than about a part of it.
+fn parts<'s>(key: &str, value: &'s Value) -> Vec<(&'s Value, bool)> {
+    const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+    let is_in_place = IN_PLACE.contains(&key);
+    let below: Vec<&Value> = match value {
+        // Definitions count where a reference leads to them.
+        _ if matches!(key, "$defs" | "definitions") => Vec::new(),
+        Value::Object(by_name) if BY_NAME.contains(&key) => by_name.values().collect(),
+        Value::Array(list) if LISTS.contains(&key) || key == "items" => list.iter().collect(),
+        _ if ONE.contains(&key) => vec![value],
+        _ => Vec::new(),
+    };
+    below.into_iter().map(|schema| (schema, is_in_place)).collect()
 }
 
 /// Calls `see` for every schema within a schema, with its JSON pointer. What only looks like one, in an `enum` or an

@@ -72,12 +72,27 @@ fn keywords_hold() {
 
 #[test]
 fn a_schema_that_refers_to_itself_ends() {
-    let schema = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#"}]});
-    assert!(!wrong(schema, json!({"next": {}})).is_empty());
-    let twice = json!({"type": "object", "anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]});
-    assert!(!wrong(twice, json!({})).is_empty());
+    for endless in [
+        json!({"$ref": "#"}),
+        json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#"}]}),
+        json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}),
+        json!({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}),
+        json!({"dependentSchemas": {"a": {"if": {"$ref": "#"}}}}),
+    ] {
+        let why = Schema::new(endless.clone()).unwrap_err();
+        assert!(why.starts_with("refers to itself by `$ref: \"#"), "{endless}: {why}");
+    }
+    // A definition that no check gets to harms none.
+    assert!(wrong(json!({"$defs": {"a": {"$ref": "#/$defs/a"}}}), json!({})).is_empty());
     let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "v": {"type": "number"}}});
     assert_eq!(wrong(list, json!({"next": {"next": {"v": "x"}}})), ["`next.next.v` must be a number, not a string"]);
+    // As deep as JSON is read, each level by way of `properties`, `items`, `anyOf` and `$ref`.
+    let tree = json!({
+        "properties": {"children": {"items": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "v": {"type": "number"}}
+    });
+    let deep = |leaf: Value| (0..62).fold(json!({"v": leaf}), |inner, _| json!({"children": [inner]}));
+    assert_eq!(wrong(tree.clone(), deep(json!(1))), [] as [&str; 0]);
+    assert_eq!(wrong(tree, deep(json!("x"))), ["`children[0]` fits none of the forms it may have"]);
 }
 
 #[test]

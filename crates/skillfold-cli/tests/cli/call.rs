@@ -239,3 +239,29 @@ fn a_result_of_more_than_a_megabyte_is_too_large() {
     </skill_tool>
     "#);
 }
+
+/// Issue 15: a tool that works was an `error`, and `tools` exited with 1, because of a pattern that cannot be checked.
+#[test]
+fn a_schema_that_cannot_be_checked_is_a_warning() {
+    let sandbox = Sandbox::new();
+    let skill = |parameters: &str| {
+        sandbox.write(
+            "work/skills/ahead/SKILL.md",
+            "---\nname: ahead\ndescription: Looks ahead. Use when asked.\ntoolsets: [\"t.js:Tools\"]\n---\n",
+        );
+        let module = format!(
+            "import {{ Tool }} from '@agent/tools';\nexport const Tools = [Tool.define('echo', {{ description: 'Says it.', parameters: {parameters}, execute: (args) => args.x }})];\n"
+        );
+        sandbox.write("work/skills/ahead/t.js", module);
+        sandbox.run(&["tools", "ahead"])
+    };
+    let run = skill("{ type: 'object', properties: { x: { type: 'string', pattern: '(?=a)' } } }");
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.starts_with("echo  Says it."), "{run}");
+    assert!(run.stderr.contains(": warning[toolset_schema]: the pattern (?=a) in the schema of `echo`"), "{run}");
+    let call = sandbox.run(&["call", "ahead__echo", r#"{"x": "a"}"#]);
+    assert_eq!((call.code, call.stdout.as_str()), (Some(0), "a\n"), "{call}");
+    let run = skill("{ $ref: '#' }");
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("error[toolset_shape]: the schema of `echo` refers to itself"), "{run}");
+}
