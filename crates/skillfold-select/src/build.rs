@@ -13,6 +13,8 @@ use crate::literal;
 
 /// How many skills one thread takes at a time.
 const CHUNK: usize = 512;
+/// Fewer triggers than this are no work for several threads: to start those takes longer.
+const MANY: usize = 2048;
 /// Terms of more tokens, or of more bytes, never match: a scan goes on no longer than this from each word.
 pub(crate) const MAX_TOKENS: usize = 64;
 pub(crate) const MAX_TERM: usize = 1024;
@@ -60,22 +62,23 @@ struct Chunk {
     skills: Vec<(u8, u32)>,
 }
 
-/// Builds the index, on all cores.
+/// Builds the index, on all cores if there is work for them.
 pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
-    let mut chunks: Vec<Chunk> = catalog
-        .all()
-        .par_chunks(CHUNK)
-        .enumerate()
-        .map(|(at, skills)| {
-            let mut chunk = Chunk::default();
-            for (nth, skill) in skills.iter().enumerate() {
-                chunk.add(skill, small(at * CHUNK + nth));
-            }
-            chunk.entries.shrink_to_fit();
-            chunk.text.shrink_to_fit();
-            chunk
-        })
-        .collect();
+    let skills = catalog.all();
+    let read = |(at, skills): (usize, &[Box<Skill>])| {
+        let mut chunk = Chunk::default();
+        for (nth, skill) in skills.iter().enumerate() {
+            chunk.add(skill, small(at * CHUNK + nth));
+        }
+        chunk.entries.shrink_to_fit();
+        chunk.text.shrink_to_fit();
+        chunk
+    };
+    let mut chunks: Vec<Chunk> = if skills.len() <= CHUNK {
+        skills.chunks(CHUNK).enumerate().map(read).collect()
+    } else {
+        skills.par_chunks(CHUNK).enumerate().map(read).collect()
+    };
 
     let mut entries: Vec<Entry> = Vec::with_capacity(chunks.iter().map(|chunk| chunk.entries.len()).sum());
     for chunk in &mut chunks {
@@ -89,12 +92,17 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         Kind::File => 2,
         Kind::Language => 3,
     };
-    entries.par_sort_unstable_by(|a, b| {
+    let order = |a: &Entry, b: &Entry| {
         (group(a.kind()), a.hash, a.kind())
             .cmp(&(group(b.kind()), b.hash, b.kind()))
             .then_with(|| text(a).cmp(text(b)))
             .then_with(|| (a.skill, a.ordinal).cmp(&(b.skill, b.ordinal)))
-    });
+    };
+    if entries.len() < MANY {
+        entries.sort_unstable_by(order)
+    } else {
+        entries.par_sort_unstable_by(order)
+    }
 
     let mut index = Index { key, ..Index::default() };
     index.trigger_starts.push(0);
@@ -174,26 +182,33 @@ impl Index {
 
     /// The table of all sequences of tokens that terms are or begin with.
     fn build_nodes(&mut self, ends: &[(u64, u32)]) {
-        let mut prefixes: Vec<u64> = (0..self.bounds[0])
-            .into_par_iter()
-            .fold(Vec::new, |mut prefixes: Vec<u64>, item| {
-                let text = self.text(item);
-                // Most terms are one word.
-                if !text.bytes().all(|b| b.is_ascii_alphanumeric()) {
-                    let mut hash = 0;
-                    let tokens = tokens(text);
-                    for token in tokens.iter().take(tokens.len().saturating_sub(1)) {
-                        hash = join(hash, token_hash(&text[token.range()]));
-                        prefixes.push(hash);
-                    }
+        let add = |mut prefixes: Vec<u64>, item: u32| {
+            let text = self.text(item);
+            // Most terms are one word.
+            if !text.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                let mut hash = 0;
+                let tokens = tokens(text);
+                for token in tokens.iter().take(tokens.len().saturating_sub(1)) {
+                    hash = join(hash, token_hash(&text[token.range()]));
+                    prefixes.push(hash);
                 }
-                prefixes
-            })
-            .reduce(Vec::new, |mut a, mut b| {
+            }
+            prefixes
+        };
+        let terms = 0..self.bounds[0];
+        let mut prefixes = if terms.len() < MANY {
+            terms.fold(Vec::new(), add)
+        } else {
+            terms.into_par_iter().fold(Vec::new, add).reduce(Vec::new, |mut a, mut b| {
                 a.append(&mut b);
                 a
-            });
-        prefixes.par_sort_unstable();
+            })
+        };
+        if prefixes.len() < MANY {
+            prefixes.sort_unstable()
+        } else {
+            prefixes.par_sort_unstable()
+        }
         prefixes.dedup();
 
         let most = ends.len() + prefixes.len();
@@ -236,8 +251,13 @@ impl Index {
 
     /// Parses all patterns, and writes down what they need.
     fn build_patterns(&mut self) {
-        let needs: Vec<_> =
-            self.patterns().into_par_iter().map(|item| literal::required(self.text(item)).ok()).collect();
+        let required = |item: u32| literal::required(self.text(item)).ok();
+        // To parse a pattern takes as long as sorting many triggers does.
+        let needs: Vec<_> = if self.patterns().len() < MANY / 16 {
+            self.patterns().map(required).collect()
+        } else {
+            self.patterns().into_par_iter().map(required).collect()
+        };
         let mut literals = Vec::new();
         for (item, needs) in self.patterns().zip(needs) {
             match needs {

@@ -13,6 +13,8 @@ use skillfold_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, Text
 
 use crate::kept::Kept;
 
+/// Fewer bodies than this are read before other threads have started.
+const MANY: usize = 16;
 /// Fewer skills than this are indexed faster than a file is read and checked.
 const WORTH_KEEPING: usize = 50;
 
@@ -142,7 +144,11 @@ impl Snapshot {
             let body = loader.body(&skill.body_file()).ok()?;
             Some((body_key(skill), BodyTerms::of_body(body.as_str())))
         };
-        let found: Vec<_> = unread.par_iter().filter_map(of_skill).collect();
+        let found: Vec<_> = if unread.len() < MANY {
+            unread.iter().filter_map(of_skill).collect()
+        } else {
+            unread.par_iter().filter_map(of_skill).collect()
+        };
         let read = found.len();
         for (key, doc) in found {
             terms.insert(key, doc);
