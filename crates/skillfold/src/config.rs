@@ -328,7 +328,7 @@ impl Config {
             let before = text.get(..span.start).unwrap_or(text);
             let start = before.rfind('\n').map_or(0, |newline| newline + 1);
             ConfigError {
-                message: error.message().to_owned(),
+                message: words::plain(error.message()),
                 line: before.matches('\n').count() + 1,
                 column: before[start..].chars().count() + 1,
                 width: text

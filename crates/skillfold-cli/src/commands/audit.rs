@@ -13,6 +13,7 @@ use crate::environment::absolute;
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::registries::finding_lines;
+use crate::skill_file::Targets;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -192,9 +193,11 @@ fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> 
         .map(|(number, severity)| format!("{number} {severity}"))
         .collect();
     let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+    // A directory may hold several skills, or none.
+    let dirs: Vec<PathBuf> = audits.iter().map(|(subject, _)| subject.dir.clone()).collect();
     context.terminal.say(&format!(
         "{found}; {}, {}, {} read",
-        text::count(audits.len(), "skill"),
+        text::count(Targets::of(&dirs).files.len(), "skill"),
         text::count(audits.iter().map(|(_, audit)| audit.files).sum(), "file"),
         text::bytes(audits.iter().map(|(_, audit)| audit.bytes).sum())
     ));

@@ -4,6 +4,8 @@ use std::io::Read as _;
 
 use serde_json::{Map, Value, json};
 use skillfold::tools::{ToolContext, ToolOutput};
+use skillfold_exec::ExecError;
+use skillfold_toolset::Finding;
 
 use crate::commands::read::print_text;
 use crate::context::Context;
@@ -107,15 +109,34 @@ fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
     print_text(context, &output.text)
 }
 
+/// The error for a build that cannot run toolsets at all, with the words that `tools` has for it.
+fn without_engine(findings: &[Finding]) -> Option<CliError> {
+    let finding = findings.iter().find(|finding| finding.code == ExecError::NoEngine.code())?;
+    let help = finding.help.as_deref().unwrap_or_else(|| ExecError::NoEngine.hint());
+    Some(CliError::failure("no_engine", finding.message.clone()).help(help))
+}
+
 /// Why there is nothing to call.
 fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError, CliError> {
     let skills = context.skills()?;
+    if let [skill] = loaded
+        && let Some(skill) = skills.catalog().get(skill)
+        && let Some(offered) = context.acting()?.toolset_tools().offered(skill)
+        && let Some(error) = without_engine(&offered.diagnostics)
+    {
+        return Ok(error);
+    }
     let help = if let [skill] = loaded {
         let names: Vec<String> = skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect();
         format!("with {skill:?} loaded there are {}", names.join(", "))
     } else {
         let catalog = skills.catalog();
-        let (_, unknown) = context.acting()?.toolset_tools().with_tool(&catalog, &args.tool);
+        let tools = context.acting()?.toolset_tools();
+        let (_, unknown) = tools.with_tool(&catalog, &args.tool);
+        let offered = unknown.iter().filter_map(|skill| tools.offered(skill));
+        if let Some(error) = offered.into_iter().find_map(|offered| without_engine(&offered.diagnostics)) {
+            return Ok(error);
+        }
         let asks: Vec<String> = unknown.iter().map(|skill| format!("`skillfold tools {}`", skill.name())).collect();
         match asks[..] {
             [] => "`skillfold tools NAME` shows the tools of a skill".to_owned(),
@@ -123,4 +144,27 @@ fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError
         }
     };
     Ok(CliError::failure("not_found", format!("there is no tool {:?}", args.tool)).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 15: `call` said that there is no such tool where `tools` said that there is no engine.
+    #[test]
+    fn a_build_without_an_engine_says_so() {
+        let finding = |code: &str| Finding {
+            code: code.to_owned(),
+            toolset: "hello".to_owned(),
+            file: None,
+            line: None,
+            column: None,
+            message: ExecError::NoEngine.to_string(),
+            help: Some(ExecError::NoEngine.hint().to_owned()),
+        };
+        assert!(without_engine(&[finding("toolset_syntax")]).is_none());
+        let error = without_engine(&[finding("toolset_syntax"), finding("no_engine")]).unwrap();
+        let json = serde_json::to_string(&error.json()).unwrap();
+        assert!(json.contains("no engine for toolsets") && json.contains("--features full"), "{json}");
+    }
 }

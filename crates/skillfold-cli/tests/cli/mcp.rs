@@ -549,3 +549,13 @@ fn what_hides_in_metadata_is_not_served() {
         assert_eq!(found.iter().find(hides), None, "{method}: {answer}");
     }
 }
+
+/// Issue 15: `inspected: …`, a name that no user has given.
+#[test]
+fn an_address_that_cannot_be_inspected_is_named() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["mcp", "inspect", "ftp://far.example/x"]);
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.starts_with("error[usage]: the address \"ftp://far.example/x\" cannot be used: "), "{run}");
+    assert!(!run.stderr.contains("inspected"), "{run}");
+}

@@ -594,3 +594,20 @@ fn a_plugin_that_a_marketplace_points_to() {
     assert_eq!(body(&sandbox, "office:pdf"), "# PDF\n");
     assert_eq!(act(&sandbox, &["update"]).code, Some(0), "its own address is remembered");
 }
+
+/// Issue 15: a directory was one skill, whatever it holds.
+#[test]
+fn an_audit_counts_the_skills_of_a_directory() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/many/one", "Does one thing. Use when asked.");
+    sandbox.skill("work/many/two", "Does another. Use when asked.");
+    sandbox.write("work/none/readme.md", "Nothing.\n");
+    let counted = |args: &[&str]| {
+        let run = sandbox.run(&[&["audit"], args].concat());
+        run.stderr.split("; ").nth(1).and_then(|rest| rest.split(", ").next()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(counted(&["./many"]), "2 skills");
+    assert_eq!(counted(&["./many/one"]), "1 skill");
+    assert_eq!(counted(&["./many", "./many/two"]), "2 skills");
+    assert_eq!(counted(&["./none"]), "0 skills");
+}

@@ -20,6 +20,22 @@ pub(super) fn help(message: &str) -> String {
     }
 }
 
+/// A message of the parser without the names of Rust's types.
+pub(super) fn plain(message: &str) -> String {
+    let Some((what, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let due = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("{what}, expected {due}")
+}
+
 /// The wrong word, and the right ones, of a message that begins with "unknown field" or "unknown variant".
 fn quoted(message: &str) -> (Option<&str>, Vec<&str>) {
     if !message.starts_with("unknown ") {
@@ -73,6 +89,18 @@ mod tests {
         assert_eq!(help_for("[disclose]\npolicy = 'hints'\n"), "did you mean `hint`?");
         assert_eq!(help_for("[skills]\ndirs = 5\n"), "correct this line");
         assert_eq!(help_for("[skills\n"), "correct this line");
+    }
+
+    /// Issue 15: `invalid type: string "x", expected u64`.
+    #[test]
+    fn messages_name_no_types_of_rust() {
+        let said = |text: &str| Config::parse(text).unwrap_err().message;
+        let number = "expected a whole number, 0 or more";
+        assert_eq!(said("[run]\nmemory_mb = 'x'\n"), format!("invalid type: string \"x\", {number}"));
+        assert_eq!(said("[run]\nmemory_mb = -1\n"), format!("invalid value: integer `-1`, {number}"));
+        assert_eq!(said("[skills]\ndirs = 5\n"), "invalid type: integer `5`, expected a list");
+        assert_eq!(said("[run]\nallow_unsandboxed = 1\n"), "invalid type: integer `1`, expected true or false");
+        assert_eq!(said("skills = 1\n"), "invalid type: integer `1`, expected a table");
     }
 
     #[test]

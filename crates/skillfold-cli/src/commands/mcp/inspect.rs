@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
-use skillfold_mcp::host::{Host, ServerSpec, ServerTransport};
+use skillfold_mcp::host::{Host, ServerSpec, ServerTransport, SpecError};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -82,12 +82,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn spec(server: &str, context: &Context) -> Result<ServerSpec, CliError> {
-    let wrong = |error: skillfold_mcp::host::SpecError| {
+    let wrong = |error: SpecError| {
         CliError::usage("usage", error.to_string()).help("name a URL, or a server of skillfold.toml")
     };
     if server.contains("://") {
         let transport = ServerTransport::Url { url: server.to_owned(), headers: Vec::new(), token: None };
-        return ServerSpec::new("inspected", transport).map_err(wrong);
+        let unusable = |error: SpecError| {
+            CliError::usage("usage", format!("the address {server:?} cannot be used: {}", error.message))
+                .help("name a URL, or a server of skillfold.toml")
+        };
+        return ServerSpec::new("inspected", transport).map_err(unusable);
     }
     let settings = context.settings()?;
     let Some(config) = settings.servers.iter().find(|known| known.name == server) else {
