@@ -1,58 +1,104 @@
 //! Keeps Python from running compiled code that lies in a skill beside its source.
 //!
 //! A file in `__pycache__` can be marked such that Python never compares it with its source, so a reader of the source
-//! sees other code than the one that runs.
+//! sees other code than the one that runs. Such code is hidden from the job where it has mounts of its own, whichever
+//! interpreter it starts; variables and options serve where it has none, and where there is more than can be hidden.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// Directories and files of a skill that are looked through for compiled code. With more, there may be some.
 const MAX_ENTRIES: usize = 20_000;
 
+/// Directories and files that are hidden. Each is a mount, of about 20 µs.
+const MAX_HIDDEN: usize = 1000;
+
 /// A prefix below which nothing can exist: `/dev/null` is no directory.
 const NO_CACHE: &str = "/dev/null/pycache";
 
-/// Returns the variables that keep Python from writing compiled code, and from reading it where the skill has some.
-///
-/// Only there, because the prefix holds for the interpreter's own libraries as well: compiling those on each start
-/// takes 0.4 s for a dozen imports of the standard library.
-pub(crate) fn variables(skill: &Path) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let elsewhere = is_possible_in(skill, &mut { MAX_ENTRIES }).then_some(("PYTHONPYCACHEPREFIX", NO_CACHE));
-    [("PYTHONDONTWRITEBYTECODE", "1")].into_iter().chain(elsewhere)
+/// Compiled Python code of a skill, as far as a bounded walk tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytecode {
+    /// Directories and files to be hidden, without links on the way.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Whether Python may find compiled code beside a source.
+    is_cache_possible: bool,
 }
 
-/// Returns the options that do the same for an interpreter whose own options, `-I` or `-E`, make it ignore variables.
-pub(crate) fn options(skill: &Path, interpreter: &Path) -> Vec<String> {
-    let is_python =
-        interpreter.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"));
-    if is_python && is_possible_in(skill, &mut { MAX_ENTRIES }) {
-        vec!["-X".to_owned(), format!("pycache_prefix={NO_CACHE}")]
-    } else {
-        Vec::new()
+impl Bytecode {
+    /// Looks for compiled code below `skill`, a path without links.
+    pub(crate) fn of(skill: &Path) -> Bytecode {
+        Bytecode::within(skill, MAX_ENTRIES, MAX_HIDDEN)
     }
-}
 
-/// Whether there is a `__pycache__` below `dir`, as far as `left` entries tell. Python looks for it beside a source
-/// under exactly this name, and follows links, which are taken for one here wherever they lead to a directory.
-fn is_possible_in(dir: &Path, left: &mut usize) -> bool {
-    // What cannot be listed may still be entered.
-    let Ok(entries) = std::fs::read_dir(dir) else { return true };
-    for entry in entries {
-        let Ok(entry) = entry else { return true };
-        *left = left.saturating_sub(1);
-        if *left == 0 || entry.file_name() == "__pycache__" {
-            return true;
+    fn within(skill: &Path, entries: usize, hidden: usize) -> Bytecode {
+        let mut found = Bytecode::default();
+        // What exceeds a bound or cannot be listed may have some.
+        let is_seen = found.look_through(skill, entries).is_some();
+        found.is_cache_possible |= !is_seen || found.hidden.len() > hidden;
+        found.hidden.truncate(hidden);
+        found
+    }
+
+    /// Walks through `skill`; gives up after `left` entries.
+    fn look_through(&mut self, skill: &Path, mut left: usize) -> Option<()> {
+        let mut directories = vec![skill.to_path_buf()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).ok()? {
+                let entry = entry.ok()?;
+                left = left.checked_sub(1)?;
+                let kind = entry.file_type().ok()?;
+                let name = entry.file_name();
+                if kind.is_symlink() {
+                    self.look_at_link(skill, &entry.path());
+                } else if kind.is_dir() && name == "__pycache__" {
+                    self.is_cache_possible = true;
+                    self.hidden.push(entry.path());
+                } else if kind.is_dir() {
+                    directories.push(entry.path());
+                } else if is_compiled(&name) {
+                    self.hidden.push(entry.path());
+                }
+            }
         }
-        let Ok(kind) = entry.file_type() else { return true };
-        let is_found = if kind.is_symlink() {
-            entry.path().is_dir()
+        Some(())
+    }
+
+    /// Looks at a link, which Python follows. A directory of the skill that it leads to is walked through anyway, and
+    /// compiled code has an ending of its own there.
+    fn look_at_link(&mut self, skill: &Path, link: &Path) {
+        let Ok(target) = link.canonicalize() else { return };
+        if target.is_dir() {
+            self.is_cache_possible |= !target.starts_with(skill) || link.ends_with("__pycache__");
+        } else if link.file_name().is_some_and(is_compiled) && target.starts_with(skill) {
+            self.hidden.push(target);
+        }
+    }
+
+    /// Returns the variables that keep Python from writing compiled code, and from reading it where the skill has some.
+    ///
+    /// Only there, because the prefix holds for the interpreter's own libraries as well: compiling those on each start
+    /// takes 0.4 s for a dozen imports of the standard library.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let elsewhere = self.is_cache_possible.then_some(("PYTHONPYCACHEPREFIX", NO_CACHE));
+        [("PYTHONDONTWRITEBYTECODE", "1")].into_iter().chain(elsewhere)
+    }
+
+    /// Returns the options for an interpreter whose own options, `-I` or `-E`, make it ignore [`Bytecode::variables`].
+    pub(crate) fn options(&self, interpreter: &Path) -> Vec<String> {
+        let is_python =
+            interpreter.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"));
+        if is_python && self.is_cache_possible {
+            vec!["-X".to_owned(), format!("pycache_prefix={NO_CACHE}")]
         } else {
-            kind.is_dir() && is_possible_in(&entry.path(), left)
-        };
-        if is_found {
-            return true;
+            Vec::new()
         }
     }
-    false
+}
+
+/// Whether Python imports a file of this name without a source.
+fn is_compiled(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "pyc" || ending == "pyo")
 }
 
 #[cfg(test)]
@@ -62,7 +108,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn names(skill: &Path) -> Vec<&'static str> {
-        variables(skill).map(|(name, _)| name).collect()
+        Bytecode::of(skill).variables().map(|(name, _)| name).collect()
     }
 
     #[test]
@@ -83,12 +129,39 @@ mod tests {
     }
 
     #[test]
+    fn caches_and_compiled_files_of_the_skill_are_hidden() {
+        let tmp = tempfile::tempdir().unwrap();
+        let skill = tmp.path().canonicalize().unwrap();
+        fs::create_dir_all(skill.join("a/__pycache__/__pycache__")).unwrap();
+        fs::create_dir_all(skill.join("data")).unwrap();
+        for name in ["a/__pycache__/b.pyc", "a/old.pyo", "a/mod.py", "a/pyc", "data/blob", "data/c.cpython-313.pyc"] {
+            fs::write(skill.join(name), "").unwrap();
+        }
+        symlink("data/blob", skill.join("linked.pyc")).unwrap();
+        symlink("data", skill.join("__pycache__")).unwrap();
+        symlink("/etc/passwd", skill.join("outside.pyc")).unwrap();
+        symlink("nowhere", skill.join("gone.pyc")).unwrap();
+        let mut found = Bytecode::of(&skill);
+        found.hidden.sort();
+        let expected = ["a/__pycache__", "a/old.pyo", "data/blob", "data/c.cpython-313.pyc"];
+        assert_eq!(found.hidden, expected.map(|name| skill.join(name)));
+        assert!(found.is_cache_possible);
+    }
+
+    #[test]
     fn a_skill_with_too_much_to_look_through_may_have_some() {
         let skill = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             fs::write(skill.path().join(name), "").unwrap();
         }
-        assert!(is_possible_in(skill.path(), &mut 3));
-        assert!(!is_possible_in(skill.path(), &mut 4));
+        assert!(Bytecode::within(skill.path(), 2, 10).is_cache_possible);
+        assert!(!Bytecode::within(skill.path(), 3, 10).is_cache_possible);
+        for name in ["a.pyc", "b.pyc", "c.pyc"] {
+            fs::write(skill.path().join(name), "").unwrap();
+        }
+        let all = Bytecode::within(skill.path(), 6, 3);
+        assert_eq!((all.hidden.len(), all.is_cache_possible), (3, false));
+        let some = Bytecode::within(skill.path(), 6, 2);
+        assert_eq!((some.hidden.len(), some.is_cache_possible), (2, true));
     }
 }

@@ -55,6 +55,9 @@ pub struct Policy {
     /// Other names of what may be read or written. The links on the way to it exist as well where nothing else does
     /// ([`SandboxReport::own_root`](crate::SandboxReport::own_root)); what they lead to is not allowed by that.
     pub names: Vec<PathBuf>,
+    /// Files and directories, without links on the way, that the job finds empty although what is around them may be read:
+    /// where it has mounts of its own ([`Layer::MountNamespace`](crate::Layer::MountNamespace)).
+    pub hidden: Vec<PathBuf>,
     /// Whether it may execute programs. Without, [`Program::File`] itself is executed and nothing after it.
     pub execute: bool,
     /// Whether it may use the network: all of it, the machine's own addresses too.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use skillfold_catalog::SkillDir;
 use skillfold_format::{Manifest, Permissions, counted};
 
-use crate::bytecode;
+use crate::bytecode::Bytecode;
 use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
@@ -221,11 +221,13 @@ impl Runner {
         let permissions = granted.map_or(&nothing, |granted| &granted.permissions);
         let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
         let script = dir.join(&info.path);
+        let mut bytecode = Bytecode::of(&dir);
         let mut policy = Policy {
             read: crate::system_paths(permissions.network),
             // As they were resolved when it was compared with what was granted.
             write: granted.map_or_else(Vec::new, |granted| granted.write.clone()),
             names: self.grants().names(request.dir, permissions),
+            hidden: std::mem::take(&mut bytecode.hidden),
             execute: true,
             network: permissions.network,
             private_tmp: true,
@@ -236,7 +238,7 @@ impl Runner {
         let program = match self.interpreter(request, info, &dir, &script, permissions)? {
             Some(interpreter) => {
                 policy.read.extend(interpreter.paths());
-                let options = bytecode::options(&dir, &interpreter.program);
+                let options = bytecode.options(&interpreter.program);
                 args.extend(options.iter().chain(&interpreter.options).map(OsString::from));
                 args.push(script.into());
                 interpreter.program
@@ -246,6 +248,7 @@ impl Runner {
         args.extend(request.arguments.iter().map(OsString::from));
         let mut job = Job::new(Program::File(program), policy);
         job.env = self.environment(request, &dir, permissions, &job.policy);
+        job.env.extend(bytecode.variables().map(|(name, value)| (name.into(), value.into())));
         job.args = args;
         job.cwd = Some(dir);
         let limits = &self.options.limits;
@@ -323,7 +326,6 @@ impl Runner {
             ("SKILL_VERSION".into(), request.manifest.version().unwrap_or_default().into()),
             ("PATH".into(), interpreter::reachable(&self.options.path, &policy.read)),
         ];
-        env.extend(bytecode::variables(dir).map(|(name, value)| (name.into(), value.into())));
         for (name, value) in &self.options.environment {
             let Some(text) = name.to_str() else { continue };
             if LOCALE.contains(&text) || permissions.env.iter().any(|granted| **granted == *text) {

@@ -80,6 +80,7 @@ pub(crate) struct Order {
     pub(crate) read: Vec<Raw>,
     pub(crate) write: Vec<Raw>,
     pub(crate) names: Vec<Raw>,
+    pub(crate) hidden: Vec<Raw>,
     pub(crate) execute: bool,
     pub(crate) network: bool,
     /// The directory in which the private one is made, if it gets one.
@@ -103,6 +104,7 @@ impl Order {
             read: paths(&job.policy.read),
             write: paths(&job.policy.write),
             names: paths(&job.policy.names),
+            hidden: paths(&job.policy.hidden),
             execute: job.policy.execute,
             network: job.policy.network,
             tmp_base: job.policy.private_tmp.then(|| Raw::from(tmp_base)),

@@ -36,6 +36,8 @@ pub(super) struct Wanted<'w> {
     pub(super) write: Vec<&'w Path>,
     /// Other names of either.
     pub(super) names: Vec<&'w Path>,
+    /// What shall be empty.
+    pub(super) hidden: Vec<&'w Path>,
     /// Devices that may be used.
     pub(super) devices: Vec<&'w str>,
     /// The working directory.
@@ -59,6 +61,7 @@ pub(super) fn separate(wanted: &Wanted<'_>) -> io::Result<Mounted> {
         }
     }
     let write: Vec<PathBuf> = wanted.write.iter().map(PathBuf::from).collect();
+    hide(wanted.hidden.iter().map(PathBuf::from))?;
     mounted.read_only = make_read_only(Path::new("/"), &write).is_ok();
     if let Some(tmp) = wanted.tmp {
         mount_private(tmp, wanted.tmp_size)?;
@@ -74,6 +77,7 @@ pub(super) fn separate(wanted: &Wanted<'_>) -> io::Result<Mounted> {
 
 const SHM: &str = "/dev/shm";
 const PROC: &str = "/proc";
+const NULL: &str = "/dev/null";
 const ZERO: &str = "/dev/zero";
 const FULL: &str = "/dev/full";
 
@@ -95,6 +99,11 @@ fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
         if let Some(cwd) = wanted.cwd {
             root.directory(cwd)?;
         }
+        let mut hidden = Vec::new();
+        for path in &wanted.hidden {
+            hidden.extend(root.place(path)?);
+        }
+        hide(hidden.into_iter())?;
         let [tmp, shm, proc] =
             [root.directory(tmp)?, root.directory(Path::new(SHM))?, root.directory(Path::new(PROC))?];
         let mut write = Vec::new();
@@ -111,6 +120,24 @@ fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
         return Err(error);
     }
     root.enter()
+}
+
+/// Puts nothing over each of `paths`: an empty directory, or `/dev/null`. What does not exist is passed over.
+fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
+    let mut empty: Option<PathBuf> = None;
+    for path in paths {
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if !metadata.is_dir() {
+            rustix::mount::mount_bind(NULL, &path)?;
+        } else if let Some(empty) = &empty {
+            rustix::mount::mount_bind(empty, &path)?;
+        } else {
+            // The one inode is the directory's own, so that nothing can be made in it.
+            tmpfs(&path, "size=4k,nr_inodes=1,mode=0555")?;
+            empty = Some(path);
+        }
+    }
+    Ok(())
 }
 
 fn mount_private(at: &Path, size: u64) -> io::Result<()> {

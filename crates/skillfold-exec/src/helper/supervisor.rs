@@ -183,6 +183,7 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         read: program.into_iter().chain(loaders).chain(order.read.iter().map(Raw::path)).collect(),
         write: order.write.iter().map(Raw::path).collect(),
         names: order.names.iter().map(Raw::path).collect(),
+        hidden: order.hidden.iter().map(Raw::path).collect(),
         devices: inside::DEVICES.iter().chain(inside::READ_DEVICES).copied().collect(),
         cwd: order.cwd.as_ref().map(Raw::path),
     };

@@ -105,5 +105,28 @@ py_compile.compile(sys.argv[1], cfile=importlib.util.cache_from_source(sys.argv[
         // Also by an interpreter that a script of another kind starts.
         case.script("probe.sh", "#!/bin/sh\nexec /usr/bin/python3 \"$SKILL_DIR/scripts/probe.py\"\n");
         assert_eq!(case.run("probe.sh", &[]).unwrap().stdout_text(), "source\n");
+        // And by one that a script starts without variables. Without mounts of its own this cannot be kept from it.
+        for python in ["/usr/bin/python3 -E", "env -i /usr/bin/python3"] {
+            case.script("alone.sh", &format!("#!/bin/sh\nexec {python} \"$SKILL_DIR/scripts/probe.py\"\n"));
+            let result = case.run("alone.sh", &[]).unwrap();
+            let expected = if result.sandbox.own_root { "source\n" } else { "HARM compiled\n" };
+            assert_eq!(result.stdout_text(), expected, "{python}: {}", result.stderr_text());
+        }
+    }
+
+    brings_compiled_code_without_source(case) {
+        let at = case.skill().join("scripts/helpers.py");
+        fs::write(&at, "word = 'HARM compiled'\n").unwrap();
+        let compile = "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[1] + 'c')";
+        let python = |arguments: &[&str]| Command::new("/usr/bin/python3").args(arguments).env_clear().output().unwrap();
+        assert!(python(&["-c", compile, path(&at)]).status.success());
+        fs::remove_file(&at).unwrap();
+        let probe = case.script("probe.py", "import helpers\nprint(helpers.word)\n");
+        assert_eq!(python(&[path(&probe)]).stdout, b"HARM compiled\n", "the control imports it");
+        let result = case.run("probe.py", &[]).unwrap();
+        assert_eq!(result.stdout_text().contains("HARM"), !result.sandbox.own_root, "{}", result.stderr_text());
+        if result.sandbox.own_root {
+            assert!(result.stderr_text().contains("No module named 'helpers'"), "{}", result.stderr_text());
+        }
     }
 }
