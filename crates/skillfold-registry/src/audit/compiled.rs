@@ -65,7 +65,11 @@ impl Sources {
         let head = start(&root.join(path), 17)?;
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if is_bytecode(&head) || matches!(extension, "pyc" | "pyo") {
-            return self.doubt_bytecode(root, path, &head);
+            let remedy = match path.parent().filter(|dir| dir.ends_with("__pycache__")) {
+                Some(cache) => format!("delete {}", cache.display()),
+                None => "delete it".to_owned(),
+            };
+            return Some(format!("{}: {remedy}", self.doubt_bytecode(root, path, &head)));
         }
         (!self.has_source(path)).then(|| "its source is not in the skill".to_owned())
     }
@@ -81,25 +85,32 @@ impl Sources {
         names.any(|name| self.stems.contains(name)) || self.builds && !self.stems.is_empty()
     }
 
-    fn doubt_bytecode(&self, root: &Path, path: &Path, head: &[u8]) -> Option<String> {
+    /// Whatever the header of bytecode says of its source can be written there by anybody: the code behind it would have
+    /// to be compiled again to know.
+    fn doubt_bytecode(&self, root: &Path, path: &Path, head: &[u8]) -> String {
         let source = source_of(path);
         let shown = source.display();
         let Some(size) = self.python.get(&source) else {
-            return Some(format!("its source, {shown}, is not in the skill"));
+            return format!("its source, {shown}, is not in the skill");
         };
         match compiled_from(head) {
-            From::Unknown => None,
-            From::Size(said) if u64::from(said) == *size & 0xffff_ffff => None,
-            From::Size(said) => Some(format!("it was compiled from {said} bytes, and {shown} has {size}")),
-            From::Unchecked => Some(format!("Python runs it without comparing it with {shown}")),
-            From::Hash { magic, hash } => {
-                let source = start(&root.join(&source), MAX_SOURCE)?;
-                // Python 3.11 has changed to fewer rounds.
-                let same = [(1, 3), (2, 4)].iter().any(|rounds| sip_hash(*rounds, magic, &source) == hash);
-                (!same).then(|| format!("it was compiled from another text than {shown}"))
+            From::Size(said) if u64::from(said) != *size & 0xffff_ffff => {
+                format!("it was compiled from {said} bytes, and {shown} has {size}")
             }
+            From::Unchecked => format!("Python runs it without comparing it with {shown}"),
+            From::Hash { magic, hash } if !has_hash(&root.join(&source), magic, hash) => {
+                format!("it was compiled from another text than {shown}")
+            }
+            _ => format!("its header can be forged, so that it need not come from {shown}"),
         }
     }
+}
+
+/// Whether a source has the hash that Python compares it by.
+fn has_hash(source: &Path, magic: u64, hash: u64) -> bool {
+    // Python 3.11 has changed to fewer rounds.
+    start(source, MAX_SOURCE)
+        .is_some_and(|source| [(1, 3), (2, 4)].iter().any(|rounds| sip_hash(*rounds, magic, &source) == hash))
 }
 
 /// What bytecode says of its source.

@@ -48,9 +48,9 @@ rules! {
     COMMENT_INSTRUCTIONS: "comment-instructions", Low, "A comment with instructions",
         "Comments are not shown when Markdown is rendered, but a model reads and may follow them.",
         "Read the comment. What the model should do belongs into the visible text.";
-    COMPILED_CODE: "compiled-code", High, "Compiled code without its source",
-        "What runs is not what can be read: its source is not in the skill, or is not what it was compiled from.",
-        "Remove it, and let it be compiled from source that is in the skill.";
+    COMPILED_CODE: "compiled-code", High, "Compiled code that no source vouches for",
+        "What runs is not what can be read: its source is not in the skill, is not what it was compiled from, or need not be: what Python bytecode says of its source can be forged.",
+        "Delete it, for Python the whole __pycache__, and let it be compiled from source that is in the skill.";
     CREDENTIAL_ACCESS: "credential-access", Low, "Names a file that holds credentials",
         "Keys, tokens and passwords of the user are kept there. Most skills have no reason to read them.",
         "See what is done with it. A script in the sandbox cannot read it unless the user grants it.";
