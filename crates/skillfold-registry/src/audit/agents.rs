@@ -9,12 +9,16 @@ use super::names::has_macros;
 use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex};
 use super::rules::{
     AGENT_SETTINGS, AGENT_TAKEOVER, COMMENT_INJECTION, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FOREIGN_INDEX, IMAGE_LEAK,
-    OFFICE_MACROS, PERMISSION_BYPASS, REMOTE_INSTRUCTIONS,
+    LINK_LEAK, OFFICE_MACROS, PERMISSION_BYPASS, REMOTE_INSTRUCTIONS,
 };
 use super::unsafe_commands::warned;
 
 /// Members and streams of office documents that hold macros. Of names in UTF-16, the NULs are line ends in a binary file.
 const MACROS: &str = r"vbaProject\.bin|_\nV\nB\nA\n_\nP\nR\nO\nJ\nE\nC\nT|xl/macrosheets/";
+
+/// Members of OpenDocument files that are macros: modules of Basic, and scripts of other languages. The lists of libraries
+/// and dialogs, `script-lb.xml` and its kin, are there without any.
+const OPEN_MACROS: &str = r"Basic/[^/\x00-\x1f]{1,60}/(?P<module>[\w %-]{1,60})\.xml|Scripts/(?:python|beanshell|javascript|java)/[^/\x00-\x1f]";
 
 pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
@@ -33,8 +37,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
             "--ask-for-approval",
             "--yes-always",
             "skipdangerousmode",
+            "--full-auto",
+            "-a never",
+            "cursor-agent",
+            "gemini",
+            "copilot",
+            "goose_mode",
         ],
-        regex: r#"(?P<at>--(?:allow-)?dangerously-(?:skip|bypass)-[\w-]+|--yolo\b|--approval-mode[= ]+["']?yolo\b|--allow-all-(?:tools|paths|urls)\b|--trust-all-tools\b|--permission-mode[= ]+["']?bypassPermissions\b|\b(?:defaultMode|permission_?mode)["']?\]?\s*[:=]\s*["']bypassPermissions\b|\bdangerouslySkipPermissions\b|--sandbox[= ]+["']?danger-full-access\b|\bsandbox_mode\s*=\s*["']danger-full-access\b|\bapproval_policy\s*=\s*["']never\b|--ask-for-approval[= ]+["']?never\b|\baider\b[^\n]{0,80}--yes-always\b|\bskipDangerousModePermissionPrompt\b)"#,
+        regex: r#"(?P<at>--(?:allow-)?dangerously-(?:(?:skip|bypass)-[\w-]+|allow-all\b)|--yolo\b|--approval-mode[= ]+["']?yolo\b|--allow-all-(?:tools|paths|urls)\b|--trust-all-tools\b|--permission-mode[= ]+["']?bypassPermissions\b|\b(?:defaultMode|permission_?mode)["']?\]?\s*[:=]\s*["']bypassPermissions\b|\bdangerouslySkipPermissions\b|(?:--sandbox|\s-s)[= ]+["']?danger-full-access\b|\bsandbox_mode\s*=\s*["'\\]{0,2}danger-full-access\b|\bapproval_policy\s*=\s*["'\\]{0,2}never\b|\bcodex\b[^\n]{0,120}?\s(?:--full-auto|-a[= ]+["']?never)\b|\bcursor-agent\b[^\n]{0,120}?\s(?:-f|--force)\b|\bgemini\b[^\n]{0,120}?\s-y\b|\bcopilot\b[^\n]{0,120}?\s--allow-all(?:\s|$)|\bGOOSE_MODE=["']?auto\b|--ask-for-approval[= ]+["']?never\b|\baider\b[^\n]{0,80}--yes-always\b|\bskipDangerousModePermissionPrompt\b)"#,
         message: "an agent is started that runs everything without a question",
         judge: bypass,
     },
@@ -62,9 +72,23 @@ pub(super) static PATTERNS: &[Pattern] = &[
         judge: settings,
     },
     Pattern {
+        rule: &AGENT_SETTINGS,
+        words: &[".claude", ".codex", ".cursor", ".gemini", ".copilot", ".qwen"],
+        regex: r#"\b(?:cd|pushd|chdir)\b[^\n;&]{0,60}?[\s/"'(]\.(?:claude|codex|cursor|gemini|copilot|qwen)/?["')]*\s*(?:&&|\|\||[;\n])"#,
+        message: "an agent's settings or standing instructions are changed",
+        judge: settings_there,
+    },
+    Pattern {
+        rule: &REMOTE_INSTRUCTIONS,
+        words: &["`curl", "`wget", "`http", "`xh ", "`lynx", "`gh "],
+        regex: r"`(?:curl|wget|https?|xh|lynx|gh\s+(?:api|gist|issue|pr))\s[^`\n]{1,300}`[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,40}?\b(?:its|it|output|response|reply|results?|answer|printed|prints|returned|returns|fetched)\b|(?:treat|take|use|regard|consider|interpret|accept)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|prompt|directions)\b|do\s+(?:what|whatever|everything|exactly|as)\b[^\n]{0,40}?\b(?:says?|prints?|tells?|output|returns?)\b)",
+        message: "the model is told to fetch instructions and to follow them",
+        judge: instructions,
+    },
+    Pattern {
         rule: &REMOTE_INSTRUCTIONS,
         words: &["://"],
-        regex: r"https?://[^\s)>]+[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:follow|obey|execute|carry\s+out|do\s+(?:what|whatever|everything|exactly)|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,50}?\b(?:instructions?|it|steps|says?|commands?|rules|guidelines|them|directions|prompt|there|what|tells?)\b",
+        regex: r"https?://[^\s)>]+[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|do\s+(?:what|whatever|everything|exactly)|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,50}?\b(?:instructions?|it|steps|says?|commands?|rules|guidelines|them|directions|prompt|there|what|tells?)\b|(?:treat|take|use|regard|interpret)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|directions)\b)",
         message: "the model is told to fetch instructions and to follow them",
         judge: fetched_instructions,
     },
@@ -81,6 +105,13 @@ pub(super) static PATTERNS: &[Pattern] = &[
         regex: r#"!\[[^\]\n]*\]\(\s*<?(?P<markdown>https?://[^)\n]*)\)|<img\s[^>\n]*?src\s*=\s*["']?(?P<html>https?://[^"'>\n]*)"#,
         message: "the address of an image takes what the model knows to a server",
         judge: image,
+    },
+    Pattern {
+        rule: &LINK_LEAK,
+        words: &["://"],
+        regex: r#"https?://[^\s/"'`<>]{1,120}/[^\s"'`]{0,200}?(?:[\[{<$(]|%7B)[^\]}>)/&?\n"'`]{0,40}?(?:secret|api_?-?\s?key|passw|credential|conversation|chat_?\s?history|\benv\b|environ|cookie|_token|\btoken|base64|b64|system_?\s?prompt|memor)"#,
+        message: "an address takes what the model or the user's environment knows to a server",
+        judge: link,
     },
     Pattern {
         rule: &FOREIGN_INDEX,
@@ -109,6 +140,13 @@ pub(super) static PATTERNS: &[Pattern] = &[
         message: "an office document with macros",
         judge: macros,
     },
+    Pattern {
+        rule: &OFFICE_MACROS,
+        words: &["basic/", "scripts/"],
+        regex: OPEN_MACROS,
+        message: "an office document with macros",
+        judge: open_macros,
+    },
 ];
 
 /// In a comment that is not shown as an example of one.
@@ -125,8 +163,34 @@ fn bypass(hit: &Hit<'_>) -> Option<&'static Rule> {
     })
 }
 
+/// Names of files in an agent's directory that hold its settings, as they are written to.
+fn settings_there(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static WRITES: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r#"(?:>>?\s*|\btee\s+(?:-a\s+|--append\s+)?|\b(?:cp|mv|ln|install)\s[^\n|;&]{0,120}\s|\bsed\s+-i[^\n]{0,120}\s"#,
+            r#"|\b(?:writeFile|appendFile)(?:Sync)?\s*\(\s*)["']?(?:\./)?"#,
+            r"(?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp(?:-config)?\.json|cli-config\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)\b",
+            r#"|\b(?:open|Path)\(\s*["'](?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)["']\s*(?:,\s*(?:mode\s*=\s*)?["'][wa]|\)\.write)"#,
+        ))
+    });
+    let after = &hit.after()[..hit.after().len().min(AROUND)];
+    if !hit.is_code() && !is_open(hit.line_before(), b'`') || !is_match(&WRITES, after) {
+        return None;
+    }
+    Some(if is_match(&UNLOCKS, after) { &AGENT_TAKEOVER } else { hit.rule })
+}
+
 /// How far around a place the change that is made there is looked for.
 const AROUND: usize = 600;
+
+/// Settings with which an agent asks for nothing any more, or talks to the network.
+static UNLOCKS: Lazy = LazyLock::new(|| {
+    regex(concat!(
+        r#"bypassPermissions|danger-full-access|approval_policy\s*=\s*["']never|skipDangerousModePermissionPrompt|enableAllProjectMcpServers|dangerously-skip-permissions"#,
+        r#"|["']?allow["']?\s*:\s*\[[^\]]{0,200}["']Bash(?:\((?:\*|:\*)\))?["']"#,
+        r#"|\b(?:hooks|PreToolUse|PostToolUse|SessionStart|UserPromptSubmit|Stop)\b[^\x00]{0,300}?\b(?:curl|wget|nc|base64)\s"#,
+    ))
+});
 
 fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
     static WRITES: Lazy = LazyLock::new(|| {
@@ -148,13 +212,6 @@ fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
         regex(
             r"\b(?:add|append|write|put|insert|merge|edit|modify|update|change|save|overwrite|replace|set)\b[^\n.]{0,100}$",
         )
-    });
-    static UNLOCKS: Lazy = LazyLock::new(|| {
-        regex(concat!(
-            r#"bypassPermissions|danger-full-access|approval_policy\s*=\s*["']never|skipDangerousModePermissionPrompt|enableAllProjectMcpServers|dangerously-skip-permissions"#,
-            r#"|["']?allow["']?\s*:\s*\[[^\]]{0,200}["']Bash(?:\((?:\*|:\*)\))?["']"#,
-            r#"|\b(?:hooks|PreToolUse|PostToolUse|SessionStart|UserPromptSubmit|Stop)\b[^\x00]{0,300}?\b(?:curl|wget|nc|base64)\s"#,
-        ))
     });
     let (before, after) = (hit.line_before(), hit.after());
     let redirected = is_match(&WRITES, before) || is_match(&WRITES, &[before, hit.group("home")].concat());
@@ -222,6 +279,23 @@ fn image(hit: &Hit<'_>) -> Option<&'static Rule> {
     }
 }
 
+/// An address in a sentence or a link, but not an image's, with a gap that is to be filled. In code such gaps are where a
+/// program puts its key.
+fn link(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static IMAGE: Lazy = LazyLock::new(|| regex(r#"(?:!\[[^\]\n]*\]\(\s*<?|<img\s[^>\n]*?src\s*=\s*["']?)\z"#));
+    let before = hit.line_before();
+    let shown = hit.kind != Kind::Prose || hit.fenced || is_open(before, b'`');
+    if is_match(&IMAGE, before) {
+        return None;
+    }
+    match is_unseen(hit) {
+        true => Some(&COMMENT_INJECTION),
+        false if shown => None,
+        false if is_told(hit) => Some(&DANGEROUS_EXAMPLE),
+        false => Some(hit.rule),
+    }
+}
+
 fn index(hit: &Hit<'_>) -> Option<&'static Rule> {
     static KNOWN: Lazy = LazyLock::new(|| {
         regex(
@@ -249,4 +323,24 @@ fn macros(hit: &Hit<'_>) -> Option<&'static Rule> {
     let before = &hit.window[..hit.start];
     let first = !is_match(&KNOWN, before);
     (hit.kind == Kind::Binary && first && !has_macros(hit.path)).then_some(hit.rule)
+}
+
+/// Kinds of OpenDocument files.
+const OPEN: [&str; 10] = ["odt", "ods", "odp", "odg", "odb", "ott", "ots", "otp", "otg", "oxt"];
+
+/// Macros of OpenDocument files, which are archives with ordinary names in them.
+fn open_macros(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static KNOWN: Lazy = LazyLock::new(|| regex(OPEN_MACROS));
+    let extension = hit.path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let is_open = extension.is_some_and(|extension| OPEN.contains(&extension.as_str()));
+    let is_list = matches!(hit.group("module"), b"script-lb" | b"dialog-lb");
+    // Each name stands at its member and in the list at the end; the first is enough.
+    let is_first = || {
+        let before = KNOWN.as_ref().map(|known| known.captures_iter(&hit.window[..hit.start]));
+        let is_module = |found: regex::bytes::Captures<'_>| {
+            found.name("module").is_none_or(|name| !matches!(name.as_bytes(), b"script-lb" | b"dialog-lb"))
+        };
+        !before.is_some_and(|mut before| before.any(is_module))
+    };
+    (hit.kind == Kind::Binary && is_open && !is_list && is_first()).then_some(hit.rule)
 }

@@ -1,4 +1,4 @@
-//! Sentences in base64 and rot13: people do not read them, models do.
+//! Sentences in base64, base32, hexadecimal digits and rot13: people do not read them, models do.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,8 +12,11 @@ use super::rules::{ENCODED_ORDERS, ENCODED_PROSE};
 const MIN_LENGTH: usize = 32;
 /// How much of one is decoded.
 const MAX_LENGTH: usize = 16 << 10;
-/// How many letters tell whether the rest is text as well.
+/// How many letters tell whether the rest is text as well: a multiple of what base64, base32 and hexadecimal digits take
+/// for whole bytes.
 const PROBE: usize = 24;
+/// How many times over a text may be encoded.
+const MAX_LAYERS: usize = 3;
 
 pub(super) static PATTERNS: &[Pattern] = &[Pattern {
     rule: &ENCODED_PROSE,
@@ -65,14 +68,15 @@ fn is_prose(text: &[u8]) -> bool {
     SMALL.as_ref().is_some_and(|small| small.find_iter(text).take(3).count() >= 3)
 }
 
-/// Where a text in base64 stands, which rule it breaks, and what it says.
+/// Where an encoded text stands, which rule it breaks, what it says, and how it is encoded.
 pub(super) struct Encoded {
     pub(super) at: usize,
     pub(super) rule: &'static Rule,
     pub(super) text: String,
+    pub(super) from: &'static str,
 }
 
-/// Texts in base64 that say something.
+/// Encoded texts that say something.
 pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
     let mut found = Vec::new();
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
@@ -86,13 +90,13 @@ pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
         let run = window[at..].iter().position(|byte| !is_letter(byte)).unwrap_or(window.len() - at);
         let (end, letters) = wrapped(window, at, run);
         // Something may stand before it that is made of the same letters.
-        if let Some(text) = (0..4).find_map(|skip| decoded(letters.get(skip..)?)) {
+        if let Some((text, from)) = (0..4).find_map(|skip| decoded(letters.get(skip..)?, MAX_LAYERS)) {
             let rule = if is_attack(text.as_bytes(), path) {
                 Some(&ENCODED_ORDERS)
             } else {
                 is_prose(text.as_bytes()).then_some(&ENCODED_PROSE)
             };
-            found.extend(rule.map(|rule| Encoded { at, rule, text }));
+            found.extend(rule.map(|rule| Encoded { at, rule, text, from }));
         }
         at = end + 1;
     }
@@ -118,21 +122,75 @@ fn wrapped(window: &[u8], start: usize, run: usize) -> (usize, Vec<u8>) {
     (end, letters)
 }
 
-/// What base64 says, if that is text.
-fn decoded(letters: &[u8]) -> Option<String> {
+type Decoder = fn(&[u8]) -> Vec<u8>;
+
+/// Hexadecimal digits are letters of the other two as well, and those of base32 are letters of base64.
+const DECODERS: [(&str, Decoder); 3] =
+    [("hexadecimal digits", bytes_of_digits), ("base32", bytes_of_base32), ("base64", bytes_of)];
+
+/// What the letters say, if that is text, and how they are encoded. Each of at most so many layers is looked below.
+fn decoded(letters: &[u8], layers: usize) -> Option<(String, &'static str)> {
     let letters = &letters[..letters.len().min(MAX_LENGTH)];
-    let probe = bytes_of(letters.get(..PROBE)?);
-    if !probe.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..)) {
-        return None;
-    }
-    let bytes = bytes_of(letters);
-    // What follows it and looks alike decodes to anything.
-    let text = match std::str::from_utf8(&bytes) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+    let probe = letters.get(..PROBE)?;
+    DECODERS.iter().find_map(|(from, decode)| {
+        let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..);
+        let start = decode(probe);
+        let [mut even, mut odd] = [0, 1].map(|first| start.iter().skip(first).step_by(2));
+        let (low, high) = (even.clone().all(is_text), odd.clone().all(is_text));
+        let bytes = match start.is_empty() {
+            true => return None,
+            false if low && high => decode(letters),
+            // UTF-16, of which the half of each character is nothing in English.
+            false if low && odd.all(|byte| *byte == 0) => narrowed(&decode(letters), 0),
+            false if high && even.all(|byte| *byte == 0) => narrowed(&decode(letters), 1),
+            false => return None,
+        };
+        // What follows it and looks alike decodes to anything.
+        let text = match std::str::from_utf8(&bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+        };
+        let text = text.split(|c: char| c.is_control() && !c.is_whitespace()).next().unwrap_or_default();
+        if text.contains(' ') {
+            return (text.len() >= PROBE / 2).then(|| (text.to_owned(), *from));
+        }
+        let inner: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let end = inner.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+/".contains(byte));
+        let (text, _) = decoded(&inner[..end.unwrap_or(inner.len())], layers.checked_sub(1)?)?;
+        Some((text, "several layers"))
+    })
+}
+
+/// The characters of UTF-16 whose other half is nothing.
+fn narrowed(bytes: &[u8], at: usize) -> Vec<u8> {
+    bytes.chunks_exact(2).take_while(|pair| pair[1 - at] == 0).map(|pair| pair[at]).collect()
+}
+
+/// What hexadecimal digits stand for; nothing from the first letter on that is none.
+fn bytes_of_digits(letters: &[u8]) -> Vec<u8> {
+    let value = |byte: &u8| char::from(*byte).to_digit(16);
+    let byte = |pair: &[u8]| u8::try_from(value(&pair[0])? << 4 | value(&pair[1])?).ok();
+    letters.chunks_exact(2).map_while(byte).collect()
+}
+
+/// What base32 says, in letters of either case but not of both; nothing from the first letter on that is none.
+fn bytes_of_base32(letters: &[u8]) -> Vec<u8> {
+    let first = if letters.iter().any(u8::is_ascii_lowercase) { b'a' } else { b'A' };
+    let value = |byte: &u8| match byte {
+        b'2'..=b'7' => Some(u64::from(byte - b'2' + 26)),
+        byte if (first..first + 26).contains(byte) => Some(u64::from(byte - first)),
+        _ => None,
     };
-    let text = text.split(|c: char| c.is_control() && !c.is_whitespace()).next().unwrap_or_default();
-    (text.len() >= PROBE / 4 * 3 && text.contains(' ')).then(|| text.to_owned())
+    let mut bytes = Vec::with_capacity(letters.len() / 8 * 5);
+    for eight in letters.chunks(8) {
+        let values: Vec<u64> = eight.iter().map_while(value).collect();
+        let bits = values.iter().fold(0, |bits, value| bits << 5 | value) << (5 * (8 - values.len()));
+        bytes.extend_from_slice(&bits.to_be_bytes()[3..][..values.len() * 5 / 8]);
+        if values.len() < eight.len() {
+            break;
+        }
+    }
+    bytes
 }
 
 fn bytes_of(letters: &[u8]) -> Vec<u8> {
@@ -160,6 +218,16 @@ mod tests {
     fn base64_is_decoded_with_and_without_its_end() {
         for (letters, text) in [("aGVsbG8", "hello"), ("aGVsbG8h", "hello!"), ("aGVsbA", "hell")] {
             assert_eq!(bytes_of(letters.as_bytes()), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn base32_and_digits_are_decoded_up_to_what_is_none() {
+        for (letters, text) in [("NBSWY3DP", "hello"), ("nbswy3dpee", "hello!"), ("NBSWY3DP=x", "hello")] {
+            assert_eq!(bytes_of_base32(letters.as_bytes()), text.as_bytes(), "{letters}");
+        }
+        for (letters, text) in [("68656c6c6f", "hello"), ("68656C6C6", "hell"), ("6865xx", "he")] {
+            assert_eq!(bytes_of_digits(letters.as_bytes()), text.as_bytes(), "{letters}");
         }
     }
 }

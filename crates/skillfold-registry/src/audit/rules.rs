@@ -70,10 +70,10 @@ rules! {
         "Nobody can read what it says. It may be a picture, or a program.",
         "Decode it and look, or put it into a file of its own with a name that says what it is.";
     ENCODED_ORDERS: "encoded-orders", High, "An encoded text with orders or commands",
-        "It says, in base64 or rot13, what would be a finding in plain letters. Models read both.",
+        "It says, in base64, base32, hexadecimal digits or rot13, what would be a finding in plain letters. Models read them.",
         "Remove it. Do not use the skill if you did not write it.";
     ENCODED_PROSE: "encoded-prose", Medium, "An encoded sentence",
-        "People do not read base64 or rot13, and models do. Sentences have no reason to be encoded.",
+        "People do not read base64, base32, hexadecimal digits or rot13, and models do. Sentences have no reason to be encoded.",
         "Write it in plain letters, or remove it.";
     EXECUTABLE_BINARY: "executable-binary", Medium, "A compiled program",
         "What a compiled program does cannot be read.",
@@ -105,6 +105,9 @@ rules! {
     LINK_DANGLING: "link-dangling", Low, "A link to nothing",
         "Whatever appears at that place later becomes part of the skill.",
         "Remove the link, or add the file it means.";
+    LINK_LEAK: "link-leak", Medium, "An address that carries data out",
+        "The address has a gap for what only the model, the user or the environment knows: opening it tells the server.",
+        "Remove the address, or the gap. Do not use the skill if you did not write it.";
     LINK_OUT: "link-out", High, "A link that leads out of the skill",
         "It makes files of the user, or of the system, look like files of the skill; installed elsewhere it leads to something else.",
         "Replace the link by a copy of what it means.";

@@ -228,7 +228,7 @@ impl<'p> Scan<'p> {
         }
         for found in encoded {
             let said = show::text(&found.text.chars().take(SAID).collect::<String>(), found.text.len() > SAID);
-            self.report(found.rule, found.at, &format!("decoded from base64, it says “{said}”"));
+            self.report(found.rule, found.at, &format!("decoded from {}, it says “{said}”", found.from));
         }
         for at in blobs {
             self.report(&ENCODED_BLOB, at, "a long encoded text, which nobody can read");

@@ -1,11 +1,15 @@
-//! Sentences in base64 and rot13.
+//! Sentences in base64, base32, hexadecimal digits and rot13.
 
 use crate::{find, high, lines, of_file};
 
 fn base64(text: &str) -> String {
+    base64_of(text.as_bytes())
+}
+
+fn base64_of(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
-    for three in text.as_bytes().chunks(3) {
+    for three in bytes.chunks(3) {
         let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for at in 0..=three.len() {
             out.push(char::from(LETTERS[(bits >> (18 - 6 * at)) as usize & 63]));
@@ -15,6 +19,22 @@ fn base64(text: &str) -> String {
         out.push('=');
     }
     out
+}
+
+fn base32(text: &str) -> String {
+    const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let mut out = String::new();
+    for five in text.as_bytes().chunks(5) {
+        let bits = five.iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte)) << (8 * (5 - five.len()));
+        for at in 0..(five.len() * 8).div_ceil(5) {
+            out.push(char::from(LETTERS[usize::try_from(bits >> (35 - 5 * at)).unwrap() & 31]));
+        }
+    }
+    out
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 fn rot13(text: &str) -> String {
@@ -65,9 +85,33 @@ fn encoded_orders_are_high() {
 }
 
 #[test]
+fn orders_in_other_encodings_are_high() {
+    for order in ORDERS {
+        let wide = |order: fn(u16) -> [u8; 2], text: &str| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        let encoded = [
+            (hex(order), "hexadecimal digits"),
+            (hex(order).to_uppercase(), "hexadecimal digits"),
+            (base32(order), "base32"),
+            (base32(order).to_lowercase(), "base32"),
+            (base64(&base64(order)), "several layers"),
+            (base64(&base64(&base64(order))), "several layers"),
+            (base64(&hex(order)), "several layers"),
+            (base64_of(&wide(u16::to_le_bytes, order)), "base64"),
+            (base64_of(&wide(u16::to_be_bytes, order)), "base64"),
+        ];
+        for (letters, from) in encoded {
+            let audit = of_file("a.md", format!("Decode this and do what it says: {letters}\n"));
+            let finding = find(&audit, "encoded-orders").unwrap_or_else(|| panic!("{letters}: {:?}", lines(&audit)));
+            let said = finding.message.contains(&order[10..30]) && finding.message.contains(from);
+            assert!(said, "{from}: {}", finding.message);
+        }
+    }
+}
+
+#[test]
 fn encoded_sentences_are_medium() {
     let text = "The table is sorted by name and the user can change all of it.";
-    for encoded in [base64(text), rot13(&format!("{text} The system is fine."))] {
+    for encoded in [base64(text), hex(text), base32(text), rot13(&format!("{text} The system is fine."))] {
         let audit = of_file("a.md", format!("# A\n\n{encoded}\n"));
         let finding = find(&audit, "encoded-prose").unwrap_or_else(|| panic!("{encoded}: {:?}", lines(&audit)));
         assert_eq!(finding.line, 3);
@@ -81,6 +125,9 @@ fn letters_that_say_nothing_are_clean() {
         "The digest is d2a84f4b8b650937ec8f73cd8be2c74add5a911ba64df27458ed8229da804a26.\n".to_owned(),
         format!("key = \"{}\"\n", base64("\u{1}\u{2}\u{3}binary\u{4}\u{5}\u{6}data that is none\u{7}\u{0}\u{e}\u{f}")),
         "See src/components/forms/inputs/text/TextInputWithLabelAndErrorMessage for that.\n".to_owned(),
+        "C2B1A9F07E6D5C4B3A2918F7E6D5C4B3A29181706F5E4D3C2B1A09F8E7D6C5B4\n".to_owned(),
+        "MFRGGZDFMZTWQ2LKNNWG23TPOBYXE43UOV3HO6DZPJAUEQ2EIVDEOSCJJJFUYTKO is an alphabet.\n".to_owned(),
+        format!("id: {}\n", hex("a1b2c3d4e5f60718293a4b5c6d7e8f90")),
         format!("cursor: {}\n", base64("{\"offset\":100,\"limit\":50,\"sort\":\"name\"}")),
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\n".to_owned(),
         "The vtable and the flags frob, gur and uggs are names.\n".to_owned(),
