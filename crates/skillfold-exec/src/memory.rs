@@ -31,6 +31,9 @@ pub struct MemoryUse {
     pub pipes: u64,
     /// Files in its private temporary directory and in shared memory, where those are in memory.
     pub files: u64,
+    /// The kernel's notes of which parts of files are locked.
+    #[serde(default)]
+    pub locks: u64,
 }
 
 impl MemoryUse {
@@ -39,13 +42,14 @@ impl MemoryUse {
         self.parts().into_iter().map(|(bytes, _)| bytes).sum()
     }
 
-    fn parts(&self) -> [(u64, &'static str); 5] {
+    fn parts(&self) -> [(u64, &'static str); 6] {
         [
             (self.resident, "resident"),
             (self.page_tables, "in page tables"),
             (self.sockets, "in socket buffers"),
             (self.pipes, "in pipes"),
             (self.files, "in temporary files"),
+            (self.locks, "in file locks"),
         ]
     }
 }

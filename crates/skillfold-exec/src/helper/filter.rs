@@ -224,8 +224,9 @@ const SHARING: &[i64] = &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, l
 /// Names of options that enlarge a socket's send buffer.
 const SEND_BUFFER: [i32; 2] = [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE];
 
-/// Commands of `fcntl` that are refused: pipes of more than 16 pages, and news of what happens in a directory.
-const FCNTL: [i32; 2] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY];
+/// Commands of `fcntl` that are refused: pipes of more than 16 pages, news of what happens in a directory, and locks that
+/// belong to no process, which could not be counted.
+const FCNTL: [i32; 4] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
 
 /// Namespaces that `clone` could make.
 const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
@@ -370,6 +371,8 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     // The supervisor looks at the descriptors of a process, so all of its threads must share them.
     let (thread, files) = (number(libc::CLONE_THREAD), number(libc::CLONE_FILES));
     clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | files), thread)])?);
+    // And no other process may: it could lock files and end, and its locks would stay without an owner to be found.
+    clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | files), files)])?);
     denied.insert(libc::SYS_clone, clone);
     denied.insert(
         libc::SYS_close_range,

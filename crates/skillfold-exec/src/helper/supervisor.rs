@@ -383,8 +383,8 @@ impl Watch {
             (None, Some(tmp)) if held::is_in_memory(tmp) => bounds.tmp_size - room.unwrap_or(0),
             _ => 0,
         };
-        let Held { page_tables, sockets, pipes, .. } = held;
-        let mut used = MemoryUse { resident: usage.memory, page_tables, sockets, pipes, files };
+        let Held { page_tables, sockets, pipes, locks, .. } = held;
+        let mut used = MemoryUse { resident: usage.memory, page_tables, sockets, pipes, files, locks };
         if used.total() > bounds.memory_total {
             used.resident = processes::proportional(&found, used.resident);
         }

@@ -139,6 +139,37 @@ grow(step, 18, 28, lingers=True)
         case.only_outside(larger, &[]);
     }
 
+    holds_memory_in_locks_on_files(case) {
+        let text = r#"
+import fcntl
+kept = []
+def step():
+    name = os.environ["TMPDIR"] + "/%d-%d" % (os.getpid(), len(kept))
+    kept.append(os.open(name, os.O_RDWR | os.O_CREAT))
+    for part in range(300):
+        fcntl.lockf(kept[-1], fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * part)
+    return 1 << 20
+grow(step, 2, 1, lingers=True)
+"#;
+        ends_for(case, text, case.with(small), "in file locks");
+        // One is what programs need; one that belongs to no process, and a process that leaves its own behind, are not.
+        let one = "import fcntl, struct\n\
+                   file = os.open(os.environ['TMPDIR'] + '/f', os.O_RDWR | os.O_CREAT)\n\
+                   fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n\
+                   print('contained')\n\
+                   file = os.open(os.environ['TMPDIR'] + '/g', os.O_RDWR | os.O_CREAT)\n\
+                   lock = struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 1, 0)\n\
+                   attempt('of a description', lambda: fcntl.fcntl(file, 37, lock))\n";
+        let both = format!(
+            "{one}attempt('shares', lambda: os._exit(0) if call({}, {}, 0, 0, 0, 0) == 0 else os.wait())\n",
+            libc::SYS_clone,
+            libc::CLONE_FILES | libc::SIGCHLD
+        );
+        assert_eq!(case.contained(&both, &[]).matches("contained").count(), 3);
+        let outside = case.control(&both, &[]);
+        assert_eq!(outside.matches("HARM").count(), 2, "{outside}");
+    }
+
     holds_memory_in_files_without_a_name(case) {
         let text = format!(r#"{GROW}
 kept = []
