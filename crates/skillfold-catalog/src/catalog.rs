@@ -54,7 +54,7 @@ impl Catalog {
         mut diagnostics: Vec<Diagnostic>,
         rules: &Rules<'_>,
         effort: Effort,
-        missing: &mut dyn FnMut(&Skill) -> Option<String>,
+        missing: &mut dyn FnMut(&Skill) -> Vec<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &rules.origins, &mut diagnostics);
         let shared = rules.enablement.shared(&skills, |skill| rules.origins.is_foreign(skill));
@@ -71,12 +71,17 @@ impl Catalog {
             skills.par_iter_mut().map(decide).reduce(|| (0, 0), add)
         };
         for skill in skills.iter_mut().filter(|skill| skill.demanding).take(demanding) {
-            if let Some(program) = missing(skill) {
-                skill.state.available = false;
-                let message = format!("`{}` requires the program `{program}`, which is not on the PATH", skill.name());
-                let help = "install the program, or remove the skill";
-                diagnostics.push(Diagnostic::new(Code::RequiresMissing, message).with_help(help).at(skill.path()));
-            }
+            let programs = missing(skill);
+            let Some((last, others)) = programs.split_last() else { continue };
+            skill.state.available = false;
+            let (which, them) = if others.is_empty() {
+                (format!("program `{last}`, which is"), "program")
+            } else {
+                (format!("programs `{}` and `{last}`, which are", others.join("`, `")), "programs")
+            };
+            let message = format!("`{}` requires the {which} not on the PATH", skill.name());
+            let help = format!("install the {them}, or remove the skill");
+            diagnostics.push(Diagnostic::new(Code::RequiresMissing, message).with_help(help).at(skill.path()));
         }
         invalid.sort_by(|a, b| a.path.cmp(&b.path));
         diagnostics.extend(invalid.iter().flat_map(|invalid| invalid.diagnostics.iter().cloned()));

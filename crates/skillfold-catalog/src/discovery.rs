@@ -472,20 +472,17 @@ struct Programs<'p> {
 }
 
 impl Programs<'_> {
-    /// The first program that a skill requires and that is not there.
-    fn missing(&mut self, skill: &Skill) -> Option<String> {
-        let dirs = self.dirs?;
-        if !skill.demanding {
-            return None;
+    /// The programs that a skill requires and that are not there, as it names them.
+    fn missing(&mut self, skill: &Skill) -> Vec<String> {
+        let Some(dirs) = self.dirs.filter(|_| skill.demanding) else { return Vec::new() };
+        let mut missing: Vec<String> = Vec::new();
+        for program in skill.manifest().requires() {
+            let there = *self.known.entry(program.to_owned()).or_insert_with(|| is_there(dirs, program));
+            if !there && !missing.iter().any(|known| known == program) {
+                missing.push(program.to_owned());
+            }
         }
-        skill
-            .manifest()
-            .requires()
-            .find(|program| {
-                let there = self.known.entry((*program).to_owned()).or_insert_with(|| is_there(dirs, program));
-                !*there
-            })
-            .map(str::to_owned)
+        missing
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use skillfold::LOCALE;
 use skillfold_catalog::SkillDir;
 use skillfold_format::{Manifest, Permissions, counted};
 
@@ -19,27 +20,6 @@ use crate::packages::{Asking, Header, Trouble};
 use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
 use crate::stream::{Conversation, Stream};
-
-/// Variables of the locale, which every script sees. By name and not by `LC_*`: a variable that a program of the user
-/// calls `LC_TOKEN` is a secret like any other, and ssh forwards such ones.
-const LOCALE: &[&str] = &[
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "LC_ALL",
-    "LC_ADDRESS",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_IDENTIFICATION",
-    "LC_MEASUREMENT",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NAME",
-    "LC_NUMERIC",
-    "LC_PAPER",
-    "LC_TELEPHONE",
-    "LC_TIME",
-];
 
 /// How much one run may take.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -39,6 +39,7 @@ mod disclosing;
 mod error;
 pub mod eval;
 mod kept;
+mod locale;
 mod remote;
 mod setup;
 mod skills;
@@ -55,6 +56,7 @@ pub use config::{
     McpServer, RunSection, SelectSection, SkillsConfig,
 };
 pub use error::{Error, enable_command};
+pub use locale::LOCALE;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillfold_catalog::{

@@ -137,7 +137,7 @@ fn requirements_are_checked_on_the_given_path() {
     let tree = Tree::new();
     tree.write("a/SKILL.md", "---\nname: a\ndescription: d\nrequires: [frob, sh-like]\n---\n");
     tree.write("b/SKILL.md", "---\nname: b\ndescription: d\nmetadata:\n  requires: [sh-like]\n---\n");
-    tree.write("c/SKILL.md", "---\nname: c\ndescription: d\nrequires: [/bin/sh]\n---\n");
+    tree.write("c/SKILL.md", "---\nname: c\ndescription: d\nrequires: [/bin/sh, x, sh-like, frob, x]\n---\n");
     let bin = tree.write("bin/sh-like", "#!/bin/sh\n");
     std::fs::set_permissions(&bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     tree.write("bin/frob", "not executable");
@@ -145,6 +145,14 @@ fn requirements_are_checked_on_the_given_path() {
     let catalog = discovery.clone().search_path([tree.path().join("bin")]).run();
     assert_eq!(names(&catalog), ["b"], "a program is a name: a path is never looked up");
     assert_eq!(codes(&catalog), ["requires_missing", "requires_missing"]);
+    let messages: Vec<_> = catalog.diagnostics().iter().map(|it| it.message.as_ref()).collect();
+    assert_eq!(
+        messages,
+        [
+            "`a` requires the program `frob`, which is not on the PATH",
+            "`c` requires the programs `/bin/sh`, `x` and `frob`, which are not on the PATH",
+        ]
+    );
     assert!(!catalog.get("a").unwrap().available());
     assert_eq!(catalog.close_names("aa"), Vec::<&str>::new(), "what is unavailable is not suggested");
     assert_eq!(names(&discovery.run()), ["a", "b", "c"], "without a path every requirement counts as met");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
+use skillfold::LOCALE;
 
 /// How long one request may take unless the configuration says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,28 +17,13 @@ const MAX_LABEL: usize = 64;
 const RESERVED: [&str; 7] =
     ["accept", "authorization", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
-/// What a program gets of the environment: what it needs to run at all, and nothing that may be a secret.
-const INHERITED: [&str; 31] = [
+/// What a program gets of the environment besides the locale: what it needs to run at all, and nothing that may be a secret.
+const INHERITED: [&str; 16] = [
     "PATH",
     "HOME",
     "USER",
     "LOGNAME",
-    "LANG",
-    "LC_ADDRESS",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_IDENTIFICATION",
-    "LC_MEASUREMENT",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NAME",
-    "LC_NUMERIC",
-    "LC_PAPER",
-    "LC_TELEPHONE",
-    "LC_TIME",
     "TMPDIR",
-    "TZ",
     "SHELL",
     "XDG_RUNTIME_DIR",
     "SSL_CERT_FILE",
@@ -237,7 +223,8 @@ fn transport(
             if config.token_env.is_some() || !config.headers.is_empty() {
                 return Err("`token_env` and `headers` belong to a `url`; a program gets `env`".to_owned());
             }
-            let inherited = INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+            let inherited =
+                INHERITED.iter().chain(&LOCALE).filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
             // Not where the user happens to be: that may be anybody's project.
             let home = || variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.is_dir());
             Ok(ServerTransport::Command {
@@ -398,6 +385,7 @@ mod tests {
         let variable = |name: &str| match name {
             "HOME" => home.path().to_str().map(str::to_owned),
             "PATH" => Some("/bin".to_owned()),
+            "LANGUAGE" | "LC_TIME" | "LC_TOKEN" => Some("de".to_owned()),
             "https_proxy" => Some("http://me:pw@proxy".to_owned()),
             _ if name.starts_with("AWS") => Some("s3cret".to_owned()),
             _ => None,
@@ -407,7 +395,7 @@ mod tests {
         assert!(!format!("{spec:?}").contains("pw@"), "{spec:?}");
         let ServerTransport::Command { inherited, cwd, .. } = spec.transport else { panic!() };
         let names: Vec<&str> = inherited.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["PATH", "HOME", "https_proxy"]);
+        assert_eq!(names, ["PATH", "HOME", "https_proxy", "LANGUAGE", "LC_TIME"]);
         assert_eq!(cwd.as_deref(), Some(home.path()));
         for home in ["", "relative", "/no/such/directory"] {
             let spec = ServerSpec::from_config(&config, |_| Some(home.to_owned())).unwrap();
