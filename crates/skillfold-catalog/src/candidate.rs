@@ -227,7 +227,11 @@ impl Candidate<'_> {
         let Some(real_dir) = target.parent() else { return Look::Nothing };
         self.extra = Some(Box::new(Extra { real_dir: Some(real_dir.to_path_buf()), ..Extra::default() }));
         match open(rustix::fs::CWD, target.as_os_str().as_bytes()) {
-            Ok(handle) => self.read(&handle),
+            Ok(handle) => match self.read(&handle) {
+                // The file behind a link can change or go without a word here: nothing is remembered of it.
+                Look::Invalid(invalid) => Look::Invalid(Invalid { stamp: None, ..invalid }),
+                found => found,
+            },
             Err(Refused::Missing | Refused::Link) => self.unreadable(&Errno::NOENT.into()),
             Err(Refused::Other(error)) => self.unreadable(&error.into()),
         }

@@ -162,11 +162,11 @@ fn make(dir: &Path, told: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn write(file: &Path, text: &str, told: &mut Vec<PathBuf>) -> io::Result<()> {
-    let target = file.canonicalize();
+    let before = file.canonicalize();
     let written = fs::write(file, text);
     tell(file, told);
-    // Through a link it happens where that leads.
-    told.extend(target);
+    // Through a link it happens where that leads, even if nothing was there before.
+    told.extend([before, file.canonicalize()].into_iter().flatten());
     written
 }
 
