@@ -14,7 +14,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 use crate::checkout::Origins;
 use crate::discovery::{Effort, Enablement};
 use crate::many::{MANY, all_pairs};
-use crate::{Invalid, Shown, Skill, SkillDir, Source};
+use crate::{Invalid, ListLimits, Shown, Skill, SkillDir, Source};
 
 /// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
 /// refresh make a new one.
@@ -314,8 +314,9 @@ fn is_copy(a: &Skill, b: &Skill) -> bool {
     local && a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
 }
 
-/// Whether a checkout's skill that looks like a copy of the user's own says something else. Only here bodies are read:
-/// else a checkout could put its own text in the place of a skill that the user knows, without a word.
+/// Whether a checkout's skill that looks like a copy of the user's own says or brings something else. Only here bodies and
+/// other files are read: else a checkout could put its own text or its own scripts in the place of a skill that the user
+/// knows, without a word.
 fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
     if !origins.is_foreign(foreign) || origins.is_foreign(own) {
         return false;
@@ -326,7 +327,23 @@ fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
         SkillDir::open(skill.name(), &file.open_dir).ok()?.read(path, MAX_FILE).ok()
     };
     let (theirs, ours) = (text(foreign), text(own));
-    theirs.is_none() || theirs != ours
+    theirs.is_none() || theirs != ours || !has_equal_files(foreign, own)
+}
+
+/// Whether two skills bring the same files: names, sizes, bytes. What cannot be compared counts as different.
+fn has_equal_files(foreign: &Skill, own: &Skill) -> bool {
+    let files = |skill: &Skill| {
+        let dir = SkillDir::open(skill.name(), &skill.dir()).ok()?;
+        let listing = dir.list(&ListLimits::default()).ok()?;
+        let is_whole = listing.stopped.is_none() && listing.skipped.is_empty();
+        is_whole.then_some((dir, listing.files))
+    };
+    let (Some((their_dir, theirs)), Some((our_dir, ours))) = (files(foreign), files(own)) else { return false };
+    theirs == ours
+        && theirs.iter().all(|file| {
+            let read = |dir: &SkillDir| dir.read(&file.path, file.size).ok();
+            read(&their_dir).is_some_and(|bytes| Some(bytes) == read(&our_dir))
+        })
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {

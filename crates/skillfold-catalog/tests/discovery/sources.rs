@@ -380,6 +380,32 @@ fn a_checkout_does_not_replace_a_body_without_a_word() {
     assert_eq!(codes(&Discovery::new(own).run()), Vec::<&str>::new());
 }
 
+/// Scripts are what `run` runs: a copy with other ones is no copy.
+#[test]
+fn a_checkout_does_not_replace_other_files_without_a_word() {
+    let (tree, roots) = lookalikes("Mine.");
+    let shadowed = || codes(&Discovery::new(roots.clone()).cache(tree.path().join("index")).run());
+    tree.write("home/pdf/scripts/run.sh", "echo mine\n");
+    assert_eq!(shadowed(), ["shadowed"], "a file is missing");
+    tree.write("repo/pdf/scripts/run.sh", "echo mine\n");
+    assert_eq!(shadowed(), Vec::<&str>::new(), "all are equal");
+    tree.write("repo/pdf/scripts/run.sh", "echo evil\n");
+    assert_eq!(shadowed(), ["shadowed"], "as large, and another");
+    let catalog = Discovery::new(roots.clone()).run();
+    assert_eq!(catalog.get("pdf@user").unwrap().source(), Source::User, "the user's own can be reached");
+    tree.write("repo/pdf/scripts/run.sh", "echo mine\n");
+    tree.write("repo/pdf/scripts/more.sh", "");
+    assert_eq!(shadowed(), ["shadowed"], "a file more");
+    std::fs::remove_file(tree.path().join("repo/pdf/scripts/more.sh")).unwrap();
+    assert_eq!(shadowed(), Vec::<&str>::new());
+    // What is not listed cannot be compared.
+    tree.write("repo/pdf/node_modules/x/index.js", "");
+    assert_eq!(shadowed(), ["shadowed"]);
+    // Among the user's own, level 1 decides, and nothing is read for it.
+    let own = roots.clone().map(|root| Root::new(root.path, Source::User));
+    assert_eq!(codes(&Discovery::new(own).run()), Vec::<&str>::new());
+}
+
 #[test]
 fn a_checkout_switches_its_own_skills_and_no_others() {
     let tree = Tree::new();
