@@ -393,11 +393,7 @@ fn because(hit: &Hit) -> String {
         ReasonKind::Language => "language",
         ReasonKind::Text => "words",
     };
-    // The words of the message, not the trigger: half a regular expression tells a model nothing.
-    let words = fold(if reason.text.is_empty() { &reason.trigger } else { &reason.text });
-    let shown: String = words.chars().take(MAX_REASON).collect();
-    let more = if shown.len() < words.len() { "…" } else { "" };
-    format!("{} ({kind} \"{shown}{more}\")", hit.name)
+    format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
 }
 
 /// What a list needs to know of a skill; nothing, if it hides.

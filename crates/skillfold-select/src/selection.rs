@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use skillfold_catalog::visible;
 
 use crate::Intent;
 
@@ -73,6 +74,41 @@ pub struct Reason {
     pub span: Option<Range<usize>>,
     /// What it adds to the score.
     pub score: f32,
+}
+
+impl Reason {
+    /// The words that matched, on one line, for a model or a person to read: what the turn says, and not the trigger, because a
+    /// regular expression tells a model nothing. At most `max` characters, cut at the end of a word.
+    ///
+    /// ```
+    /// use skillfold_select::{Reason, ReasonKind};
+    ///
+    /// let (trigger, text) = (r"\bfix\s+(my|the) report".to_owned(), "fix\nthe report".to_owned());
+    /// let reason = Reason { kind: ReasonKind::Pattern, trigger, text, span: None, score: 0.8 };
+    /// assert_eq!((reason.words(40), reason.words(10)), ("fix the report".to_owned(), "fix the…".to_owned()));
+    /// ```
+    pub fn words(&self, max: usize) -> String {
+        let text = visible(if self.text.is_empty() { &self.trigger } else { &self.text });
+        let mut words = String::new();
+        let mut count = 0;
+        for word in text.split_whitespace() {
+            let length = word.chars().count() + usize::from(count > 0);
+            if count + length > max {
+                if count == 0 {
+                    // No end of a word is near: a path, or a script without blanks.
+                    words.extend(word.chars().take(max));
+                }
+                words.push('…');
+                break;
+            }
+            if count > 0 {
+                words.push(' ');
+            }
+            words.push_str(word);
+            count += length;
+        }
+        words
+    }
 }
 
 /// Kinds of reasons, strongest first.

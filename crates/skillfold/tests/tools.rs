@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use skillfold::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillfold::{
-    Enablement, LoadRequest, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillfold, Source, Turn,
+    Enablement, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillfold, Source, Turn,
 };
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
@@ -185,6 +185,38 @@ fn searching() {
     }
 }
 
+/// A model reads the words that matched, and no regular expression.
+#[test]
+fn searching_says_which_words_matched() {
+    let dir = tempfile::tempdir().unwrap();
+    let pattern = "metadata:\n  triggers:\n    patterns: ['\\b(fix|check)\\s+(my|the)\\s+report\\b.*']\n";
+    write(dir.path(), "rep", pattern, "Report.\n");
+    let skills = Skillfold::builder().skills_dir(dir.path()).build();
+    let query = format!("please check the report{}", " again and".repeat(20));
+    let output = call(&skills, "search_skills", json!({"query": query}));
+    let start = "[pattern \"check the report again and again and again and again and…\"";
+    assert!(output.text.contains(start), "{}", output.text);
+    let structured = output.structured.unwrap();
+    assert!(!structured.to_string().contains("fix|check") && !output.text.contains("fix|check"), "{structured}");
+    assert_eq!(structured["hits"][0]["reasons"][0]["kind"], "pattern");
+}
+
+/// Searching matches as the builder says that messages are matched.
+#[test]
+fn searching_asks_as_messages_do() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "no-triggers", "", "Words.\n");
+    write(dir.path(), "pdf", "metadata:\n  triggers: [pdf]\n", "Fill.\n");
+    for (mode, expected) in [(Mode::Keyword, &["pdf"][..]), (Mode::Hybrid, &["no-triggers", "pdf"])] {
+        let skills = Skillfold::builder().skills_dir(dir.path()).mode(mode).build();
+        let output = call(&skills, "search_skills", json!({"query": "pdf triggers"}));
+        let hits = output.structured.unwrap()["hits"].clone();
+        let mut names: Vec<&str> = hits.as_array().unwrap().iter().filter_map(|hit| hit["name"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{mode:?}");
+    }
+}
+
 #[test]
 fn searching_with_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -207,7 +239,7 @@ fn searching_with_files() {
     assert_eq!(names(json!({"query": "zzzz qqqq", "files": null})), Vec::<String>::new());
     assert_eq!(names(json!({"query": "zzzz qqqq", "files": vec!["q3.xlsx"; 100]})), ["tables"]);
     let output = call(&skills, "search_skills", json!({"query": "zzzz qqqq", "files": ["q3.xlsx"]}));
-    assert!(output.text.contains("[file \"*.xlsx\"]"), "{}", output.text);
+    assert!(output.text.contains("[file \"q3.xlsx\"]"), "{}", output.text);
     for (files, said) in [
         (json!("q3.xlsx"), "must be a list of strings, not a string"),
         (json!([["q3.xlsx"]]), "must be a list of strings, not a list"),

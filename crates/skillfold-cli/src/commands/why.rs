@@ -176,8 +176,8 @@ fn reasons(out: &mut String, hit: &Hit, columns: usize) {
     let width =
         hit.reasons.iter().map(|reason| text::width(&text::one_line(&reason.trigger))).max().unwrap_or(0).min(40);
     for reason in &hit.reasons {
+        // Whole: half a regular expression explains nothing.
         let trigger = text::one_line(&reason.trigger);
-        let trigger = text::cut(&trigger, 40).into_owned();
         let pad = " ".repeat(width.saturating_sub(text::width(&trigger)));
         let words = match reason.kind {
             ReasonKind::Recent => "used in this session".to_owned(),

@@ -378,7 +378,9 @@ fn hints_say_why() {
     };
     assert!(pattern("fix\nthe report").contains("pdf (pattern \"fix the report\")"), "{}", pattern("fix\nthe report"));
     let long = pattern(&"word ".repeat(20));
-    assert!(long.contains(&format!("(pattern \"{}…\")", "word ".repeat(8))), "{long}");
+    assert!(long.contains(&format!("(pattern \"{}…\")", "word ".repeat(8).trim_end())), "{long}");
+    let within = pattern("check the reporting of the whole department today");
+    assert!(within.contains("(pattern \"check the reporting of the whole…\")"), "no word is cut: {within}");
     let bare = hits_of(Intent::None, vec![hit(&house, "pdf", vec![])]);
     let shown = discloser.disclose(&Situation::new(house.census(), &bare, &Files));
     assert!(shown.turn.contains("fit: pdf. "));

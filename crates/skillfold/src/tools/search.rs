@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use skillfold_catalog::{Shown, visible};
 use skillfold_format::counted;
 use skillfold_load::text;
-use skillfold_select::{Hit, Mode, Reason, SelectOptions, Turn, languages_of};
+use skillfold_select::{Hit, Reason, ReasonKind, SelectOptions, Turn, languages_of};
 
 use super::arguments::{Arguments, Refused};
 use super::{Tool, ToolContext, ToolOutput};
@@ -19,8 +19,9 @@ const MOST: usize = 50;
 const MOST_FILES: usize = 100;
 const LONGEST_FILE: usize = 1024;
 
-/// Most reasons that are given for one skill.
+/// Most reasons that are given for one skill, and most characters of the words of each.
 const REASONS: usize = 3;
+const MAX_WORDS: usize = 60;
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_skills",
@@ -71,7 +72,7 @@ fn handler(skills: &Skillfold, arguments: &Map<String, Value>, context: &ToolCon
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let languages = languages_of(files.iter().copied());
     let turn = Turn { files: &files, languages: &languages, ..Turn::new(query) };
-    let found = skills.search(&turn, &SelectOptions { mode: Mode::Hybrid, limit });
+    let found = skills.search(&turn, &SelectOptions { mode: skills.usual_mode(), limit });
     let catalog = skills.catalog();
     let mut lines = String::new();
     let mut hits = Vec::with_capacity(found.hits.len());
@@ -110,14 +111,19 @@ fn structured(hit: &Hit, brief: &str) -> Value {
     })
 }
 
-/// A reason whose trigger, which the skill's author wrote, hides nothing.
+/// A reason whose trigger, which the skill's author wrote, hides nothing. Of a pattern the words that it matched: the model
+/// reads this, too.
 fn shown_reason(reason: &Reason) -> Reason {
-    Reason { trigger: visible(&reason.trigger).into_owned(), ..reason.clone() }
+    let trigger = match reason.kind {
+        ReasonKind::Pattern => reason.words(MAX_WORDS),
+        _ => visible(&reason.trigger).into_owned(),
+    };
+    Reason { trigger, ..reason.clone() }
 }
 
-/// `keyword "pdf"`
+/// `keyword "pdf"`, in the words of the query.
 fn reason(reason: &Reason) -> String {
     let kind = serde_json::to_value(reason.kind).ok();
     let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("match").replace('_', " ");
-    format!("{kind} \"{}\"", Shown(&reason.trigger))
+    format!("{kind} \"{}\"", Shown(&reason.words(MAX_WORDS)))
 }
