@@ -241,6 +241,7 @@ impl Context {
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
             .setup_by(settings.setup(environment, self.isolated()?))
+            .mode(settings.disclose.mode.unwrap_or_default())
             .loader(settings.loader.clone());
         for server in self.host()?.map(Host::remotes).unwrap_or_default() {
             builder = builder.remote(server);

@@ -19,7 +19,8 @@ impl Selector {
     ///
     /// Mentions come first. The rest ranks by certainty, the chance that at least one of the two is right about it,
     /// `1 - (1 - t)(1 - l)`: `l` is the certainty by likeness, `t` the confidence by triggers, a quarter of it unless a
-    /// phrase matched. Confidence is put together in the same way, and counts no lead over other skills.
+    /// phrase matched. Confidence is put together in the same way, counts no lead over other skills, and is at least that
+    /// by triggers.
     ///
     /// ```
     /// use skillfold_catalog::{Discovery, Root, Source};
@@ -56,8 +57,7 @@ impl Selector {
         let mut places: HashMap<usize, usize> =
             selection.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
         for hit in &mut selection.hits {
-            if hit.mention.is_none() && !has_phrase(hit) {
-                hit.confidence *= BESIDE;
+            if !is_certain(hit) {
                 hit.certainty *= BESIDE;
             }
         }
@@ -79,7 +79,6 @@ impl Selector {
                     hit.reasons = self.nearby(catalog, turn, gathered, number);
                     hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
                     hit.certainty = BESIDE * confidence(None, false, hit.score);
-                    hit.confidence = hit.certainty;
                 }
                 selection.hits.push(hit);
                 selection.hits.len() - 1
@@ -97,8 +96,10 @@ impl Selector {
     }
 }
 
-fn has_phrase(hit: &Hit) -> bool {
-    hit.reasons.iter().any(|reason| reason.kind == ReasonKind::Phrase && reason.span.is_some())
+/// Whether a mention or a phrase speaks for it, which no likeness of texts doubts.
+fn is_certain(hit: &Hit) -> bool {
+    let is_phrase = |reason: &Reason| reason.kind == ReasonKind::Phrase && reason.span.is_some();
+    hit.mention.is_some() || hit.reasons.iter().any(is_phrase)
 }
 
 /// Adds what the texts say for a skill. Their words share its certainty, so that scores remain comparable.
@@ -115,7 +116,9 @@ fn add(hit: &mut Hit, alike: TextHit) {
         });
     }
     hit.score += alike.certainty;
-    hit.confidence = either(hit.confidence, alike.confidence);
+    // The texts have seen the same word: that may make it surer, never less sure.
+    let beside = if is_certain(hit) { 1.0 } else { BESIDE };
+    hit.confidence = hit.confidence.max(either(beside * hit.confidence, alike.confidence));
     hit.certainty = either(hit.certainty, alike.certainty);
     hit.reasons.sort_by_key(|reason| reason.kind);
 }

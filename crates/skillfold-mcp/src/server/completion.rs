@@ -99,9 +99,16 @@ enum Slot {
 
 /// The slots of an argument hint: `[add|remove] <skill> --format json|text [file]` has five.
 fn slots(hint: &str) -> Vec<Slot> {
+    // `add | remove | list` is one slot.
+    let hint = joined_at_bars(hint);
     let groups = hint.split(['[', ']', '<', '>', '(', ')', '{', '}', ' ', '\t', ',']);
     let is_ellipsis = |group: &str| group.chars().all(|c| matches!(c, '.' | '…'));
     groups.filter(|group| !is_ellipsis(group)).map(slot).collect()
+}
+
+/// A hint without the blanks around `|`.
+fn joined_at_bars(hint: &str) -> String {
+    hint.split('|').map(str::trim).collect::<Vec<_>>().join("|")
 }
 
 fn slot(group: &str) -> Slot {
@@ -130,6 +137,10 @@ mod tests {
         let words = |words: &[&str]| Slot::Words(words.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(slots("[add|remove|list]"), [words(&["add", "remove", "list"])]);
         assert_eq!(slots("[add|remove|list] [file]"), [words(&["add", "remove", "list"]), Slot::Other]);
+        for hint in ["add | remove | list", "[add| remove |list]", "add |\tremove|  list"] {
+            assert_eq!(slots(hint), [words(&["add", "remove", "list"])], "{hint}");
+        }
+        assert_eq!(slots("<on | off> [FILE]"), [words(&["on", "off"]), Slot::Other]);
         assert_eq!(slots("<on|off> [FILE...]"), [words(&["on", "off"]), Slot::Other]);
         assert_eq!(slots("[\"a\"|'b'] ..."), [words(&["a", "b"])]);
         assert_eq!(

@@ -236,6 +236,27 @@ fn earlier_messages_count_less() {
     assert!(world.select(&Turn { earlier: &["what can you do?"], ..Turn::default() }).intent == Intent::None);
 }
 
+/// What triggers alone say is not doubted because the texts say nothing: a search shows it as surely as it is disclosed.
+#[test]
+fn texts_make_no_trigger_less_sure() {
+    let pattern = json!({ "triggers": { "patterns": ["check (my|the) report"] } });
+    let keyword = json!({ "triggers": { "keywords": ["report"] }, "description": "Reads a report." });
+    let world = World::new(&[("a-pattern", pattern), ("b-keyword", keyword)]);
+    let texts = skillfold_select::TextIndex::of(&world.catalog);
+    let turn = Turn::new("check the report today");
+    let ask = |mode| {
+        let options = SelectOptions { limit: 9, mode };
+        let mut hits = world.selector.select_with(&world.catalog, &texts, &turn, &options).hits;
+        hits.sort_by(|a, b| a.name.cmp(&b.name));
+        hits
+    };
+    let (keyword, hybrid) = (ask(Mode::Keyword), ask(Mode::Hybrid));
+    assert_eq!((keyword.len(), hybrid.len()), (2, 2));
+    assert!((keyword[0].confidence - hybrid[0].confidence).abs() < 1e-6, "{hybrid:?}");
+    assert!(hybrid[1].confidence >= keyword[1].confidence, "{hybrid:?}");
+    assert!(hybrid[0].is_sure(0.99), "a trigger is always a match");
+}
+
 /// Files at hand speak for what the message speaks for already, and select nothing by themselves.
 #[test]
 fn nearby_files_support() {
