@@ -154,7 +154,7 @@ impl ScriptTools {
                 return fail(code, &message);
             }
         };
-        if let Err((code, message)) = check_loaded(&catalog, skill, context.loaded) {
+        if let Err((code, message)) = context.check_loaded(&catalog, skill) {
             return fail(code, &message);
         }
         let dir = match opened(skill) {

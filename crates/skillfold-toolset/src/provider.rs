@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
-use skillfold::tools::{
-    Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, check_loaded, for_model,
-};
+use skillfold::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
 use skillfold::{Catalog, Shown, Skill, SkillDir, Skillfold};
 use skillfold_exec::{Runner, TOOLSETS, find_program};
 
@@ -252,7 +250,7 @@ fn not_there(
     }
     let (skill, _) = name.split_once(BETWEEN)?;
     let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
-    let (code, message) = if let Err(refused) = check_loaded(catalog, skill, context.loaded) {
+    let (code, message) = if let Err(refused) = context.check_loaded(catalog, skill) {
         refused
     } else {
         let names: Vec<String> = known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();

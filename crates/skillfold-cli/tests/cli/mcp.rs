@@ -200,6 +200,22 @@ impl Web {
         Web(child, address)
     }
 
+    /// Posts one request, with further headers, and returns head and body of the answer.
+    fn post(&self, headers: &str, message: &Value) -> String {
+        let body = message.to_string();
+        let mut stream = std::net::TcpStream::connect(self.1).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     fn health(&self) -> String {
         let mut stream = std::net::TcpStream::connect(self.1).unwrap();
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -232,6 +248,46 @@ fn half_open_connections_leave_health_its_place() {
     assert!(web.health().ends_with("ok"));
     drop(waiting);
     assert!(web.health().ends_with("ok"));
+}
+
+/// Without a session nothing stays loaded: the refusal gives advice that works. In a session the script runs.
+#[test]
+fn scripts_over_http_need_a_session() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skills/greet/SKILL.md", "---\nname: greet\ndescription: Greets.\n---\nGreet.\n");
+    sandbox.write("work/skills/greet/scripts/x.sh", "#!/bin/sh\necho ran\n");
+    let web = Web::start(&sandbox, 256, &["--isolated", "--skills-dir", "skills", "mcp", "--http", "0"]);
+    let call = |name: &str, arguments: &Value, meta: bool| {
+        let mut params = json!({"name": name, "arguments": arguments});
+        if meta {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    };
+    let (load, run) = (json!({"skill_id": "greet"}), json!({"skill_id": "greet", "script": "scripts/x.sh"}));
+    let modern =
+        |name: &str| format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n");
+    let loaded = web.post(&modern("load_skill"), &call("load_skill", &load, true));
+    assert!(loaded.contains("Greet."), "{loaded}");
+    let refused = web.post(&modern("run_skill_script"), &call("run_skill_script", &run, true));
+    assert!(refused.contains("not_loaded") && refused.contains("begins with `initialize`"), "{refused}");
+    assert!(!refused.contains("Load the skill first"), "{refused}");
+
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let begun = web.post("", &begin).to_lowercase();
+    let session = begun.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim().to_owned();
+    let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n");
+    web.post(&headers, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let refused = web.post(&headers, &call("run_skill_script", &run, false));
+    assert!(refused.contains("Load the skill first"), "in a session, that helps: {refused}");
+    web.post(&headers, &call("load_skill", &load, false));
+    let ran = web.post(&headers, &call("run_skill_script", &run, false));
+    assert!(ran.contains("ran") && !ran.contains("not_loaded"), "{ran}");
 }
 
 #[test]

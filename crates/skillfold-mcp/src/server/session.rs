@@ -319,6 +319,11 @@ impl Session {
         lock(&self.audience.outboxes).insert(self.outbox.id, Arc::clone(&self.outbox)).is_none()
     }
 
+    /// Whether what the client loads stays loaded until its next request.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.is_lasting.load(Ordering::Acquire)
+    }
+
     /// The skills whose bodies the client has loaded.
     pub(super) fn loaded(&self) -> Arc<Vec<String>> {
         Arc::clone(&lock(&self.outbox.loaded))
@@ -326,7 +331,7 @@ impl Session {
 
     /// Remembers a loaded skill. Says whether it had not been loaded before.
     pub(super) fn remember(&self, name: &str) -> bool {
-        if !self.is_lasting.load(Ordering::Acquire) {
+        if !self.is_lasting() {
             return false;
         }
         let mut loaded = lock(&self.outbox.loaded);

@@ -81,6 +81,7 @@ impl SkillServer {
         let wants_progress = token.is_some();
         let loaded = self.session.loaded();
         let session = self.session.label();
+        let is_lasting = self.session.is_lasting();
         let cancellation = context.ct.clone();
         let name = request.name.clone();
         let work = self.unbounded(move |shared, _| {
@@ -91,8 +92,13 @@ impl SkillServer {
                 }
             };
             let is_cancelled = || cancellation.is_cancelled();
-            let context =
-                ToolContext { progress: &report, cancelled: &is_cancelled, loaded: &loaded, session: &session };
+            let context = ToolContext {
+                progress: &report,
+                cancelled: &is_cancelled,
+                loaded: &loaded,
+                session: &session,
+                is_lasting,
+            };
             shared.skillfold.call_tool(&name, &request.arguments.unwrap_or_default(), &context)
         });
         let forward = async {

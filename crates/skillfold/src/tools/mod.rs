@@ -128,7 +128,25 @@ pub struct ToolContext<'c> {
     pub loaded: &'c [String],
     /// What tells the session apart from others; empty if there is none.
     pub session: &'c str,
+    /// Whether a skill that is loaded stays so until the next call.
+    pub is_lasting: bool,
 }
+
+impl ToolContext<'_> {
+    /// Checks that the session has loaded a skill, as [`check_loaded`] does. Where nothing stays loaded, the error does not
+    /// advise to load it, which would lead nowhere.
+    pub fn check_loaded(&self, catalog: &Catalog, skill: &Skill) -> Result<(), (&'static str, String)> {
+        check_loaded(catalog, skill, self.loaded).map_err(|(code, message)| {
+            let message = if self.is_lasting { message } else { NO_SESSION.to_owned() };
+            (code, message)
+        })
+    }
+}
+
+/// Advice for a client without a session.
+const NO_SESSION: &str = "This connection has no session, so no skill stays loaded, and scripts and tools of skills cannot \
+                          run. They run over stdio, and over HTTP in a session of the protocol 2025-11-25, which begins \
+                          with `initialize`. Do the task without them, or ask the user to connect that way.";
 
 impl ToolOutput {
     /// A result that is this text.
@@ -221,7 +239,7 @@ pub fn capital(sentence: &str) -> String {
 
 impl Default for ToolContext<'_> {
     fn default() -> Self {
-        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[], session: "" }
+        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[], session: "", is_lasting: true }
     }
 }
 
