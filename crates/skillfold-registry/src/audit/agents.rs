@@ -16,7 +16,7 @@ use super::unsafe_commands::warned;
 /// Members and streams of office documents that hold macros. Of names in UTF-16, the NULs are line ends in a binary file.
 const MACROS: &str = r"vbaProject\.bin|_\nV\nB\nA\n_\nP\nR\nO\nJ\nE\nC\nT|xl/macrosheets/";
 
-/// Members of OpenDocument files that are macros: modules of Basic, and scripts of other languages. The lists of libraries
+/// Members of `OpenDocument` files that are macros: modules of Basic, and scripts of other languages. The lists of libraries
 /// and dialogs, `script-lb.xml` and its kin, are there without any.
 const OPEN_MACROS: &str = r"Basic/[^/\x00-\x1f]{1,60}/(?P<module>[\w %-]{1,60})\.xml|Scripts/(?:python|beanshell|javascript|java)/[^/\x00-\x1f]";
 
@@ -325,10 +325,10 @@ fn macros(hit: &Hit<'_>) -> Option<&'static Rule> {
     (hit.kind == Kind::Binary && first && !has_macros(hit.path)).then_some(hit.rule)
 }
 
-/// Kinds of OpenDocument files.
+/// Kinds of `OpenDocument` files.
 const OPEN: [&str; 10] = ["odt", "ods", "odp", "odg", "odb", "ott", "ots", "otp", "otg", "oxt"];
 
-/// Macros of OpenDocument files, which are archives with ordinary names in them.
+/// Macros of `OpenDocument` files, which are archives with ordinary names in them.
 fn open_macros(hit: &Hit<'_>) -> Option<&'static Rule> {
     static KNOWN: Lazy = LazyLock::new(|| regex(OPEN_MACROS));
     let extension = hit.path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);

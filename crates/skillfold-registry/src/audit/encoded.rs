@@ -137,13 +137,18 @@ fn decoded(letters: &[u8], layers: usize) -> Option<(String, &'static str)> {
         let start = decode(probe);
         let [mut even, mut odd] = [0, 1].map(|first| start.iter().skip(first).step_by(2));
         let (low, high) = (even.clone().all(is_text), odd.clone().all(is_text));
-        let bytes = match start.is_empty() {
-            true => return None,
-            false if low && high => decode(letters),
+        if start.is_empty() {
+            return None;
+        }
+        let bytes = if low && high {
+            decode(letters)
+        } else if low && odd.all(|byte| *byte == 0) {
             // UTF-16, of which the half of each character is nothing in English.
-            false if low && odd.all(|byte| *byte == 0) => narrowed(&decode(letters), 0),
-            false if high && even.all(|byte| *byte == 0) => narrowed(&decode(letters), 1),
-            false => return None,
+            narrowed(&decode(letters), 0)
+        } else if high && even.all(|byte| *byte == 0) {
+            narrowed(&decode(letters), 1)
+        } else {
+            return None;
         };
         // What follows it and looks alike decodes to anything.
         let text = match std::str::from_utf8(&bytes) {
@@ -173,9 +178,10 @@ fn bytes_of_digits(letters: &[u8]) -> Vec<u8> {
     letters.chunks_exact(2).map_while(byte).collect()
 }
 
-/// What base32 says, in letters of either case but not of both; nothing from the first letter on that is none.
+/// What base32 says, in letters of the case that its first has; nothing from the first letter on that is none.
 fn bytes_of_base32(letters: &[u8]) -> Vec<u8> {
-    let first = if letters.iter().any(u8::is_ascii_lowercase) { b'a' } else { b'A' };
+    let is_lower = letters.iter().find(|byte| byte.is_ascii_alphabetic()).is_some_and(u8::is_ascii_lowercase);
+    let first = if is_lower { b'a' } else { b'A' };
     let value = |byte: &u8| match byte {
         b'2'..=b'7' => Some(u64::from(byte - b'2' + 26)),
         byte if (first..first + 26).contains(byte) => Some(u64::from(byte - first)),
