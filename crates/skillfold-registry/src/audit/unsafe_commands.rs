@@ -238,8 +238,11 @@ fn sent_later(hit: &Hit<'_>) -> Option<&'static Rule> {
         return None;
     }
     let after = &hit.after()[..hit.after().len().min(LATER)];
+    let calls: Vec<_> = CALLS.as_ref()?.find_iter(after).collect();
+    // Without a call there is nothing to follow, and behind the last one nothing matters.
+    let end = calls.last()?.start();
     let mut holders = vec![name];
-    for assignment in ASSIGNMENTS.as_ref()?.captures_iter(after) {
+    for assignment in ASSIGNMENTS.as_ref()?.captures_iter(&after[..end]) {
         let group = |name| assignment.name(name).map(|found| found.as_bytes()).unwrap_or_default();
         let (to, value) = (group("to"), group("value"));
         let holds = |name: &&[u8]| named_at(value, name).is_some_and(|at| is_match(&WRITES, &value[..at]));
@@ -247,8 +250,7 @@ fn sent_later(hit: &Hit<'_>) -> Option<&'static Rule> {
             holders.push(to);
         }
     }
-    let mut calls = CALLS.as_ref()?.find_iter(after).map(|call| call.as_bytes());
-    let sent = calls.any(|call| holders.iter().any(|name| named_at(call, name).is_some()));
+    let sent = calls.iter().any(|call| holders.iter().any(|name| named_at(call.as_bytes(), name).is_some()));
     sent.then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
 }
 
