@@ -99,9 +99,9 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
             .then_with(|| (a.skill, a.ordinal).cmp(&(b.skill, b.ordinal)))
     };
     if entries.len() < MANY {
-        entries.sort_unstable_by(order)
+        entries.sort_unstable_by(order);
     } else {
-        entries.par_sort_unstable_by(order)
+        entries.par_sort_unstable_by(order);
     }
 
     let mut index = Index { key, ..Index::default() };
@@ -205,9 +205,9 @@ impl Index {
             })
         };
         if prefixes.len() < MANY {
-            prefixes.sort_unstable()
+            prefixes.sort_unstable();
         } else {
-            prefixes.par_sort_unstable()
+            prefixes.par_sort_unstable();
         }
         prefixes.dedup();
 
