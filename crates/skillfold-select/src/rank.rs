@@ -28,9 +28,8 @@ pub(crate) fn weight(kind: ReasonKind) -> f32 {
         ReasonKind::Verb => 0.85,
         ReasonKind::Pattern => 0.8,
         ReasonKind::File => 0.7,
-        ReasonKind::Language => 0.55,
-        // A file's, or a language's: never asked for as such.
-        ReasonKind::Nearby => 0.55,
+        // Nearby: a file's, or a language's, never asked for as such.
+        ReasonKind::Language | ReasonKind::Nearby => 0.55,
         ReasonKind::Text => 0.5,
         ReasonKind::Recent => 0.01,
     }
