@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// How messages are matched [default: hybrid]
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
-    /// From which confidence on a hit counts as selected [default: 0.5; 0 with --mode keyword]
+    /// From which certainty on a hit counts as selected [default: 0.5; 0 with --mode keyword]
     #[arg(long, value_name = "C", value_parser = share)]
     threshold: Option<f64>,
     /// Exit with 1 if the recall at 3 is below this
