@@ -1,4 +1,4 @@
-// Drives `skillfold mcp` with the official TypeScript SDK, a client that is not ours.
+// Drives `skillcue mcp` with the official TypeScript SDK, a client that is not ours.
 //
 //   node client.mjs BINARY PACKAGES
 //
@@ -110,7 +110,7 @@ async function refused(promise) {
 const textOf = (result) => result.content.map((block) => block.text ?? '').join('');
 
 async function greeting(client) {
-  check('is called skillfold', client.getServerVersion().name === 'skillfold', client.getServerVersion());
+  check('is called skillcue', client.getServerVersion().name === 'skillcue', client.getServerVersion());
   const said = client.getInstructions() ?? '';
   check('instructions name the skills', said.includes('<id>brew-tea</id>') && said.includes('load_skill'), said);
   check('instructions hide what hides from models', !said.includes('<id>hidden</id>'), said);
@@ -192,7 +192,7 @@ async function resources(client, root, logs) {
     check(`resources/read refuses ${uri}`, isRefused && !String(attack).includes('outside of every'), attack);
     await logs.waitFor('a line of the log', () => logs.heard.length > before);
     const told = logs.heard.at(-1);
-    check("and the client's log says why", told.level === 'warning' && told.logger === 'skillfold.security', told);
+    check("and the client's log says why", told.level === 'warning' && told.logger === 'skillcue.security', told);
   }
 
   const completed = await client.complete({
@@ -277,7 +277,7 @@ async function changes(client, root, news) {
 }
 
 async function everything(transport, root) {
-  const client = new Client({ name: 'skillfold-test', version: '1' }, { capabilities: {} });
+  const client = new Client({ name: 'skillcue-test', version: '1' }, { capabilities: {} });
   const [news, logs] = [new News(), new News()];
   client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => logs.add(params));
   client.fallbackNotificationHandler = async (notification) => news.add(notification);
@@ -295,7 +295,7 @@ async function everything(transport, root) {
 }
 
 async function onTree(work) {
-  const root = mkdtempSync(join(tmpdir(), 'skillfold-mcp-'));
+  const root = mkdtempSync(join(tmpdir(), 'skillcue-mcp-'));
   try {
     writeTree(root);
     await work(root);
@@ -314,11 +314,11 @@ async function main() {
 
   where = 'http';
   await onTree(async (root) => {
-    const options = { args: ['--token-env', 'SKILLFOLD_TEST_TOKEN'], env: { SKILLFOLD_TEST_TOKEN: TOKEN } };
+    const options = { args: ['--token-env', 'SKILLCUE_TEST_TOKEN'], env: { SKILLCUE_TEST_TOKEN: TOKEN } };
     const server = await start(binary, root, options);
     try {
       const plain = new StreamableHTTPClientTransport(new URL(server.url));
-      const client = new Client({ name: 'skillfold-test', version: '1' }, { capabilities: {} });
+      const client = new Client({ name: 'skillcue-test', version: '1' }, { capabilities: {} });
       const error = await refused(client.connect(plain));
       check('nobody gets in without the token', /401|Unauthorized/.test(`${error?.code} ${error}`), error);
       const headers = { Authorization: `Bearer ${TOKEN}` };

@@ -1,4 +1,4 @@
-"""Drives `skillfold mcp` with the official Python SDK, a client that is not ours.
+"""Drives `skillcue mcp` with the official Python SDK, a client that is not ours.
 
     python client.py BINARY
 
@@ -141,7 +141,7 @@ class ServerLog:
     async def security_lines(self, at_least: int) -> int:
         """How many refusals it tells of, once there are that many."""
         async with asyncio.timeout(NEWS_SECONDS):
-            while (count := self.text().count("skillfold::security")) < at_least:
+            while (count := self.text().count("skillcue::security")) < at_least:
                 await asyncio.sleep(0.02)
         return count
 
@@ -185,7 +185,7 @@ class Run:
         version = "2026-07-28" if self.modern else "2025-11-25"
         self.check(f"speaks {version}", client.protocol_version == version, client.protocol_version)
         info = client.server_info
-        self.check("is called skillfold", info is not None and info.name == "skillfold", info)
+        self.check("is called skillcue", info is not None and info.name == "skillcue", info)
         said = client.instructions or ""
         self.check("instructions name the skills", "<id>brew-tea</id>" in said and "load_skill" in said, said[:300])
         self.check("instructions hide what hides from models", "<id>hidden</id>" not in said, said)
@@ -304,7 +304,7 @@ class Run:
             self.check(f"resources/read refuses {uri}", is_refused and "outside of every" not in str(error), error)
             await self.logs.wait_for(lambda _: len(self.logs.heard) > before)
             told = self.logs.heard[-1]
-            self.check("and the client's log says why", told.level == "warning" and told.logger == "skillfold.security", told)
+            self.check("and the client's log says why", told.level == "warning" and told.logger == "skillcue.security", told)
             await self.is_logged_once()
 
     async def prompts(self) -> None:
@@ -415,7 +415,7 @@ def arguments_for(root: Path) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def http_server(binary: str, root: Path, report: Report, stderr: ServerLog):
-    """`skillfold mcp --http`, where it listens, and that it ends cleanly."""
+    """`skillcue mcp --http`, where it listens, and that it ends cleanly."""
     command = [binary, *arguments_for(root), "--http", "127.0.0.1:0"]
     process = await asyncio.create_subprocess_exec(*command, stderr=stderr.file)
     try:
@@ -447,7 +447,7 @@ async def run(binary: str, transport: str, modern: bool) -> int:
     async def on_log(params: types.LoggingMessageNotificationParams) -> None:
         logs.add(params)
 
-    with tempfile.TemporaryDirectory(prefix="skillfold-mcp-") as directory:
+    with tempfile.TemporaryDirectory(prefix="skillcue-mcp-") as directory:
         root = Path(directory) / "skills"
         write_tree(root)
         stderr = ServerLog(Path(directory) / "stderr.txt")

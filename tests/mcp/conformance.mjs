@@ -1,4 +1,4 @@
-// Runs the official conformance suite against `skillfold mcp` and `skillfold mcp inspect`.
+// Runs the official conformance suite against `skillcue mcp` and `skillcue mcp inspect`.
 //
 //   node conformance.mjs BINARY PACKAGES RESULTS
 //

@@ -16,7 +16,7 @@ import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.providers.skills import SkillsDirectoryProvider
 
-# As many resources a page as `skillfold mcp` has.
+# As many resources a page as `skillcue mcp` has.
 PAGE = 500
 
 

@@ -387,7 +387,7 @@ async def rival(server: Server, questions: Questions, sessions: int) -> tuple[Pa
 
 async def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("skillfold")
+    parser.add_argument("skillcue")
     parser.add_argument("tree", type=Path)
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--passes", type=int, default=3)
@@ -406,8 +406,8 @@ async def main() -> int:
         print(f"that is fewer than the {options.sessions:,} that were asked for")
     questions = Questions(options.tree)
 
-    base = [options.skillfold, "--isolated", "--no-cache", "--skills-dir", str(options.tree), "mcp"]
-    server = Server("skillfold mcp", [*base, "--http", "127.0.0.1:0"])
+    base = [options.skillcue, "--isolated", "--no-cache", "--skills-dir", str(options.tree), "mcp"]
+    server = Server("skillcue mcp", [*base, "--http", "127.0.0.1:0"])
     try:
         is_good = await ours(server, questions, sessions, options.passes)
         kinds = {kind: await alone(server, questions, kind) for kind in MIX}
@@ -425,7 +425,7 @@ async def main() -> int:
     if options.no_rival:
         return 0 if is_good else 1
 
-    rows = [("skillfold mcp", sessions, common, kinds, None)]
+    rows = [("skillcue mcp", sessions, common, kinds, None)]
     for variant in ["default", "experimental"]:
         label = "fastmcp 4.1.4" + (", `experimental_skills`" if variant == "experimental" else "")
         other = Server(label, [sys.executable, str(HERE / "fastmcp_server.py"), str(options.tree), variant])

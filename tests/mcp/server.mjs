@@ -1,4 +1,4 @@
-// Starts `skillfold mcp --http` on a directory of skills and says where it listens.
+// Starts `skillcue mcp --http` on a directory of skills and says where it listens.
 
 import { spawn } from 'node:child_process';
 

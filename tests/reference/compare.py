@@ -1,6 +1,6 @@
-"""Asks skillfold and the reference validator of agentskills.io about the same skills.
+"""Asks skillcue and the reference validator of agentskills.io about the same skills.
 
-    python compare.py PATH/TO/skillfold
+    python compare.py PATH/TO/skillcue
 
 Needs `skills-ref` (pinned by `cargo xtask test reference`). Fails on every disagreement that is not in the table of
 known differences, and on every entry of that table that no longer occurs or is not explained in docs/validate.md.
@@ -34,10 +34,10 @@ def main() -> int:
         return 2
     binary = Path(sys.argv[1]).resolve()
     cases = every_case()
-    with tempfile.TemporaryDirectory(prefix="skillfold-reference-") as tmp:
+    with tempfile.TemporaryDirectory(prefix="skillcue-reference-") as tmp:
         dirs = [write(Path(tmp), at, it) for at, it in enumerate(cases)]
         reference = [ask_reference(dir) for dir in dirs]
-        ours = ask_skillfold(binary, dirs)
+        ours = ask_skillcue(binary, dirs)
     return report(cases, reference, ours)
 
 
@@ -63,18 +63,18 @@ class Error:
     text: str
 
 
-def ask_skillfold(binary: Path, dirs: list[Path]) -> list[list[Error]]:
+def ask_skillcue(binary: Path, dirs: list[Path]) -> list[list[Error]]:
     """Our errors for each directory. A few runs for all of them: a command line has a limited length."""
     found: dict[str, list[Error]] = {str(dir): [] for dir in dirs}
     for start in range(0, len(dirs), PER_RUN):
         batch = [str(dir) for dir in dirs[start : start + PER_RUN]]
         run = subprocess.run([binary, "validate", "--json", "--", *batch], capture_output=True, text=True, check=False)
         if run.returncode not in (0, 1):
-            sys.exit(f"skillfold ended with {run.returncode}: {run.stderr}")
+            sys.exit(f"skillcue ended with {run.returncode}: {run.stderr}")
         answer = json.loads(run.stdout)
         errors = [it for it in answer["diagnostics"] if it["severity"] == "error"]
         if answer["valid"] != (not errors):
-            sys.exit(f"skillfold says valid: {answer['valid']}, with {len(errors)} errors")
+            sys.exit(f"skillcue says valid: {answer['valid']}, with {len(errors)} errors")
         for it in errors:
             path = Path(it["path"])
             owner = next((str(dir) for dir in (path, *path.parents) if str(dir) in found), None)
@@ -100,7 +100,7 @@ def report(cases: list[Case], reference: list[list[str]], ours: list[list[Error]
         failures += 1
         print(f"\nDISAGREEMENT: {it.label}, directory {it.dir!r}\n  {it.content[:300]!r}")
         print(f"  reference: {'; '.join(theirs) or 'valid'}"[:600])
-        print(f"  skillfold: {'; '.join(error.text for error in mine) or 'valid'}"[:600])
+        print(f"  skillcue: {'; '.join(error.text for error in mine) or 'valid'}"[:600])
     docs = DOCS.read_text(encoding="utf-8") if DOCS.is_file() else ""
     for known in DIFFERENCES:
         if not used[known.id]:

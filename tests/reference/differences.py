@@ -1,4 +1,4 @@
-"""Where skillfold knowingly differs from the reference, and why. docs/validate.md explains each to users."""
+"""Where skillcue knowingly differs from the reference, and why. docs/validate.md explains each to users."""
 
 import re
 from collections.abc import Callable
@@ -12,9 +12,9 @@ MAX_FILE = 1 << 20
 @dataclass(frozen=True)
 class Difference:
     id: str
-    #: Whether the reference finds such a skill valid; skillfold then finds the opposite. None: it depends.
+    #: Whether the reference finds such a skill valid; skillcue then finds the opposite. None: it depends.
     reference_valid: bool | None
-    #: The only codes that skillfold may give for it.
+    #: The only codes that skillcue may give for it.
     codes: set[str]
     applies: Callable[[Case], bool]
     reason: str

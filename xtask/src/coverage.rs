@@ -10,7 +10,7 @@ use std::process::Command;
 const LEAST: u8 = 95;
 const VERSION: &str = "0.35.1";
 /// Each with the crates whose tests count for it, too.
-const CRATES: [&str; 2] = ["skillfold-select", "skillfold-disclose"];
+const CRATES: [&str; 2] = ["skillcue-select", "skillcue-disclose"];
 
 pub(crate) fn main() -> Result<(), Failure> {
     let tool = root().join("target/coverage/bin/cargo-tarpaulin");

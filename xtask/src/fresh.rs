@@ -11,7 +11,7 @@ const PROMISED_SECONDS: f64 = 300.0;
 /// Clones HEAD into an empty directory and runs the README's first two commands there.
 pub(crate) fn main() -> Result<(), Failure> {
     let mut scratch = Scratch::new("fresh")?;
-    let (clone, home) = (scratch.path().join("skillfold"), scratch.path().join("home"));
+    let (clone, home) = (scratch.path().join("skillcue"), scratch.path().join("home"));
     std::fs::create_dir(&home).map_err(|error| Failure::io("create", &home, &error))?;
     // `--no-local` copies objects as a clone over the network does, not by hard links.
     run(Command::new("git").args(["clone", "--quiet", "--no-local"]).arg(root()).arg(&clone))?;
@@ -91,7 +91,7 @@ Type `cargo build`.
 cargo is not a command here
 
 ```sh
-$ cargo run -p skillfold-cli -- load hello-extended Alice   # the main job
+$ cargo run -p skillcue-cli -- load hello-extended Alice   # the main job
 ```
 
 ```sh
@@ -99,7 +99,7 @@ cargo xtask test
 cargo xtask bench
 ```
 ";
-        let expected = ["cargo run -p skillfold-cli -- load hello-extended Alice", "cargo xtask test"];
+        let expected = ["cargo run -p skillcue-cli -- load hello-extended Alice", "cargo xtask test"];
         assert_eq!(first_two(readme), Some(expected));
         assert_eq!(first_two("```\ncargo build\n```\ncargo test\n"), None);
     }

@@ -1,9 +1,9 @@
-//! `skillfold mcp` seen from outside: the official conformance suite, and the official SDKs of two languages as clients.
+//! `skillcue mcp` seen from outside: the official conformance suite, and the official SDKs of two languages as clients.
 //!
 //! What they need is pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a Node
 //! that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
 
-use crate::process::{Failure, build_skillfold, cargo, release, root, run, skillfold, succeeds, target};
+use crate::process::{Failure, build_skillcue, cargo, release, root, run, skillcue, succeeds, target};
 use crate::python;
 use crate::test::Outcome;
 use std::path::{Path, PathBuf};
@@ -36,10 +36,10 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
         Ok(node) => node,
         Err(Failure(why)) => return Ok(Outcome::Skipped(why)),
     };
-    build_skillfold()?;
-    run(node.command("conformance.mjs").arg(skillfold()).arg(&node.packages).arg(target().join("mcp/results")))?;
-    run(python.command().arg(script("client.py")).arg(skillfold()).current_dir(root()))?;
-    run(node.command("client.mjs").arg(skillfold()).arg(&node.packages))?;
+    build_skillcue()?;
+    run(node.command("conformance.mjs").arg(skillcue()).arg(&node.packages).arg(target().join("mcp/results")))?;
+    run(python.command().arg(script("client.py")).arg(skillcue()).current_dir(root()))?;
+    run(node.command("client.mjs").arg(skillcue()).arg(&node.packages))?;
     Ok(Outcome::Passed)
 }
 
@@ -49,21 +49,12 @@ pub(crate) fn load(arguments: &[&str]) -> Result<(), Failure> {
     let requirements = read("requirements-fastmcp.txt")?;
     // All of them are listed, so nothing is left to resolve; its header says why it must not be.
     let rival = python::environment(system, "fastmcp", &["--no-deps"], &python::pinned(&requirements))?;
-    run(cargo().args([
-        "build",
-        "--release",
-        "--package",
-        "skillfold-cli",
-        "--bin",
-        "skillfold",
-        "--features",
-        "full",
-    ]))?;
-    run(cargo().args(["build", "--release", "--package", "skillfold-bench", "--bin", "generate"]))?;
+    run(cargo().args(["build", "--release", "--package", "skillcue-cli", "--bin", "skillcue", "--features", "full"]))?;
+    run(cargo().args(["build", "--release", "--package", "skillcue-bench", "--bin", "generate"]))?;
     let tree = target().join("mcp/load");
     run(Command::new(release("generate")).arg(&tree).arg(SKILLS))?;
     // The rival's Python, because the load itself needs nothing but the standard library.
-    run(rival.command().arg(script("load.py")).arg(release("skillfold")).arg(&tree).args(arguments).current_dir(root()))
+    run(rival.command().arg(script("load.py")).arg(release("skillcue")).arg(&tree).args(arguments).current_dir(root()))
 }
 
 impl Node {

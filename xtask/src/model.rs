@@ -1,6 +1,6 @@
-//! `skillfold agent` against a model server that is not ours. Opt-in: it installs 130 MB, and says nothing about models.
+//! `skillcue agent` against a model server that is not ours. Opt-in: it installs 130 MB, and says nothing about models.
 
-use crate::process::{Failure, build_skillfold, root, run, skillfold};
+use crate::process::{Failure, build_skillcue, root, run, skillcue};
 use crate::python;
 
 /// llama.cpp with its server, and a model that is small enough to be a package.
@@ -10,6 +10,6 @@ pub(crate) fn main() -> Result<(), Failure> {
     let system = python::system().ok_or_else(|| Failure::new("there is no Python 3.11 or later on the PATH"))?;
     // Nothing of what they depend on is needed to serve.
     let python = python::environment(system, "model", &["--no-deps"], &PACKAGES)?;
-    build_skillfold()?;
-    run(python.command().arg("tests/model/real.py").arg(skillfold()).current_dir(root()))
+    build_skillcue()?;
+    run(python.command().arg("tests/model/real.py").arg(skillcue()).current_dir(root()))
 }

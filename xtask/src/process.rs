@@ -37,8 +37,8 @@ pub(crate) fn target() -> PathBuf {
 }
 
 /// The debug build of our binary.
-pub(crate) fn skillfold() -> PathBuf {
-    target().join("debug").join(format!("skillfold{}", std::env::consts::EXE_SUFFIX))
+pub(crate) fn skillcue() -> PathBuf {
+    target().join("debug").join(format!("skillcue{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// The release build of one of our programs.
@@ -46,9 +46,9 @@ pub(crate) fn release(name: &str) -> PathBuf {
     target().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Builds [`skillfold()`].
-pub(crate) fn build_skillfold() -> Result<(), Failure> {
-    run(cargo().args(["build", "--quiet", "--package", "skillfold-cli", "--bin", "skillfold", "--all-features"]))
+/// Builds [`skillcue()`].
+pub(crate) fn build_skillcue() -> Result<(), Failure> {
+    run(cargo().args(["build", "--quiet", "--package", "skillcue-cli", "--bin", "skillcue", "--all-features"]))
 }
 
 /// Cargo, the one that started us, in the repository's root.
@@ -91,7 +91,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("skillfold-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("skillcue-{name}-{}", std::process::id()));
         // Not `create_dir_all`: what is there already is not ours to use, let alone to remove.
         std::fs::create_dir(&path).map_err(|error| Failure::io("create", &path, &error))?;
         Ok(Self { path, keep: false })

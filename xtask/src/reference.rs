@@ -3,7 +3,7 @@
 //! `skills-ref` is a Python package, so this step makes itself a virtual environment below the
 //! target directory. It is pinned: our table of differences is about this version.
 
-use crate::process::{Failure, build_skillfold, root, run, skillfold};
+use crate::process::{Failure, build_skillcue, root, run, skillcue};
 use crate::python;
 use crate::test::Outcome;
 
@@ -26,7 +26,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
         // No network is not the code's fault, but only `--offline` lets it pass.
         Err(Failure(why)) => return Ok(Outcome::Skipped(format!("{PACKAGE} could not be installed: {why}"))),
     };
-    build_skillfold()?;
-    run(python.command().arg(COMPARE).arg(skillfold()).current_dir(root()))?;
+    build_skillcue()?;
+    run(python.command().arg(COMPARE).arg(skillcue()).current_dir(root()))?;
     Ok(Outcome::Passed)
 }

@@ -1,6 +1,6 @@
 //! The smoke run: the README's main command, as somebody would run it who has nothing.
 
-use crate::process::{Failure, Scratch, build_skillfold, line, skillfold};
+use crate::process::{Failure, Scratch, build_skillcue, line, skillcue};
 use crate::test::Outcome;
 use std::process::Command;
 
@@ -11,16 +11,16 @@ const MAIN: [&str; 2] = ["context", "Say bonjour to Alice"];
 const EXPECTED: [&str; 2] = ["### hello-extended", "Base directory for this skill:"];
 
 pub(crate) fn step() -> Result<Outcome, Failure> {
-    build_skillfold()?;
+    build_skillcue()?;
     let scratch = Scratch::new("smoke")?;
     // No project, no home, no settings: only what is bundled in the binary can answer.
-    let mut command = Command::new(skillfold());
+    let mut command = Command::new(skillcue());
     command.args(MAIN).current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }
     let output =
-        command.output().map_err(|error| Failure::new(format!("cannot start {}: {error}", skillfold().display())))?;
+        command.output().map_err(|error| Failure::new(format!("cannot start {}: {error}", skillcue().display())))?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let missing = missing(&stdout);
     if output.status.success() && missing.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
 
 /// Says which layers of the sandbox this machine has: the tests have run with those, and no others.
 fn sandbox(scratch: &Scratch) -> Result<(), Failure> {
-    let mut command = Command::new(skillfold());
+    let mut command = Command::new(skillcue());
     command.arg("status").current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
     let output = command.output().map_err(|error| Failure::new(format!("`{}`: {error}", line(&command))))?;
     let stdout = String::from_utf8_lossy(&output.stdout);

@@ -1,14 +1,14 @@
 //! Toolsets with what comes from elsewhere: `zod`, installed as users do it, and the official suite of JSON Schema.
 
-use crate::process::{Failure, Scratch, build_skillfold, cargo, root, run, skillfold, succeeds, target};
+use crate::process::{Failure, Scratch, build_skillcue, cargo, root, run, skillcue, succeeds, target};
 use crate::python;
 use crate::test::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the ignored tests look at, to find the packages and the suite.
-const PACKAGES: &str = "SKILLFOLD_TEST_PACKAGES";
-const SCHEMAS: &str = "SKILLFOLD_TEST_SCHEMAS";
+const PACKAGES: &str = "SKILLCUE_TEST_PACKAGES";
+const SCHEMAS: &str = "SKILLCUE_TEST_SCHEMAS";
 
 /// Its source archive carries JSON-Schema-Test-Suite, whose maintainer is its own. The packages of that name at npm hold
 /// draft 4, or fetch the rest from elsewhere.
@@ -25,23 +25,23 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
         Ok(schemas) => schemas,
         Err(Failure(why)) => return Ok(Outcome::Skipped(format!("{SUITE} could not be fetched: {why}"))),
     };
-    build_skillfold()?;
+    build_skillcue()?;
     let data = target().join("toolsets");
-    println!("    skillfold toolset setup, into {}", data.display());
+    println!("    skillcue toolset setup, into {}", data.display());
     if let Err(Failure(why)) = run(program(&data).args(["toolset", "setup"])) {
         return Ok(Outcome::Skipped(format!("zod could not be installed: {why}")));
     }
     documented_sequence()?;
-    let packages: PathBuf = data.join("skillfold/toolsets");
+    let packages: PathBuf = data.join("skillcue/toolsets");
     // Those that need it are ignored otherwise, and `tests` has built them already.
     let mut tests = if succeeds(cargo().args(["nextest", "--version"])) {
         let mut tests = cargo();
         tests.args(["nextest", "run", "--workspace", "--all-features", "--run-ignored", "only"]);
-        tests.args(["-E", "package(skillfold-toolset) & (test(zod) | test(official_suite))"]);
+        tests.args(["-E", "package(skillcue-toolset) & (test(zod) | test(official_suite))"]);
         tests
     } else {
         let mut tests = cargo();
-        tests.args(["test", "--package", "skillfold-toolset", "--all-features", "--lib", "--tests", "--", "--ignored"]);
+        tests.args(["test", "--package", "skillcue-toolset", "--all-features", "--lib", "--tests", "--", "--ignored"]);
         tests.args(["zod", "official_suite"]);
         tests
     };
@@ -51,7 +51,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
 
 /// Our program, with its data in `data`.
 fn program(data: &Path) -> Command {
-    let mut program = Command::new(skillfold());
+    let mut program = Command::new(skillcue());
     program.env("XDG_DATA_HOME", data);
     program
 }
@@ -75,7 +75,7 @@ fn documented_sequence() -> Result<(), Failure> {
         let mut command = program(&scratch.path().join("data"));
         command.env("XDG_CACHE_HOME", scratch.path().join("cache")).current_dir(scratch.path());
         command.args(["--isolated", "--skills-dir", "skills"]).args(args);
-        let output = command.output().map_err(|error| Failure::new(format!("cannot start skillfold: {error}")))?;
+        let output = command.output().map_err(|error| Failure::new(format!("cannot start skillcue: {error}")))?;
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         Ok((output.status.success(), said))
     };
@@ -89,7 +89,7 @@ fn documented_sequence() -> Result<(), Failure> {
         let (success, said) = says(args)?;
         if success != succeeds || !said.contains(word) {
             let asked = args.join(" ");
-            return Err(Failure::new(format!("`skillfold {asked}` does not say what docs/toolsets.md says: {said}")));
+            return Err(Failure::new(format!("`skillcue {asked}` does not say what docs/toolsets.md says: {said}")));
         }
     }
     println!("    the sequence of docs/toolsets.md: missing, set up, found");

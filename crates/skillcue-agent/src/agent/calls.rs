@@ -1,0 +1,140 @@
+//! The tools that a model calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::{Map, Value};
+use skillcue::Skillcue;
+use skillcue::tools::{Effect, ToolContext, ToolOutput, attribute};
+use tokio_util::sync::CancellationToken;
+
+use super::{Conversation, Event, Hooks};
+use crate::approval::Wanted;
+use crate::{ToolCall, ToolResult};
+
+/// How long a tool may take to end once nobody waits for its result. They kill what they run at once.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// What comes of a call: the result, and what a session should remember of it.
+type Done = (ToolResult, Option<Effect>);
+
+/// Runs what the model called: what loads skills first, so that tools which they bring are there for the rest, then
+/// everything else, `parallel` at a time. The results come in the order of the calls.
+pub(super) async fn run(
+    skills: &Arc<Skillcue>,
+    parallel: usize,
+    conversation: &mut Conversation,
+    calls: &[ToolCall],
+    hooks: &Hooks<'_>,
+) -> Vec<ToolResult> {
+    for call in calls {
+        (hooks.events)(&Event::Call { id: &call.id, name: &call.name, arguments: &call.arguments });
+    }
+    let mut results: Vec<Option<ToolResult>> = calls.iter().map(|_| None).collect();
+    for loads in [true, false] {
+        let at: Vec<usize> = (0..calls.len()).filter(|at| (calls[*at].name == "load_skill") == loads).collect();
+        let loaded: Arc<[String]> = conversation.loaded().into();
+        let session: Arc<str> = conversation.id().into();
+        let run = |at: usize| {
+            let (call, loaded, session) = (&calls[at], Arc::clone(&loaded), Arc::clone(&session));
+            async move { (at, one(skills, call, loaded, session, hooks).await) }
+        };
+        let mut done: Vec<(usize, Done)> =
+            futures_util::stream::iter(at).map(run).buffer_unordered(parallel.max(1)).collect().await;
+        done.sort_by_key(|(at, _)| *at);
+        for (at, (result, effect)) in done {
+            if let Some(Effect::Loaded { name, arguments, content }) = effect {
+                conversation.has_loaded(&name, &arguments, &content);
+            }
+            results[at] = Some(result);
+        }
+    }
+    results.into_iter().flatten().collect()
+}
+
+async fn one(
+    skills: &Arc<Skillcue>,
+    call: &ToolCall,
+    loaded: Arc<[String]>,
+    session: Arc<str>,
+    hooks: &Hooks<'_>,
+) -> Done {
+    let output = output(skills, call, loaded, session, hooks).await;
+    let (id, name) = (call.id.clone(), call.name.clone());
+    let ToolOutput { text, is_error, effect, .. } = output;
+    (hooks.events)(&Event::Result { id: &id, name: &name, text: &text, is_error });
+    (ToolResult { id, name, text, is_error }, effect)
+}
+
+async fn output(
+    skills: &Arc<Skillcue>,
+    call: &ToolCall,
+    loaded: Arc<[String]>,
+    session: Arc<str>,
+    hooks: &Hooks<'_>,
+) -> ToolOutput {
+    let fail = |code: &str, message: &str| {
+        let opening = format!("tool_result name=\"{}\"", attribute(&call.name));
+        ToolOutput::failure(&opening, code, message)
+    };
+    if hooks.cancel.is_cancelled() {
+        return fail("cancelled", "The user has interrupted the turn.");
+    }
+    let arguments = match arguments(&call.arguments) {
+        Ok(arguments) => arguments,
+        Err(why) => return fail("invalid_argument", &why),
+    };
+    let wanted = Wanted { name: &call.name, arguments: &arguments, loaded: &loaded };
+    if let Err(why) = hooks.approvals.decide(&session, skills, &wanted, hooks.cancel).await {
+        return fail("declined", &why);
+    }
+    let (known, name, cancel) = (Arc::clone(skills), call.name.clone(), hooks.cancel.clone());
+    let run = move || made(&known, &name, &arguments, &loaded, &session, &cancel);
+    let ended = tokio::select! {
+        ended = tokio::task::spawn_blocking(run) => ended,
+        () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
+    };
+    match ended {
+        Ok(Ok(output)) => output,
+        Ok(Err(names)) => fail("not_found", &format!("There is no such tool. There are: {}.", names.join(", "))),
+        Err(error) => {
+            tracing::error!(target: "skillcue::agent", tool = call.name, %error, "a tool panicked");
+            fail("internal", "The tool failed.")
+        }
+    }
+}
+
+/// Waits until a tool has had its time to end, after it was told to.
+async fn too_late(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(ENDING).await;
+}
+
+/// Calls the tool; if there is none of that name, says which there are.
+fn made(
+    skills: &Skillcue,
+    name: &str,
+    arguments: &Map<String, Value>,
+    loaded: &[String],
+    session: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, Vec<String>> {
+    let cancelled = || cancel.is_cancelled();
+    let context = ToolContext { loaded, session, cancelled: &cancelled, ..ToolContext::default() };
+    skills
+        .call_tool(name, arguments, &context)
+        .ok_or_else(|| skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect())
+}
+
+/// What a model wrote as arguments. Some write nothing where there are none.
+fn arguments(written: &str) -> Result<Map<String, Value>, String> {
+    if written.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(written) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err("The arguments have to be a JSON object.".to_owned()),
+        Err(error) => Err(format!("The arguments are no JSON: {error}.")),
+    }
+}

@@ -1,0 +1,239 @@
+//! One conversation: what was said, what it knows of skills, where it is written down.
+
+use std::fmt;
+use std::sync::Arc;
+
+use skillcue::{Disclosure, Form, LoadRequest, Session, Skillcue, WorkDir, WorkFiles};
+
+use crate::sessions::{Record, Saved, SessionFile, SessionsError};
+use crate::skills::{Known, SkillsProvider};
+use crate::{ContextProvider, Message, Part, Piece, ToolCall, ToolResult};
+
+/// A conversation. It belongs to one task at a time; many of them share an [`Agent`](crate::Agent).
+pub struct Conversation {
+    id: String,
+    pub(super) messages: Vec<Message>,
+    pub(super) known: Known,
+    loaded: Vec<String>,
+    pub(super) turns: u64,
+    pub(super) providers: Vec<Box<dyn ContextProvider>>,
+    /// What each provider has said for the instructions, in their order.
+    pub(super) stable: Vec<(String, String)>,
+    /// What the user has loaded since the last turn.
+    pending: Vec<Piece>,
+    file: Option<SessionFile>,
+    /// Why it is no longer written down, until somebody has been told.
+    trouble: Option<SessionsError>,
+    /// How many tokens of the provider's one of ours is, as far as we have seen: never less than one.
+    pub(super) ratio: f64,
+    /// The smallest request that the model has refused as too long.
+    pub(super) refused: Option<u64>,
+    /// Whether it was saved by an earlier run, and no turn has begun since.
+    is_continued: bool,
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (messages, loaded) = (&self.messages.len(), &self.loaded);
+        f.debug_struct("Conversation")
+            .field("id", &self.id)
+            .field("messages", messages)
+            .field("loaded", loaded)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Conversation {
+    /// A conversation that is written down nowhere.
+    pub fn new(id: impl Into<String>) -> Conversation {
+        Conversation {
+            id: id.into(),
+            messages: Vec::new(),
+            known: Known::default(),
+            loaded: Vec::new(),
+            turns: 0,
+            providers: Vec::new(),
+            stable: Vec::new(),
+            pending: Vec::new(),
+            file: None,
+            trouble: None,
+            ratio: 1.0,
+            refused: None,
+            is_continued: false,
+        }
+    }
+
+    /// A conversation that goes on from what was saved, and is written down as it happens.
+    pub fn saved(file: SessionFile, saved: Saved) -> Conversation {
+        let Saved { id, messages, skills, loaded, turns, .. } = saved;
+        Conversation {
+            messages,
+            known: Known::new(skills),
+            loaded,
+            turns,
+            file: Some(file),
+            is_continued: true,
+            ..Conversation::new(id)
+        }
+    }
+
+    /// Adds a context provider. They are asked in the order in which they were added.
+    pub fn provider(&mut self, provider: Box<dyn ContextProvider>) {
+        self.providers.push(provider);
+    }
+
+    /// Adds the provider that discloses skills.
+    pub fn skills_provider(&mut self, skills: &Arc<Skillcue>) {
+        self.skills_provider_in(skills, None);
+    }
+
+    /// Adds the provider that discloses skills, by the files, too, that a message names and that have changed where the
+    /// user works.
+    pub fn skills_provider_in(&mut self, skills: &Arc<Skillcue>, work_dir: Option<WorkDir>) {
+        let provider = SkillsProvider::new(Arc::clone(skills), self.known.clone(), work_dir);
+        self.provider(Box::new(provider));
+    }
+
+    /// What tells it apart from others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What was said, as the model is told it.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Takes back that skills were loaded in an earlier run if they may not be shown now: a session is continued in
+    /// another directory, where a checkout has a skill of the same name, or the files have changed since.
+    pub(super) fn recheck_loaded(&mut self, skills: &Skillcue) {
+        if std::mem::take(&mut self.is_continued) {
+            self.loaded.retain(|name| !skills.holds_back(name));
+        }
+    }
+
+    /// The skills that the model, or the user for it, has loaded.
+    pub fn loaded(&self) -> &[String] {
+        &self.loaded
+    }
+
+    /// How many turns there were.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// What it remembers of skills.
+    pub fn session(&self) -> Session {
+        self.known.lock().session.clone()
+    }
+
+    /// What was disclosed in the last turn.
+    pub fn disclosure(&self) -> Option<Disclosure> {
+        self.known.lock().disclosure.clone()
+    }
+
+    /// The files that counted in the last turn: those that its message names, then others that have changed.
+    pub fn files(&self) -> Vec<String> {
+        self.work_files().all()
+    }
+
+    /// Like [`files`](Self::files), apart.
+    pub fn work_files(&self) -> WorkFiles {
+        self.known.lock().files.clone()
+    }
+
+    /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is what the
+    /// user wants: nobody is asked, and a skill that hides from models is loaded, too.
+    pub fn load(&mut self, skills: &Skillcue, name: &str, arguments: &str) -> Result<String, skillcue::Error> {
+        let request = LoadRequest { arguments, form: Form::Body, ..LoadRequest::default() };
+        let envelope = skills.load_envelope(name, &request)?;
+        let whole = skills.load(name, &LoadRequest::default())?;
+        self.has_loaded(name, arguments, &whole.content);
+        self.pending.push(Piece { provider: "user".to_owned(), part: Part::SkillsTurn, text: apart(&envelope) });
+        Ok(envelope)
+    }
+
+    /// A skill's body is in context now.
+    pub(super) fn has_loaded(&mut self, name: &str, arguments: &str, content: &str) {
+        self.known.lock().session.record_load_with(name, arguments, content);
+        if !self.loaded.iter().any(|known| known == name) {
+            self.loaded.push(name.to_owned());
+        }
+    }
+
+    /// What goes with the next message because the user has said so.
+    pub(super) fn take_pending(&mut self) -> Vec<Piece> {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Adds a message, and writes it down.
+    pub(super) fn push(&mut self, message: Message) {
+        self.write(&Record::Message { message: message.clone() });
+        self.messages.push(message);
+    }
+
+    /// Writes down what the conversation is from here on.
+    pub(super) fn replace(&mut self, messages: Vec<Message>, summary: String) {
+        self.messages = messages;
+        let record = Record::Compacted { messages: self.messages.clone(), skills: self.session(), summary };
+        self.write(&record);
+    }
+
+    /// Ends a turn: whatever happened, what is left can be sent to a model.
+    pub(super) fn end_turn(&mut self, unfinished: Option<&str>) {
+        if let Some(why) = unfinished {
+            self.finish(why);
+        }
+        self.turns += 1;
+        let record = Record::Turn {
+            number: self.turns,
+            skills: self.session(),
+            loaded: self.loaded.clone(),
+            interrupted: unfinished.is_some(),
+        };
+        self.write(&record);
+    }
+
+    /// Why the conversation is no longer written down; says it once.
+    pub(super) fn take_trouble(&mut self) -> Option<SessionsError> {
+        self.trouble.take()
+    }
+
+    /// Gives calls without results a result, and the user's message an answer.
+    pub(super) fn finish(&mut self, why: &str) {
+        if let Some(Message::Assistant { calls, .. }) = self.messages.last()
+            && !calls.is_empty()
+        {
+            let text = format!("<error code=\"interrupted\">\n  {why}\n</error>");
+            let result = |call: &ToolCall| ToolResult {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                text: text.clone(),
+                is_error: true,
+            };
+            let results = calls.iter().map(result).collect();
+            self.push(Message::Tools { results });
+        }
+        if matches!(self.messages.last(), Some(Message::User { .. } | Message::Tools { .. })) {
+            self.push(Message::assistant(format!("[{why}]")));
+        }
+    }
+
+    /// Writes something down. If that fails, the conversation goes on without: what is missing in the middle of a file
+    /// would make the rest of it wrong.
+    fn write(&mut self, record: &Record) {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.append(record)
+        {
+            self.file = None;
+            self.trouble = Some(error);
+        }
+    }
+}
+
+/// A text with what separates it from what comes next: a blank line, and after more than one line a rule, so that a model
+/// sees where the user's own words begin.
+pub(crate) fn apart(text: &str) -> String {
+    let text = text.trim_end_matches('\n');
+    if text.contains('\n') { format!("{text}\n\n---\n\n") } else { format!("{text}\n\n") }
+}

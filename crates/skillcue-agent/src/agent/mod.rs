@@ -1,0 +1,286 @@
+//! The loop: context, request, tools, and again, until there is an answer.
+
+mod calls;
+mod compact;
+mod conversation;
+mod error;
+mod event;
+mod providers;
+mod request;
+mod summary;
+
+pub use conversation::Conversation;
+pub use error::AgentError;
+pub use event::Event;
+pub(crate) use summary::earlier;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use skillcue::{SegmentCounter, Skillcue, TokenCounter};
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::Approvals;
+use crate::model::{Answer, Model, ModelError, Stop};
+use crate::trace::Tracer;
+use crate::{Message, Parts};
+
+/// What the model is told before everything else, unless somebody says otherwise.
+pub const SYSTEM: &str = "You are a helpful assistant. Skills are instructions for particular tasks: where one is \
+                          documented or listed and fits the request, follow it; load_skill loads one by its id, and \
+                          search_skills finds one. Answer in the user's language, briefly.";
+
+/// How often a model may say that a request is too long: the first time old turns go, then results of tools.
+const REFUSALS: u32 = 2;
+
+/// How an agent works.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// The instructions.
+    pub system: String,
+    /// How many tokens the model can take in, its answer included.
+    pub window: u64,
+    /// How many tokens an answer may have.
+    pub max_tokens: Option<u32>,
+    /// How often the model may be asked in one turn.
+    pub rounds: u32,
+    /// How many tools run at a time.
+    pub parallel: usize,
+    /// How long a context provider may take.
+    pub provider_timeout: Duration,
+    /// What counts tokens.
+    pub counter: skillcue::Counter,
+}
+
+impl Default for AgentOptions {
+    fn default() -> AgentOptions {
+        AgentOptions {
+            system: SYSTEM.to_owned(),
+            window: 128_000,
+            max_tokens: None,
+            rounds: 25,
+            parallel: 8,
+            provider_timeout: Duration::from_secs(10),
+            counter: skillcue::Counter::default(),
+        }
+    }
+}
+
+/// An agent: skills, a model, and how they go together. Many conversations share one.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    skills: Arc<Skillcue>,
+    model: Model,
+    options: Arc<AgentOptions>,
+    tracer: Option<Arc<Tracer>>,
+}
+
+/// What a turn may use of the one who wants it.
+#[derive(Clone, Copy)]
+pub struct Hooks<'h> {
+    /// Hears what happens. Called from several threads, if several tools run.
+    pub events: &'h (dyn Fn(&Event<'_>) + Send + Sync),
+    /// Decides what may be loaded and run.
+    pub approvals: &'h Approvals,
+    /// Ends the turn.
+    pub cancel: &'h CancellationToken,
+}
+
+impl std::fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks").field("approvals", &self.approvals).finish_non_exhaustive()
+    }
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnReport {
+    /// The model's last words.
+    pub answer: String,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// How often it was asked.
+    pub rounds: u32,
+    /// What all requests of the turn cost, by our count.
+    pub tokens: Parts,
+    /// The same as the provider counts: tokens of requests.
+    pub input: u64,
+    /// Tokens of answers.
+    pub output: u64,
+    /// Tokens of requests that came from the provider's cache.
+    pub cached: u64,
+    /// What documenting every skill in each of these requests would have cost.
+    pub eager: u64,
+}
+
+impl Agent {
+    /// An agent.
+    pub fn new(skills: Arc<Skillcue>, model: Model, options: AgentOptions) -> Agent {
+        Agent { skills, model, options: Arc::new(options), tracer: None }
+    }
+
+    /// Writes a line for each request.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: Tracer) -> Agent {
+        self.tracer = Some(Arc::new(tracer));
+        self
+    }
+
+    /// The skills.
+    pub fn skills(&self) -> &Arc<Skillcue> {
+        &self.skills
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// One turn: the user says something, and the model answers, with as many tools in between as it wants to call.
+    ///
+    /// Whatever comes of it, the conversation can go on afterwards, and is written down.
+    pub async fn turn(
+        &self,
+        conversation: &mut Conversation,
+        message: &str,
+        hooks: &Hooks<'_>,
+    ) -> Result<TurnReport, AgentError> {
+        let id = conversation.id().to_owned();
+        (hooks.events)(&Event::Session { id: &id });
+        // Somebody may have stopped waiting for an earlier turn.
+        conversation.finish("interrupted");
+        conversation.recheck_loaded(&self.skills);
+        let problems = self.begin(conversation, message, hooks).await;
+        let mut under_way = UnderWay::new(conversation, problems);
+        let outcome = self.rounds(conversation, &mut under_way, hooks).await;
+        let unfinished = match &outcome {
+            Ok(_) => None,
+            Err(AgentError::Cancelled) => Some("interrupted".to_owned()),
+            Err(error) => Some(format!("no answer: {}", error.code())),
+        };
+        conversation.end_turn(unfinished.as_deref());
+        if let Some(error) = conversation.take_trouble() {
+            let message = format!("the conversation is no longer written down: {error}");
+            (hooks.events)(&Event::Problem { provider: "session", message });
+        }
+        let answer = outcome?;
+        providers::after(conversation, &self.options, hooks).await;
+        let report = under_way.report(answer);
+        let TurnReport { answer, stop, rounds, tokens, input, output, cached, .. } = &report;
+        (hooks.events)(&Event::Answer {
+            text: answer,
+            stop,
+            rounds: *rounds,
+            tokens: *tokens,
+            input: *input,
+            output: *output,
+            cached: *cached,
+        });
+        Ok(report)
+    }
+
+    /// The user's message, with what providers put before it, becomes part of the conversation.
+    async fn begin(&self, conversation: &mut Conversation, message: &str, hooks: &Hooks<'_>) -> Vec<String> {
+        let mut pieces = conversation.take_pending();
+        let problems = providers::before(conversation, message, &mut pieces, self, hooks).await;
+        conversation.push(Message::User { context: pieces, text: message.to_owned() });
+        problems
+    }
+
+    /// Asks until the model answers without calling anything.
+    async fn rounds(
+        &self,
+        conversation: &mut Conversation,
+        turn: &mut UnderWay,
+        hooks: &Hooks<'_>,
+    ) -> Result<Answer, AgentError> {
+        for round in 1..=self.options.rounds.max(1) {
+            let answer = self.round(conversation, turn, round, hooks).await?;
+            turn.rounds = round;
+            turn.count(&answer);
+            let (text, calls) = (answer.text.clone(), answer.calls.clone());
+            // Some APIs refuse a message that says nothing, and a conversation must not end with the user.
+            let text = if text.is_empty() && calls.is_empty() { "[empty answer]".to_owned() } else { text };
+            conversation.push(Message::Assistant { text, calls });
+            if answer.calls.is_empty() {
+                return Ok(answer);
+            }
+            let results = calls::run(&self.skills, self.options.parallel, conversation, &answer.calls, hooks).await;
+            conversation.push(Message::Tools { results });
+            if hooks.cancel.is_cancelled() {
+                return Err(AgentError::Cancelled);
+            }
+        }
+        Err(AgentError::Rounds(self.options.rounds.max(1)))
+    }
+
+    /// One answer. If the conversation does not fit, it is made shorter; also if the model says so.
+    async fn round(
+        &self,
+        conversation: &mut Conversation,
+        turn: &mut UnderWay,
+        round: u32,
+        hooks: &Hooks<'_>,
+    ) -> Result<Answer, AgentError> {
+        let mut refused = 0;
+        loop {
+            if hooks.cancel.is_cancelled() {
+                return Err(AgentError::Cancelled);
+            }
+            let prepared = self.prepared(conversation, turn, round, refused > 0, hooks).await?;
+            match self.ask(conversation, turn, &prepared, hooks).await {
+                Err(ModelError::TooLong { .. }) if refused < REFUSALS => refused += 1,
+                other => return other.map_err(AgentError::of_model),
+            }
+        }
+    }
+
+    fn counter(&self) -> &'static dyn TokenCounter {
+        // A build without the exact one counts nearly as well.
+        self.options.counter.counter().unwrap_or(&SegmentCounter)
+    }
+}
+
+/// A turn that goes on.
+struct UnderWay {
+    /// Which turn of the conversation it is.
+    number: u64,
+    /// The place of the message that began it.
+    first: usize,
+    problems: Vec<String>,
+    rounds: u32,
+    tokens: Parts,
+    input: u64,
+    output: u64,
+    cached: u64,
+    eager: u64,
+}
+
+impl UnderWay {
+    fn new(conversation: &Conversation, problems: Vec<String>) -> UnderWay {
+        UnderWay {
+            number: conversation.turns() + 1,
+            first: conversation.messages().len().saturating_sub(1),
+            problems,
+            rounds: 0,
+            tokens: Parts::default(),
+            input: 0,
+            output: 0,
+            cached: 0,
+            eager: 0,
+        }
+    }
+
+    fn count(&mut self, answer: &Answer) {
+        let usage = &answer.usage;
+        // A server may say any number.
+        self.input = self.input.saturating_add(usage.input.unwrap_or(0));
+        self.output = self.output.saturating_add(usage.output.unwrap_or(0));
+        self.cached = self.cached.saturating_add(usage.cached.unwrap_or(0));
+    }
+
+    fn report(self, answer: Answer) -> TurnReport {
+        let UnderWay { rounds, tokens, input, output, cached, eager, .. } = self;
+        TurnReport { answer: answer.text, stop: answer.stop, rounds, tokens, input, output, cached, eager }
+    }
+}

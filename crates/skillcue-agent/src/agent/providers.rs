@@ -1,0 +1,130 @@
+//! Asking context providers: each by itself, none able to stop the turn.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
+use super::conversation::apart;
+use super::event::shown;
+use super::{Agent, AgentOptions, Conversation, Event, Hooks};
+use crate::skills::SKILLS;
+use crate::{ContextProvider, Message, Part, Piece, ProviderError};
+
+/// The providers of a conversation, while they look at it. They come back to it whatever happens, also when nobody waits
+/// for the turn any more.
+struct Asked<'c> {
+    conversation: &'c mut Conversation,
+    providers: Vec<Box<dyn ContextProvider>>,
+    /// How many messages the conversation has without what is only shown to them.
+    messages: usize,
+}
+
+impl<'c> Asked<'c> {
+    fn new(conversation: &'c mut Conversation) -> Asked<'c> {
+        let providers = std::mem::take(&mut conversation.providers);
+        let messages = conversation.messages.len();
+        Asked { conversation, providers, messages }
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.conversation.messages.truncate(self.messages);
+        self.conversation.providers = std::mem::take(&mut self.providers);
+    }
+}
+
+/// Asks all providers what goes with a message. Returns what went wrong.
+pub(super) async fn before(
+    conversation: &mut Conversation,
+    message: &str,
+    pieces: &mut Vec<Piece>,
+    agent: &Agent,
+    hooks: &Hooks<'_>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let asked = &mut Asked::new(conversation);
+    asked.conversation.messages.push(Message::user(message));
+    let counter = agent.counter();
+    let mut held: Vec<String> = Vec::new();
+    for (at, provider) in asked.providers.iter_mut().enumerate() {
+        let name = provider.name().to_owned();
+        let messages = &asked.conversation.messages;
+        let said = async { provider.before_turn(messages).await };
+        let context = tokio::select! {
+            // The turn ends in a moment, and says so.
+            () = hooks.cancel.cancelled() => break,
+            context = guarded(agent.options.provider_timeout, said) => context,
+        };
+        let context = match context {
+            Ok(context) => context,
+            Err(why) => {
+                tell(&name, &why, &mut problems, hooks);
+                continue;
+            }
+        };
+        let tokens = counter.count(&context.stable).0 + counter.count(&context.turn).0;
+        // What was said for the instructions stays, if a later turn fails.
+        let stable = &mut asked.conversation.stable;
+        stable.resize_with(stable.len().max(at + 1), Default::default);
+        stable[at] = (name.clone(), context.stable);
+        if !context.turn.trim().is_empty() {
+            let part = context.part.unwrap_or(Part::History);
+            pieces.push(Piece { provider: name.clone(), part, text: apart(&context.turn) });
+        }
+        let known = asked.conversation.known.lock();
+        let disclosure = known.disclosure.as_ref().filter(|_| name == SKILLS);
+        if tokens > 0 || disclosure.is_some() {
+            let tier = disclosure.map(|disclosure| disclosure.tier.number());
+            let skills = disclosure.map(shown).unwrap_or_default();
+            held.extend(
+                skills.iter().filter(|skill| agent.skills.holds_back(&skill.name)).map(|skill| skill.name.clone()),
+            );
+            let files = disclosure.map(|_| known.files.clone().all()).unwrap_or_default();
+            (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills, files: &files });
+        }
+    }
+    let loaded = asked.conversation.loaded();
+    held.retain(|name| !loaded.contains(name));
+    if !held.is_empty() {
+        // The model knows how to ask for them; the user should know why they are not simply used.
+        let message = format!("not shown until somebody approves: {}", held.join(", "));
+        (hooks.events)(&Event::Problem { provider: SKILLS, message });
+    }
+    problems
+}
+
+/// Tells all providers what came of the turn.
+pub(super) async fn after(conversation: &mut Conversation, options: &AgentOptions, hooks: &Hooks<'_>) {
+    let asked = &mut Asked::new(conversation);
+    let Some((response, request)) = asked.conversation.messages.split_last() else { return };
+    for provider in &mut asked.providers {
+        let name = provider.name().to_owned();
+        let told = async { provider.after_turn(request, response).await };
+        let heard = tokio::select! {
+            // The answer is there, and nobody waits any longer.
+            () = hooks.cancel.cancelled() => return,
+            heard = guarded(options.provider_timeout, told) => heard,
+        };
+        if let Err(why) = heard {
+            tell(&name, &why, &mut Vec::new(), hooks);
+        }
+    }
+}
+
+/// What a provider says, or why it says nothing: it failed, it panicked, or it took too long.
+async fn guarded<T>(timeout: Duration, said: impl Future<Output = Result<T, ProviderError>>) -> Result<T, String> {
+    match tokio::time::timeout(timeout, AssertUnwindSafe(said).catch_unwind()).await {
+        Ok(Ok(Ok(said))) => Ok(said),
+        Ok(Ok(Err(error))) => Err(error.to_string()),
+        Ok(Err(_)) => Err("it panicked".to_owned()),
+        Err(_) => Err(format!("it took longer than {} s", timeout.as_secs())),
+    }
+}
+
+fn tell(name: &str, why: &str, problems: &mut Vec<String>, hooks: &Hooks<'_>) {
+    tracing::warn!(target: "skillcue::agent", provider = name, "{why}");
+    problems.push(format!("{name}: {why}"));
+    (hooks.events)(&Event::Problem { provider: name, message: why.to_owned() });
+}

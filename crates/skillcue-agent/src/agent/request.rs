@@ -1,0 +1,190 @@
+//! One request: put together, accounted for, made, traced.
+
+use std::time::{Instant, SystemTime};
+
+use skillcue::tools::ToolDefinition;
+
+use super::event::shown;
+use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};
+use crate::account::skills_in_history;
+use crate::model::{Answer, Delta, ModelError, Request, SystemText};
+use crate::skills::SKILLS;
+use crate::{Line, LineText, Part, Parts, Purpose, account};
+
+/// So many tokens a request must have for its cost to tell how the provider counts.
+const TELLING: u64 = 4_000;
+
+/// When a request was begun.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) time: SystemTime,
+    pub(super) start: Instant,
+}
+
+/// A request that fits.
+pub(super) struct Prepared {
+    pub(super) system: Vec<SystemText>,
+    pub(super) tools: Vec<ToolDefinition>,
+    pub(super) tokens: Parts,
+    pub(super) round: u32,
+}
+
+impl Agent {
+    /// Puts a request together, and makes the conversation shorter if it does not fit. `is_too_long` says that the model
+    /// has refused it as it is.
+    pub(super) async fn prepared(
+        &self,
+        conversation: &mut Conversation,
+        turn: &mut UnderWay,
+        round: u32,
+        is_too_long: bool,
+        hooks: &Hooks<'_>,
+    ) -> Result<Prepared, AgentError> {
+        let system = self.system(conversation);
+        let (skills, loaded) = (std::sync::Arc::clone(&self.skills), conversation.loaded().to_vec());
+        // Toolsets may have to be evaluated for it.
+        let tools = tokio::task::spawn_blocking(move || skills.tools(&loaded)).await.unwrap_or_default();
+        let mut prepared = Prepared { system, tools, tokens: Parts::default(), round };
+        prepared.tokens = self.tokens(conversation, turn, &prepared);
+        if is_too_long || !self.fits(conversation, prepared.tokens) {
+            self.compact(conversation, turn, &mut prepared, is_too_long, hooks).await?;
+        }
+        Ok(prepared)
+    }
+
+    /// The instructions, and what providers say in every turn alike.
+    fn system(&self, conversation: &Conversation) -> Vec<SystemText> {
+        let own = SystemText { part: Part::System, text: self.options.system.clone() };
+        let of = |(name, text): &(String, String)| SystemText {
+            part: if name == SKILLS { Part::SkillsStable } else { Part::System },
+            text: text.clone(),
+        };
+        let all = std::iter::once(own).chain(conversation.stable.iter().map(of));
+        all.filter(|text| !text.text.trim().is_empty()).collect()
+    }
+
+    /// What it would cost to send the conversation now.
+    pub(super) fn tokens(&self, conversation: &Conversation, turn: &UnderWay, prepared: &Prepared) -> Parts {
+        account(&self.request(conversation, prepared), turn.first, self.counter())
+    }
+
+    fn request<'r>(&self, conversation: &'r Conversation, prepared: &'r Prepared) -> Request<'r> {
+        Request {
+            system: &prepared.system,
+            tools: &prepared.tools,
+            messages: conversation.messages(),
+            max_tokens: self.options.max_tokens,
+        }
+    }
+
+    /// Makes the request, and writes its line.
+    pub(super) async fn ask(
+        &self,
+        conversation: &mut Conversation,
+        turn: &mut UnderWay,
+        prepared: &Prepared,
+        hooks: &Hooks<'_>,
+    ) -> Result<Answer, ModelError> {
+        let Prepared { tokens, round, .. } = prepared;
+        (hooks.events)(&Event::Request { turn: turn.number, round: *round, tokens: *tokens });
+        turn.tokens += *tokens;
+        let request = self.request(conversation, prepared);
+        let asked = Asked { time: SystemTime::now(), start: Instant::now() };
+        let answer = self.model.ask(&request, hooks.cancel, &mut |delta| hear(delta, hooks)).await;
+        let mut line = Line {
+            turn: turn.number,
+            round: *round,
+            problems: if *round == 1 { turn.problems.clone() } else { Vec::new() },
+            ..self.line(conversation.id(), Purpose::Answer, *tokens, asked, &answer)
+        };
+        line.skills_in_history = skills_in_history(&request, turn.first, self.counter()).0 as u64;
+        if let Some(disclosure) = conversation.disclosure() {
+            line.tier = Some(disclosure.tier.number());
+            line.policy = Some(disclosure.policy.as_str().to_owned());
+            line.skills = shown(&disclosure);
+            line.eager = disclosure.tokens.eager.0 as u64;
+            // They are the same in every request of the turn.
+            if *round == 1 {
+                line.files = conversation.files();
+            }
+            turn.eager = turn.eager.saturating_add(line.eager);
+        }
+        if self.wants_text() {
+            let words = answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
+            line.text = Some(LineText { request: request.messages.to_vec(), answer: words });
+        }
+        self.trace(&line, hooks);
+        if let Ok(answer) = &answer
+            && let Some(input) = answer.usage.input
+            && tokens.total() > TELLING
+        {
+            // What the provider counts is what its window counts in. In small requests, what it adds to every one would
+            // weigh too much.
+            #[expect(clippy::cast_precision_loss, reason = "no request has 2^52 tokens")]
+            let ratio = input as f64 / tokens.total() as f64;
+            conversation.ratio = ratio.clamp(1.0, 2.0);
+        }
+        answer
+    }
+
+    /// A line for a request, as far as it is the same for all.
+    pub(super) fn line(
+        &self,
+        session: &str,
+        purpose: Purpose,
+        tokens: Parts,
+        asked: Asked,
+        answer: &Result<Answer, ModelError>,
+    ) -> Line {
+        let latency = asked.start.elapsed();
+        let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let mut line = Line {
+            purpose,
+            api: self.model.api().name().to_owned(),
+            model: self.model.name().to_owned(),
+            tokens,
+            latency_ms: milliseconds(latency),
+            ..Line::new(session, asked.time)
+        };
+        match answer {
+            Ok(answer) => {
+                line.usage = answer.usage.raw.clone();
+                line.first_ms = answer.first.map(milliseconds);
+                line.attempts = answer.attempts;
+                line.stop = Some(answer.stop.clone());
+                line.calls = answer.calls.iter().map(|call| call.name.clone()).collect();
+            }
+            Err(error) => {
+                line.attempts = error.attempts();
+                line.error = Some(error.code().to_owned());
+            }
+        }
+        line
+    }
+
+    pub(super) fn wants_text(&self) -> bool {
+        self.tracer.as_ref().is_some_and(|tracer| tracer.wants_text())
+    }
+
+    /// Writes a line. A trace that cannot be written is no reason to fail.
+    pub(super) fn trace(&self, line: &Line, hooks: &Hooks<'_>) {
+        let Some(tracer) = &self.tracer else { return };
+        if let Err(error) = tracer.write(line) {
+            (hooks.events)(&Event::Problem { provider: "trace", message: error.to_string() });
+        }
+    }
+}
+
+/// Passes on what comes in.
+pub(super) fn hear(delta: Delta<'_>, hooks: &Hooks<'_>) {
+    let event = match delta {
+        Delta::Text(text) => Event::Text { text },
+        Delta::Thinking(text) => Event::Thinking { text },
+        Delta::Retry { attempt, wait, why } => {
+            Event::Retry { attempt, wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), why }
+        }
+        // It is heard of when its arguments are there.
+        _ => return,
+    };
+    (hooks.events)(&event);
+}

@@ -1,0 +1,102 @@
+//! What a model is asked and what it answers, whatever its API looks like.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use skillcue::tools::ToolDefinition;
+
+use crate::{Message, Part, ToolCall};
+
+/// Everything that one request says.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'r> {
+    /// The instructions, in order; an API that has room for one gets them as one, with a blank line between.
+    pub system: &'r [SystemText],
+    /// What the model may call.
+    pub tools: &'r [ToolDefinition],
+    /// The conversation. It begins with the user.
+    pub messages: &'r [Message],
+    /// How many tokens the answer may have; the API's own limit if nothing is said.
+    pub max_tokens: Option<u32>,
+}
+
+/// A text of the instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemText {
+    /// As what it counts.
+    pub part: Part,
+    /// Exactly what is sent.
+    pub text: String,
+}
+
+/// What is heard while an answer comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta<'d> {
+    /// The next words of the answer.
+    Text(&'d str),
+    /// What the model thinks aloud, if it does; no part of the answer.
+    Thinking(&'d str),
+    /// The model begins to write the arguments of a call.
+    Call {
+        /// The tool.
+        name: &'d str,
+    },
+    /// The request failed and will be made again. What has come in so far does not count.
+    Retry {
+        /// Which attempt comes next, from 2 on.
+        attempt: u32,
+        /// How long it is waited for.
+        wait: Duration,
+        /// What went wrong, in one sentence.
+        why: &'d str,
+    },
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Its words.
+    pub text: String,
+    /// The tools that it calls, in its order, each with an id of its own.
+    pub calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What it cost, as the provider counts.
+    pub usage: Usage,
+    /// How many requests it took.
+    pub attempts: u32,
+    /// How long it took until the first words or call of the attempt that succeeded, from its beginning.
+    pub first: Option<Duration>,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stop {
+    /// It has said everything.
+    End,
+    /// It waits for its tools.
+    Tools,
+    /// The answer would be longer than it may be.
+    Length,
+    /// It, or its provider, refuses.
+    Refused,
+    /// Something else, in the provider's word.
+    Other(String),
+}
+
+/// What the provider says that a request cost.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Usage {
+    /// Tokens of the request, cached ones included.
+    pub input: Option<u64>,
+    /// Those of them that came from the provider's cache.
+    pub cached: Option<u64>,
+    /// Tokens of the answer.
+    pub output: Option<u64>,
+    /// The provider's own words; null if it said nothing.
+    pub raw: Value,
+}

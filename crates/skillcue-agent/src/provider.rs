@@ -1,0 +1,84 @@
+//! Who adds context to a turn.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::{Message, Part};
+
+/// A future that can be sent to another thread.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Adds context to the turns of one conversation, and hears what came of them.
+///
+/// Skills are one, memory is another. Several compose: each is asked, in order, and what they say is sent in that order.
+/// One that fails, panics or takes too long is left out of the turn, which goes on without it.
+///
+/// ```
+/// use skillcue_agent::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
+///
+/// /// Tells the model what day it is.
+/// struct Today(String);
+///
+/// impl ContextProvider for Today {
+///     fn name(&self) -> &str {
+///         "today"
+///     }
+///
+///     fn before_turn<'a>(&'a mut self, _: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
+///         Box::pin(async { Ok(Context::turn(Part::History, format!("Today is {}.", self.0))) })
+///     }
+/// }
+/// ```
+pub trait ContextProvider: Send {
+    /// What tells it apart from others, in traces and in what people are told.
+    fn name(&self) -> &str;
+
+    /// What the model should see beside the last of these messages, which is the user's.
+    fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>>;
+
+    /// What came of the turn: the messages that were sent last, and the model's answer to them.
+    fn after_turn<'a>(
+        &'a mut self,
+        request: &'a [Message],
+        response: &'a Message,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        let _ = (request, response);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What a provider adds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Context {
+    /// What goes with the instructions, and is the same in every turn; empty if there is nothing.
+    pub stable: String,
+    /// What goes with the user's message, and as what it counts; empty if there is nothing.
+    pub turn: String,
+    /// As what the turn's text counts.
+    pub part: Option<Part>,
+}
+
+impl Context {
+    /// Something that goes with this turn alone.
+    pub fn turn(part: Part, text: impl Into<String>) -> Context {
+        Context { turn: text.into(), part: Some(part), ..Context::default() }
+    }
+}
+
+/// Why a provider has nothing to add.
+#[derive(Debug, thiserror::Error)]
+pub struct ProviderError(String);
+
+impl ProviderError {
+    /// Says why, in one sentence.
+    pub fn new(why: impl fmt::Display) -> ProviderError {
+        ProviderError(why.to_string())
+    }
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

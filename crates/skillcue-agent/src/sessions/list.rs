@@ -1,0 +1,164 @@
+//! Which sessions there are, at a glance.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use skillcue::Shown;
+
+use super::error::SessionsError;
+use super::file::{OpenError, open};
+use super::read::{Lines, Read, read_header, what_else};
+use super::record::Record;
+use crate::Message;
+
+/// How many characters of the first message are told.
+const MOST_CHARS: usize = 120;
+
+/// A session in a list: to look at. What was read from its file stands on one line, with what cannot be seen escaped.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Listed {
+    /// What it is called.
+    pub id: String,
+    /// When it began.
+    #[serde(with = "crate::trace::written")]
+    pub created: SystemTime,
+    /// When something was last written into it.
+    #[serde(with = "crate::trace::written")]
+    pub used: SystemTime,
+    /// How many turns have ended.
+    pub turns: u64,
+    /// The model that it began with; empty if nobody knows.
+    pub model: String,
+    /// Where it began, as it can be shown.
+    pub cwd: Option<PathBuf>,
+    /// What the user said first, on one line, cut if it is long.
+    pub first: String,
+    /// How large its file is.
+    pub bytes: u64,
+    /// Why it cannot be continued, if it cannot.
+    pub problem: Option<String>,
+}
+
+impl Listed {
+    /// Looks at a file, once, line by line.
+    pub(super) fn of(id: &str, path: &Path) -> Listed {
+        let mut listed = Listed {
+            id: id.to_owned(),
+            created: UNIX_EPOCH,
+            used: UNIX_EPOCH,
+            turns: 0,
+            model: String::new(),
+            cwd: None,
+            first: String::new(),
+            bytes: 0,
+            problem: None,
+        };
+        let looked = match open(path, rustix::fs::OFlags::RDONLY) {
+            Ok(file) => listed.look(&file, path),
+            Err(OpenError::NotAFile) => Err(SessionsError::NotAFile { path: path.to_owned() }),
+            Err(OpenError::File(error)) => Err(SessionsError::file("open", path, error)),
+        };
+        listed.problem = looked.err().map(|error| error.to_string());
+        listed
+    }
+
+    fn look(&mut self, file: &File, path: &Path) -> Result<(), SessionsError> {
+        let metadata = file.metadata().map_err(|error| SessionsError::file("look at", path, error))?;
+        self.bytes = metadata.len();
+        self.used = metadata.modified().unwrap_or(UNIX_EPOCH);
+        self.created = self.used;
+        let mut lines = Lines::new(file);
+        while let Some(Read { line, number, .. }) = lines.next(path)? {
+            let Err(why) = self.take(line, number, path)? else { continue };
+            if !lines.is_last(path)? {
+                return Err(SessionsError::Damaged { path: path.to_owned(), line: number, why });
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, line: &[u8], number: u64, path: &Path) -> Result<Result<(), String>, SessionsError> {
+        if number == 1 {
+            return Ok(read_header(line, path)?.map(|about| {
+                self.created = about.created;
+                self.model = one_line(&about.model);
+                self.cwd = about.cwd.map(|cwd| PathBuf::from(Shown(&cwd.to_string_lossy()).to_string()));
+            }));
+        }
+        match glance(line) {
+            // Most of a file is messages, and the first of the user's is all that is told of them.
+            Some(Glance::Message) if !self.first.is_empty() => return Ok(Ok(())),
+            Some(Glance::Turn(number)) => {
+                self.turns = number;
+                return Ok(Ok(()));
+            }
+            _ => {}
+        }
+        match serde_json::from_slice::<Record>(line) {
+            Ok(Record::Message { message: Message::User { text, .. } }) if self.first.is_empty() => {
+                self.first = one_line(&text);
+            }
+            Ok(Record::Turn { number, .. }) => self.turns = number,
+            Ok(_) => {}
+            Err(error) => return Ok(Err(what_else(&error, line, path, number)?)),
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// What a line is by its beginning and its end.
+enum Glance {
+    Message,
+    Turn(u64),
+}
+
+/// Looks at a line as we write it. Crashes leave zeros and half lines, and those are seen; what else may be wrong with it
+/// is seen when the session is continued.
+fn glance(line: &[u8]) -> Option<Glance> {
+    let whole = line.ends_with(b"}") && line.iter().fold(u8::MAX, |least, byte| least.min(*byte)) >= b' ';
+    if !whole {
+        return None;
+    }
+    if line.starts_with(b"{\"type\":\"message\",\"message\":{\"role\":\"") {
+        return line.ends_with(b"}}").then_some(Glance::Message);
+    }
+    let number = line.strip_prefix(b"{\"type\":\"turn\",\"number\":")?;
+    let end = number.iter().position(|byte| !byte.is_ascii_digit()).filter(|&end| number[end] == b',')?;
+    std::str::from_utf8(&number[..end]).ok()?.parse().ok().map(Glance::Turn)
+}
+
+/// A text as it can be shown in a list.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > 4 * MOST_CHARS {
+            break;
+        }
+    }
+    let line = Shown(&line).to_string();
+    match line.char_indices().nth(MOST_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_message_becomes_one_short_line() {
+        assert_eq!(one_line(" a\n\tb \r\n c"), "a b c");
+        let long = "ü".repeat(500);
+        assert_eq!(one_line(&long).chars().count(), MOST_CHARS + 1);
+        assert_eq!(one_line(&"ü ".repeat(100_000)).chars().count(), MOST_CHARS + 1);
+        assert_eq!(one_line(""), "");
+        assert_eq!(one_line("a\u{1b}[2J\u{202e}b\u{2028}c"), "a\\u{1b}[2J\\u{202e}b c");
+    }
+}

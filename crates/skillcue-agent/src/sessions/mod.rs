@@ -1,0 +1,245 @@
+//! Conversations, saved as they happen.
+//!
+//! A session is a file of JSON lines that only grows: how it began, each message as it is said, and after each turn what
+//! the conversation has been shown of skills. A crash loses at most the turn in progress; what it leaves in disorder is
+//! mended when somebody continues.
+
+mod error;
+mod file;
+mod id;
+mod list;
+mod mend;
+mod read;
+mod record;
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use rustix::fs::OFlags;
+
+pub use error::SessionsError;
+pub(crate) use error::shown;
+pub use file::SessionFile;
+pub(crate) use file::{OpenError, open};
+pub use list::Listed;
+pub use record::{About, Record, Saved};
+
+/// How often a new id is tried. The chance that one is taken is one in a million for each session of the same minute.
+const ATTEMPTS: u32 = 100;
+
+/// The sessions in a directory.
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// use skillcue_agent::{About, Message, Record, Sessions};
+///
+/// let dir = tempfile::tempdir()?;
+/// let sessions = Sessions::new(dir.path().join("sessions"));
+/// let about = About { model: "some-model".to_owned(), cwd: None, created: SystemTime::now() };
+/// let (mut file, mut saved) = sessions.create(about)?;
+/// for message in [Message::user("What is 2+2?"), Message::assistant("4")] {
+///     file.append(&Record::Message { message })?;
+/// }
+/// let (skills, loaded) = (saved.skills.clone(), Vec::new());
+/// file.append(&Record::Turn { number: 1, skills, loaded, interrupted: false })?;
+/// drop(file);
+///
+/// let id = sessions.latest()?.unwrap();
+/// let (file, saved) = sessions.open(&id)?;
+/// assert_eq!(saved.messages.last(), Some(&Message::assistant("4")));
+/// assert_eq!((saved.turns, saved.repaired.len()), (1, 0));
+/// assert_eq!(sessions.list()?[0].first, "What is 2+2?");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    dir: PathBuf,
+}
+
+impl Sessions {
+    /// Those in `dir`, which need not exist yet.
+    pub fn new(dir: PathBuf) -> Sessions {
+        Sessions { dir }
+    }
+
+    /// Where they are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Begins one.
+    pub fn create(&self, about: About) -> Result<(SessionFile, Saved), SessionsError> {
+        let fail = |error| SessionsError::file("make a directory", &self.dir, error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(fail)?;
+        let about = about.normalised();
+        let mut attempt = 1;
+        let (mut file, id) = loop {
+            let id = id::make(about.created)
+                .map_err(|error| SessionsError::file("find a name in", &self.dir, io::Error::other(error)))?;
+            let path = self.path(&id);
+            let created = match open(&path, OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND) {
+                Ok(file) => SessionFile::take(file, &id, path),
+                Err(OpenError::NotAFile) => Err(SessionsError::NotAFile { path }),
+                Err(OpenError::File(error)) => Err(SessionsError::file("create", &path, error)),
+            };
+            match created {
+                Ok(file) => break (file, id),
+                Err(error) if attempt == ATTEMPTS || !is_taken(&error) => return Err(error),
+                Err(_) => attempt += 1,
+            }
+        };
+        let begun = read::header_line(&id, &about, file.path()).and_then(|header| file.write(&header));
+        if let Err(error) = begun {
+            // What says nothing is in nobody's way.
+            let _ = std::fs::remove_file(file.path());
+            return Err(error);
+        }
+        // The file's name must survive a crash, too. Some file systems cannot do this for a directory, and need not.
+        if let Ok(dir) = File::open(&self.dir) {
+            let _ = dir.sync_all();
+        }
+        let saved = Saved {
+            id,
+            about,
+            messages: Vec::new(),
+            skills: skillcue::Session::default(),
+            loaded: Vec::new(),
+            turns: 0,
+            repaired: Vec::new(),
+        };
+        Ok((file, saved))
+    }
+
+    /// Continues one, by its id or an unambiguous beginning of it. What a crash left is mended, in the file too.
+    pub fn open(&self, id: &str) -> Result<(SessionFile, Saved), SessionsError> {
+        let id = self.resolve(id)?;
+        let path = self.path(&id);
+        let file = self.open_file(&id, OFlags::RDWR | OFlags::APPEND)?;
+        let mut file = SessionFile::take(file, &id, path)?;
+        let contents = read::read(file.file(), file.path())?;
+        let modified = modified(file.file());
+        let (saved, mending) = contents.finish(&id, modified, file.path())?;
+        if let Some(mending) = mending {
+            file.mend(&mending)?;
+        }
+        Ok((file, saved))
+    }
+
+    /// Reads one without taking it, even if it is in use. What would be mended is mended in what is returned alone.
+    pub fn read(&self, id: &str) -> Result<Saved, SessionsError> {
+        let id = self.resolve(id)?;
+        let path = self.path(&id);
+        let file = self.open_file(&id, OFlags::RDONLY)?;
+        let contents = read::read(&file, &path)?;
+        Ok(contents.finish(&id, modified(&file), &path)?.0)
+    }
+
+    /// The id that begins so, if there is only one. A whole id is always itself.
+    pub fn resolve(&self, id: &str) -> Result<String, SessionsError> {
+        if !id::is_valid(id) {
+            return Err(SessionsError::BadId { id: id.to_owned() });
+        }
+        if self.path(id).symlink_metadata().is_ok() {
+            return Ok(id.to_owned());
+        }
+        let mut matches: Vec<String> = self.ids()?.into_iter().filter(|other| other.starts_with(id)).collect();
+        match matches.len() {
+            0 => Err(SessionsError::NotFound { id: id.to_owned(), dir: self.dir.clone() }),
+            1 => Ok(matches.remove(0)),
+            _ => {
+                matches.sort_unstable();
+                Err(SessionsError::Ambiguous { id: id.to_owned(), matches })
+            }
+        }
+    }
+
+    /// The one that was used last, of those in which something was said.
+    pub fn latest(&self) -> Result<Option<String>, SessionsError> {
+        let used = |id: &String| self.path(id).symlink_metadata().and_then(|metadata| metadata.modified()).ok();
+        let mut ids: Vec<_> = self.ids()?.into_iter().filter_map(|id| Some((used(&id)?, id))).collect();
+        ids.sort_unstable();
+        Ok(ids.into_iter().rev().map(|(_, id)| id).find(|id| !self.says_nothing(id)))
+    }
+
+    /// Whether a session was begun and nothing else. What cannot be read may say anything.
+    fn says_nothing(&self, id: &str) -> bool {
+        let path = self.path(id);
+        let Ok(file) = open(&path, OFlags::RDONLY) else { return false };
+        let mut lines = read::Lines::new(&file);
+        let ended = match lines.next(&path) {
+            Ok(Some(first)) => first.ended,
+            Ok(None) => return true,
+            Err(_) => return false,
+        };
+        !ended || lines.is_last(&path).unwrap_or(false)
+    }
+
+    /// All of them, the one that was used last first. Each file is read once, and nothing of it is kept but what is told.
+    pub fn list(&self) -> Result<Vec<Listed>, SessionsError> {
+        let mut list: Vec<Listed> = self.ids()?.iter().map(|id| Listed::of(id, &self.path(id))).collect();
+        list.sort_unstable_by(|one, other| (other.used, &other.id).cmp(&(one.used, &one.id)));
+        Ok(list)
+    }
+
+    /// Removes one, unless it is in use. Nothing but its whole id will do.
+    pub fn remove(&self, id: &str) -> Result<(), SessionsError> {
+        if !id::is_valid(id) {
+            return Err(SessionsError::BadId { id: id.to_owned() });
+        }
+        let path = self.path(id);
+        let _held = match self.open_file(id, OFlags::RDONLY) {
+            Ok(file) => Some(SessionFile::take(file, id, path.clone())?),
+            // Nobody can have what is no file. The link goes, not what it points to.
+            Err(SessionsError::NotAFile { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        std::fs::remove_file(&path).map_err(|error| SessionsError::file("remove", &path, error))
+    }
+
+    /// Where the session's file is. The id must be valid.
+    fn path(&self, id: &str) -> PathBuf {
+        self.dir.join(format!("{id}.jsonl"))
+    }
+
+    fn ids(&self) -> Result<Vec<String>, SessionsError> {
+        let fail = |error| SessionsError::file("read", &self.dir, error);
+        let entries = match std::fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(fail)?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(fail)?.file_name();
+            ids.extend(name.to_str().and_then(id::of_file).map(str::to_owned));
+        }
+        Ok(ids)
+    }
+
+    fn open_file(&self, id: &str, flags: OFlags) -> Result<File, SessionsError> {
+        let path = self.path(id);
+        open(&path, flags).map_err(|error| match error {
+            OpenError::NotAFile => SessionsError::NotAFile { path },
+            OpenError::File(error) if error.kind() == io::ErrorKind::NotFound => {
+                SessionsError::NotFound { id: id.to_owned(), dir: self.dir.clone() }
+            }
+            OpenError::File(error) => SessionsError::file("open", &path, error),
+        })
+    }
+}
+
+fn modified(file: &File) -> std::time::SystemTime {
+    file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(UNIX_EPOCH)
+}
+
+/// Whether somebody else was faster with the same id.
+fn is_taken(error: &SessionsError) -> bool {
+    match error {
+        SessionsError::Busy { .. } => true,
+        SessionsError::File { error, .. } => error.kind() == io::ErrorKind::AlreadyExists,
+        _ => false,
+    }
+}

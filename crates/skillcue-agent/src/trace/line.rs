@@ -1,0 +1,163 @@
+//! What is written down of one request.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::time::written;
+use crate::model::Stop;
+use crate::{Message, Parts};
+
+/// One request to a model, and what came of it: a line of a trace.
+///
+/// ```
+/// use std::time::UNIX_EPOCH;
+///
+/// use skillcue_agent::{Line, Purpose};
+///
+/// let line = Line { turn: 1, round: 1, model: "some-model".to_owned(), ..Line::new("s-1", UNIX_EPOCH) };
+/// let json = serde_json::to_string(&line)?;
+/// assert!(json.starts_with(r#"{"time":"1970-01-01T00:00:00.000Z","session":"s-1","turn":1,"round":1,"purpose":"answer""#));
+/// assert!(json.contains(r#""usage":null"#));
+/// assert_eq!(serde_json::from_str::<Line>(&json)?, line);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// When the request was begun, before its first attempt: not when its answer was there.
+    #[serde(with = "written")]
+    pub time: SystemTime,
+    /// The session that it belongs to.
+    pub session: String,
+    /// The turn, from 1 on.
+    pub turn: u64,
+    /// Which request of the turn, from 1 on.
+    pub round: u32,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// The API that was spoken.
+    pub api: String,
+    /// The model that was asked.
+    pub model: String,
+    /// What each part of the request cost, as we count.
+    pub tokens: Parts,
+    /// What it cost, in the provider's own words; null if it said nothing.
+    #[serde(default)]
+    pub usage: Value,
+    /// How much the message called for, from 0 to 3.
+    #[serde(default)]
+    pub tier: Option<u8>,
+    /// By which policy skills were disclosed.
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// What became of which skill.
+    #[serde(default)]
+    pub skills: Vec<LineSkill>,
+    /// What all skills would have cost in this request, had they been loaded eagerly.
+    #[serde(default)]
+    pub eager: u64,
+    /// The files that were taken to be what the turn is about: those that the message names, and those that have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// How many tokens of the history are documentation of skills: shown or loaded in earlier turns, or loaded in this
+    /// one. They are history in `tokens`, but it is skills that took them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skills_in_history: u64,
+    /// How long it took, retries and all.
+    pub latency_ms: u64,
+    /// How long it took until the first words.
+    #[serde(default)]
+    pub first_ms: Option<u64>,
+    /// How many requests it took.
+    pub attempts: u32,
+    /// Why the model stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// The tools that were called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+    /// What went wrong, and did not stop the turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// The code of what stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What was said, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<LineText>,
+}
+
+/// What a request was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To answer the user.
+    Answer,
+    /// To sum up what was said.
+    Summary,
+}
+
+/// A skill in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineSkill {
+    /// Its name.
+    pub name: String,
+    /// What became of it, in the words of a disclosure.
+    pub decision: String,
+    /// What it cost.
+    pub tokens: u64,
+}
+
+/// What was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineText {
+    /// The conversation that was sent.
+    pub request: Vec<Message>,
+    /// What came back.
+    pub answer: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+impl Line {
+    /// What skills took of the request, wherever it stands in it: what is disclosed of them, what of that is history by
+    /// now, and the definitions of tools, all of which are there for skills.
+    pub fn skills_took(&self) -> u64 {
+        let Parts { skills_stable, skills_turn, tools, .. } = self.tokens;
+        let parts = [skills_stable, skills_turn, tools, self.skills_in_history];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// A line that says nothing yet.
+    pub fn new(session: impl Into<String>, time: SystemTime) -> Line {
+        Line {
+            time,
+            session: session.into(),
+            turn: 0,
+            round: 0,
+            purpose: Purpose::Answer,
+            api: String::new(),
+            model: String::new(),
+            tokens: Parts::default(),
+            usage: Value::Null,
+            tier: None,
+            policy: None,
+            skills: Vec::new(),
+            eager: 0,
+            files: Vec::new(),
+            skills_in_history: 0,
+            latency_ms: 0,
+            first_ms: None,
+            attempts: 0,
+            stop: None,
+            calls: Vec::new(),
+            problems: Vec::new(),
+            error: None,
+            text: None,
+        }
+    }
+}

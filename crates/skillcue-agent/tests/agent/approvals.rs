@@ -1,0 +1,268 @@
+//! Who is asked, and what is remembered of the answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use skillcue::{Root, Skillcue, Source};
+use skillcue_agent::model::Api;
+use skillcue_agent::{Agent, AgentOptions, Approvals, Ask, AskKind, Asker, Choice, Conversation, Policy};
+use skillcue_scripted::Reply;
+use tokio_util::sync::CancellationToken;
+
+use crate::house::{House, model, write_skill};
+
+/// Answers as it was told, and remembers what it was asked.
+#[derive(Clone)]
+struct Person {
+    says: Choice,
+    asked: Arc<Mutex<Vec<Ask>>>,
+}
+
+impl Person {
+    fn new(says: Choice) -> Person {
+        Person { says, asked: Arc::default() }
+    }
+
+    fn was_asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Asker for Person {
+    fn ask(&self, ask: &Ask) -> Choice {
+        self.asked.lock().unwrap().push(ask.clone());
+        self.says
+    }
+}
+
+/// A house whose one skill came with a checkout, and whose model loads it in every turn.
+fn checkout() -> House {
+    let house = House::new(Api::OpenAi, |received| {
+        if received.new_results().is_empty() {
+            Reply::calls([(format!("c{}", received.number), "load_skill", json!({"skill_id": "theirs"}))])
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    let project = house.dir.path().join("project");
+    write_skill(&project, "theirs", "deploy", "# Deploy\n\nPush it.");
+    house
+}
+
+fn with(house: House, approvals: &Approvals) -> House {
+    let root = Root::required(house.dir.path().join("project"), Source::Project);
+    let held = approvals.clone();
+    let skills = Skillcue::builder().root(root).hold_back(move |skill| !held.may_show(skill)).build();
+    let agent = Agent::new(Arc::new(skills), model(Api::OpenAi, &house.server), AgentOptions::default());
+    House { agent, ..house }
+}
+
+/// What the model got to read in answer to its last call.
+async fn loads(house: &House, conversation: &mut Conversation, approvals: &Approvals) -> String {
+    house.say_with(conversation, "Go on", approvals, &CancellationToken::new()).await.unwrap();
+    house.server.requests().last().unwrap().tool_results().pop().unwrap().1
+}
+
+fn always(dir: &Path) -> PathBuf {
+    dir.join("approvals.json")
+}
+
+#[tokio::test]
+async fn a_skill_of_a_checkout_is_asked_about() {
+    for (says, asked, shown) in [(Choice::No, 2, false), (Choice::Once, 2, true), (Choice::Session, 1, true)] {
+        let house = checkout();
+        let person = Person::new(says);
+        let approvals = Approvals::asking(Policy::default(), Some(always(house.dir.path())), Box::new(person.clone()));
+        let house = with(house, &approvals);
+        let mut conversation = house.conversation();
+        for _ in 0..2 {
+            let read = loads(&house, &mut conversation, &approvals).await;
+            assert_eq!(read.contains("Push it."), shown, "{says:?}: {read}");
+            assert_eq!(read.contains("<error code=\"declined\">"), !shown);
+        }
+        assert_eq!(person.was_asked(), asked, "{says:?}");
+        let ask = person.asked.lock().unwrap()[0].clone();
+        assert_eq!((ask.kind, ask.skill.as_str(), ask.source.as_str()), (AskKind::LoadSkill, "theirs", "project"));
+        // Another conversation is another question.
+        loads(&house, &mut Conversation::new("other"), &approvals).await;
+        assert_eq!(person.was_asked(), asked + 1, "{says:?}");
+    }
+}
+
+#[tokio::test]
+async fn always_holds_for_the_content() {
+    let house = checkout();
+    let person = Person::new(Choice::Always);
+    let approvals = Approvals::asking(Policy::default(), Some(always(house.dir.path())), Box::new(person.clone()));
+    let house = with(house, &approvals);
+    loads(&house, &mut house.conversation(), &approvals).await;
+    assert_eq!((person.was_asked(), approvals.list().len()), (1, 1));
+    // In another process, where nobody can be asked.
+    let later = Approvals::new(Policy::default(), Some(always(house.dir.path())));
+    assert!(loads(&house, &mut Conversation::new("b"), &later).await.contains("Push it."));
+    // A byte more, and it is another skill.
+    std::fs::write(house.dir.path().join("project/theirs/more.txt"), "x").unwrap();
+    let read = loads(&house, &mut Conversation::new("c"), &later).await;
+    assert!(read.contains("Nobody can be asked.") && read.contains("--allow skills"), "{read}");
+    std::fs::remove_file(house.dir.path().join("project/theirs/more.txt")).unwrap();
+    assert_eq!(later.revoke("theirs").unwrap(), 1);
+    assert!(loads(&house, &mut Conversation::new("d"), &later).await.contains("declined"));
+}
+
+#[tokio::test]
+async fn what_nobody_approved_is_named_and_not_shown() {
+    let house = checkout();
+    let approvals = Approvals::new(Policy::default(), Some(always(house.dir.path())));
+    let house = with(house, &approvals);
+    house.say_with(&mut house.conversation(), "deploy it", &approvals, &CancellationToken::new()).await.unwrap();
+    let sent = house.server.requests()[0].last_user();
+    assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
+    assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody approves: theirs");
+
+    let allowed = Approvals::new(Policy { skills: true, ..Policy::default() }, None);
+    let house = with(house, &allowed);
+    house.say_with(&mut house.conversation(), "deploy it", &allowed, &CancellationToken::new()).await.unwrap();
+    let sent = house.server.requests().iter().rev().map(skillcue_scripted::Received::last_user).next().unwrap();
+    assert!(sent.contains("Push it."), "{sent}");
+}
+
+#[tokio::test]
+async fn interrupting_a_question_ends_the_turn() {
+    /// Is interrupted instead of answering.
+    struct Gone(CancellationToken);
+    impl Asker for Gone {
+        fn ask(&self, _: &Ask) -> Choice {
+            self.0.cancel();
+            Choice::No
+        }
+    }
+    let house = checkout();
+    let cancel = CancellationToken::new();
+    let approvals = Approvals::asking(Policy::default(), None, Box::new(Gone(cancel.clone())));
+    let house = with(house, &approvals);
+    let mut conversation = house.conversation();
+    let error = house.say_with(&mut conversation, "Go on", &approvals, &cancel).await.unwrap_err();
+    assert_eq!(error.code(), "cancelled");
+    assert_eq!(house.server.requests().len(), 1);
+}
+
+/// What the model got to read when it called this, with these things allowed.
+async fn read(name: &'static str, arguments: serde_json::Value, policy: Policy) -> String {
+    let house = House::new(Api::OpenAi, move |received| {
+        if received.new_results().is_empty() {
+            Reply::calls([("c", name, arguments.clone())])
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
+    let approvals = Approvals::new(policy, None);
+    let house = with(house, &approvals);
+    loads(&house, &mut house.conversation(), &approvals).await
+}
+
+#[tokio::test]
+async fn no_other_tool_reads_what_nobody_approved() {
+    for id in ["theirs", "project:theirs", "theirs@project"] {
+        for (name, path) in [("read_skill_file", "SKILL.md"), ("load_skill", "")] {
+            let mut arguments = json!({"skill_id": id});
+            if !path.is_empty() {
+                arguments["path"] = json!(path);
+            }
+            let said = read(name, arguments.clone(), Policy::default()).await;
+            assert!(!said.contains("Push it."), "{name} {id}: {said}");
+            // Where somebody allows it, the same call reads the skill, if the id is one of its.
+            let allowed = read(name, arguments, Policy { skills: true, ..Policy::default() }).await;
+            assert_eq!(allowed.contains("Push it."), id != "project:theirs", "{name} {id}: {allowed}");
+            assert_eq!(said.contains("declined"), id != "project:theirs", "{name} {id}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_approved_is_not_taken_away_again() {
+    let house = checkout();
+    let person = Person::new(Choice::Once);
+    let approvals = Approvals::asking(Policy::default(), None, Box::new(person));
+    let house = with(house, &approvals);
+    let mut conversation = house.conversation();
+    loads(&house, &mut conversation, &approvals).await;
+    house.say_with(&mut conversation, "deploy it", &approvals, &CancellationToken::new()).await.unwrap();
+    let texts = house.server.requests().last().unwrap().texts();
+    assert!(!texts.iter().any(|(_, text)| text.contains("has not approved")), "{texts:?}");
+}
+
+#[tokio::test]
+async fn what_changes_while_somebody_is_asked_is_asked_about_again() {
+    /// Lets the skill change under the first question.
+    struct Slow(PathBuf, Mutex<u32>);
+    impl Asker for Slow {
+        fn ask(&self, _: &Ask) -> Choice {
+            let mut asked = self.1.lock().unwrap();
+            *asked += 1;
+            if *asked == 1 {
+                write_skill(&self.0, "theirs", "deploy", "# Deploy\n\nSomething else.");
+                Choice::Always
+            } else {
+                Choice::No
+            }
+        }
+    }
+    let house = checkout();
+    let asker = Slow(house.dir.path().join("project"), Mutex::default());
+    let approvals = Approvals::asking(Policy::default(), None, Box::new(asker));
+    let house = with(house, &approvals);
+    let said = loads(&house, &mut house.conversation(), &approvals).await;
+    assert!(said.contains("The user said no."), "{said}");
+    assert!(approvals.list().is_empty());
+}
+
+#[tokio::test]
+async fn interrupting_does_not_wait_for_an_answer() {
+    /// Answers long after anybody waits for it.
+    struct Late(CancellationToken, std::sync::mpsc::Sender<()>, Mutex<std::sync::mpsc::Receiver<()>>);
+    impl Asker for Late {
+        fn ask(&self, _: &Ask) -> Choice {
+            self.0.cancel();
+            let _ = self.1.send(());
+            // Until the test is over.
+            let _ = self.2.lock().unwrap().recv();
+            Choice::Always
+        }
+    }
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let (over, until) = std::sync::mpsc::channel::<()>();
+    let house = checkout();
+    let cancel = CancellationToken::new();
+    let asker = Late(cancel.clone(), asked, Mutex::new(until));
+    let approvals = Approvals::asking(Policy::default(), None, Box::new(asker));
+    let house = with(house, &approvals);
+    let mut conversation = house.conversation();
+    let error = house.say_with(&mut conversation, "Go on", &approvals, &cancel).await.unwrap_err();
+    assert_eq!(error.code(), "cancelled");
+    was_asked.recv().unwrap();
+    assert!(conversation.loaded().is_empty() && approvals.list().is_empty());
+    drop(over);
+}
+
+#[tokio::test]
+async fn a_question_shows_what_hides() {
+    let house = House::new(Api::OpenAi, |received| {
+        if received.new_results().is_empty() {
+            let arguments = json!({"skill_id": "theirs", "arguments": "\u{1b}[2K\u{9b}2K\u{202e}\u{61c}\u{e0041}"});
+            Reply::calls([("c", "load_skill", arguments)])
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
+    let person = Person::new(Choice::No);
+    let approvals = Approvals::asking(Policy::default(), None, Box::new(person.clone()));
+    let house = with(house, &approvals);
+    loads(&house, &mut house.conversation(), &approvals).await;
+    let ask = person.asked.lock().unwrap()[0].clone();
+    assert!(ask.arguments.contains("\\u009b") && ask.arguments.contains("\\u202e"), "{}", ask.arguments);
+    assert!(ask.arguments.contains("\\u061c") && ask.arguments.contains("\\udb40\\udc41"), "{}", ask.arguments);
+    assert!(!ask.arguments.contains(skillcue::is_hidden));
+}

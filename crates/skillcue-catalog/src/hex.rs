@@ -1,0 +1,17 @@
+//! Digests as people and files write them.
+
+use std::fmt::Write as _;
+
+/// Bytes as hexadecimal digits.
+///
+/// ```
+/// assert_eq!(skillcue_catalog::hex(&[0, 171]), "00ab");
+/// ```
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

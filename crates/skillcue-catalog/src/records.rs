@@ -1,0 +1,284 @@
+//! What people have decided, in a file that several processes share.
+
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::replace_file;
+
+/// The version of the files' format.
+const VERSION: u64 = 1;
+
+/// How long somebody else may keep a file locked. Writing it takes milliseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// How often the lock is tried meanwhile.
+const LOCK_STEP: Duration = Duration::from_millis(5);
+
+/// A list of records in a JSON file: read again when it has changed, written whole, under a lock. What cannot be read
+/// counts as nothing and is set aside before it would be overwritten; what a later version has written is left alone.
+///
+/// ```
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("data/names.json");
+/// let names = skillcue_catalog::Records::<String>::new("names", Some(path.clone()));
+/// names.change(|list| list.push("pdf".to_owned()))?;
+/// let others = skillcue_catalog::Records::<String>::new("names", Some(path));
+/// assert_eq!(others.list(), ["pdf"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Records<T> {
+    /// What the records are, in the plural: the key in the file, and the word in messages.
+    what: &'static str,
+    path: Option<PathBuf>,
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    /// The file as it was last read, with what told it apart then.
+    kept: Vec<T>,
+    stamp: Option<Stamp>,
+    trouble: Option<String>,
+}
+
+/// What tells two states of a file apart.
+type Stamp = (u64, u64, i64, i64);
+
+/// Why records cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordsError {
+    /// The file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        error: io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{0}")]
+    Format(String),
+}
+
+/// What stands in a file that is not as it should be.
+enum Unreadable {
+    /// A later version's.
+    Newer(String),
+    Broken(String),
+}
+
+impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
+    /// The records in the file at `path`; without one, they last as long as this value.
+    pub fn new(what: &'static str, path: Option<PathBuf>) -> Records<T> {
+        Records { what, path, state: Mutex::new(State { kept: Vec::new(), stamp: None, trouble: None }) }
+    }
+
+    /// The file.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What is wrong with the file, if something is. It counts as empty then.
+    pub fn trouble(&self) -> Option<String> {
+        self.read().trouble.clone()
+    }
+
+    /// All records, in the order they were written.
+    pub fn list(&self) -> Vec<T> {
+        self.read().kept.clone()
+    }
+
+    /// Looks at the records without copying them.
+    pub fn look<R>(&self, look: impl FnOnce(&[T]) -> R) -> R {
+        look(&self.read().kept)
+    }
+
+    /// Changes the file under its lock, so that no two processes lose what the other has written.
+    pub fn change<R>(&self, change: impl FnOnce(&mut Vec<T>) -> R) -> Result<R, RecordsError> {
+        let Some(path) = &self.path else { return Ok(change(&mut self.lock().kept)) };
+        let fail = |error| RecordsError::File { path: path.clone(), error };
+        if let Some(dir) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
+        }
+        let guard = lock_file(path).map_err(fail)?;
+        let mut kept = match self.load(path)? {
+            Ok(kept) => kept,
+            Err(Unreadable::Newer(message)) => return Err(RecordsError::Format(message)),
+            // What cannot be read is kept for its owner to look at, and nothing in it counts.
+            Err(Unreadable::Broken(_)) => {
+                let aside = set_aside(path).map_err(fail)?;
+                tracing::warn!(
+                    target: "skillcue::security",
+                    "the {} in {} could not be read and now stand in {}; nothing of them counts",
+                    self.what,
+                    path.display(),
+                    aside.display(),
+                );
+                Vec::new()
+            }
+        };
+        let result = change(&mut kept);
+        let list = serde_json::to_value(&kept).map_err(|error| fail(error.into()))?;
+        let file = Map::from_iter([("version".to_owned(), VERSION.into()), (self.what.to_owned(), list)]);
+        let text = serde_json::to_vec_pretty(&file).map_err(|error| fail(error.into()))?;
+        replace_file(path, [text.as_slice()]).map_err(fail)?;
+        let mut state = self.lock();
+        *state = State { kept, stamp: std::fs::metadata(path).ok().as_ref().map(stamp), trouble: None };
+        drop(guard);
+        Ok(result)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // Whoever panicked has left a state that the next reading replaces.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, as new as the file.
+    fn read(&self) -> MutexGuard<'_, State<T>> {
+        let mut state = self.lock();
+        let Some(path) = &self.path else { return state };
+        let now = std::fs::metadata(path).ok().as_ref().map(stamp);
+        if now == state.stamp {
+            return state;
+        }
+        state.stamp = now;
+        let (kept, trouble) = match self.load(path) {
+            Ok(Ok(kept)) => (kept, None),
+            Ok(Err(Unreadable::Newer(message) | Unreadable::Broken(message))) => (Vec::new(), Some(message)),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        if let Some(trouble) = &trouble {
+            tracing::warn!(target: "skillcue::security", path = %path.display(), "{trouble}");
+        }
+        (state.kept, state.trouble) = (kept, trouble);
+        state
+    }
+
+    fn load(&self, path: &Path) -> Result<Result<Vec<T>, Unreadable>, RecordsError> {
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(Vec::new())),
+            bytes => bytes.map_err(|error| RecordsError::File { path: path.to_owned(), error })?,
+        };
+        let said = |problem: &str| format!("the {} in {}: {problem}", self.what, path.display());
+        let not_readable = |error: &serde_json::Error| {
+            Unreadable::Broken(said(&format!("not readable ({error}); nothing of them counts")))
+        };
+        let mut file: Map<String, Value> = match serde_json::from_slice(&bytes) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(not_readable(&error))),
+        };
+        Ok(match file.get("version").and_then(Value::as_u64) {
+            Some(VERSION) => {
+                serde_json::from_value(file.remove(self.what).unwrap_or_default()).map_err(|error| not_readable(&error))
+            }
+            Some(newer) if newer > VERSION => {
+                Err(Unreadable::Newer(said("written by a newer version, which this one does not understand")))
+            }
+            _ => Err(Unreadable::Broken(said("of an unknown version; nothing of them counts"))),
+        })
+    }
+}
+
+fn stamp(metadata: &Metadata) -> Stamp {
+    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Takes the lock beside the file, unless somebody keeps it for too long. It is let go when the file is closed, even if
+/// the process dies.
+fn lock_file(path: &Path) -> io::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let file = File::options().create(true).truncate(false).write(true).open(name)?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= LOCK_WAIT => {
+                let message = "another process has kept it locked for too long; is one stopped or hanging?";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+        }
+    }
+}
+
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    for number in 1.. {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".broken-{number}"));
+        let aside = PathBuf::from(name);
+        if !aside.try_exists()? {
+            std::fs::rename(path, &aside)?;
+            return Ok(aside);
+        }
+    }
+    unreachable!("the numbers do not end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &Path) -> Records<String> {
+        Records::new("names", Some(path.to_owned()))
+    }
+
+    #[test]
+    fn what_one_writes_the_other_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("names.json");
+        let (one, other) = (names(&path), names(&path));
+        assert_eq!(other.list(), [""; 0]);
+        one.change(|list| list.push("pdf".to_owned())).unwrap();
+        assert_eq!(other.list(), ["pdf"]);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(one.list(), [""; 0], "the file is what counts");
+    }
+
+    #[test]
+    fn a_broken_file_is_set_aside_and_a_newer_one_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("names.json");
+        for broken in ["{ not json", "[]", r#"{"version":1,"names":[1]}"#, r#"{"names":[]}"#] {
+            std::fs::write(&path, broken).unwrap();
+            let names = names(&path);
+            assert_eq!((names.list().len(), names.trouble().is_some()), (0, true), "{broken}");
+        }
+        let names = names(&path);
+        names.change(|list| list.push("pdf".to_owned())).unwrap();
+        assert_eq!(names.trouble(), None);
+        let aside = dir.path().join("names.json.broken-1");
+        assert_eq!(std::fs::read_to_string(aside).unwrap(), r#"{"names":[]}"#);
+
+        let newer = r#"{"version":2,"names":[]}"#;
+        std::fs::write(&path, newer).unwrap();
+        assert_eq!(names.list(), [""; 0]);
+        assert!(names.trouble().unwrap().contains("newer"));
+        assert!(names.change(Vec::clear).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+    }
+
+    #[test]
+    fn a_lock_that_is_kept_is_an_error_and_no_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("names.json");
+        let names = names(&path);
+        let held = lock_file(&path).unwrap();
+        let error = names.change(|list| list.push("pdf".to_owned())).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+        assert_eq!(names.list(), [""; 0], "reading needs no lock");
+        drop(held);
+        names.change(|list| list.push("pdf".to_owned())).unwrap();
+    }
+}

@@ -1,0 +1,251 @@
+//! [`SkillDir`]: the only door to a skill's files.
+
+mod error;
+mod lexical;
+mod list;
+mod open;
+mod stamp;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+pub use error::{FileError, SecurityReason};
+pub use list::{Child, ListLimits, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
+#[doc(hidden)]
+pub use open::Backend;
+#[cfg(unix)]
+pub(crate) use stamp::SmallStamp;
+pub use stamp::{Stamp, StampPath};
+
+use open::{OpenError, Root};
+
+/// How often a file that changes while it is read is tried. Editors write once; what is still being written after
+/// so many reads is a log, not a skill.
+const STAMPED_ATTEMPTS: usize = 4;
+
+/// A handle to one skill's directory, through which its files are listed, opened and read.
+///
+/// A path given to it is resolved below the directory and nowhere else: a `..` or a symbolic link that leads out, an
+/// absolute path, a drive letter, a URI, a backslash, a NUL, a device, a pipe, a socket are all refused with
+/// [`FileError::Security`] and one event at `WARN` with target `skillcue::security`. Links that stay inside work,
+/// as long as they are relative. `~`, `%2e` and `*` mean themselves; whoever has a URI decodes it first, with
+/// [`uri::decode_once`](crate::uri::decode_once).
+///
+/// Resolving and opening are one step, so a link that is swapped meanwhile does not get out. What stays outside of
+/// this promise: a hard link is the file itself, wherever else it may also stand, and a file system mounted below
+/// the directory belongs to it.
+///
+/// ```
+/// use skillcue_catalog::{ListLimits, SkillDir};
+///
+/// let tmp = tempfile::tempdir()?;
+/// std::fs::create_dir_all(tmp.path().join("pdf/scripts"))?;
+/// std::fs::write(tmp.path().join("pdf/reference.md"), "# Forms")?;
+/// std::fs::write(tmp.path().join("secret.txt"), "hunter2")?;
+///
+/// let dir = SkillDir::open("pdf", &tmp.path().join("pdf"))?;
+/// assert_eq!(dir.read_to_string("scripts/../reference.md", 1024)?, "# Forms");
+/// assert_eq!(dir.read("../secret.txt", 1024).unwrap_err().code(), "security");
+/// assert_eq!(dir.read("missing.md", 1024).unwrap_err().code(), "not_found");
+/// assert_eq!(dir.read("scripts", 1024).unwrap_err().code(), "not_a_file");
+///
+/// let listing = dir.list(&ListLimits::default())?;
+/// assert_eq!(listing.files[0].path, "reference.md");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SkillDir {
+    skill: Box<str>,
+    path: PathBuf,
+    root: Root,
+}
+
+/// A file of a skill, open for reading, with the [`Stamp`] it had when it was opened.
+///
+/// The stamp is of this very file: it was taken through the handle, not through the path.
+#[derive(Debug)]
+pub struct OpenedFile {
+    /// The handle, at the file's beginning.
+    pub file: File,
+    /// Time, size and identity at the moment of opening.
+    pub stamp: Stamp,
+}
+
+impl SkillDir {
+    /// Opens the directory `dir` of the skill `skill_name`.
+    ///
+    /// `dir` itself is trusted: it is what discovery found, and may be reached through links. The name is for
+    /// messages.
+    pub fn open(skill_name: &str, dir: &Path) -> Result<Self, FileError> {
+        Self::open_with(skill_name, dir, Backend::Auto)
+    }
+
+    /// As [`SkillDir::open`], with the resolver chosen by a test.
+    #[doc(hidden)]
+    pub fn open_with(skill_name: &str, dir: &Path, backend: Backend) -> Result<Self, FileError> {
+        let root = Root::open(dir, backend).map_err(|source| {
+            let error =
+                if source.kind() == io::ErrorKind::NotFound { OpenError::NotFound } else { OpenError::Io(source) };
+            FileError::from_open(skill_name, &dir.to_string_lossy(), error)
+        })?;
+        Ok(Self { skill: skill_name.into(), path: dir.to_path_buf(), root })
+    }
+
+    /// The directory's path, as it was given to [`SkillDir::open`].
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The skill's name, as it was given to [`SkillDir::open`].
+    pub fn skill(&self) -> &str {
+        &self.skill
+    }
+
+    /// Opens the file at `path`. What comes back is an ordinary file, inside the directory, and opening it never
+    /// blocks.
+    pub fn open_file(&self, path: &str) -> Result<OpenedFile, FileError> {
+        lexical::check(path).map_err(|reason| FileError::security(&self.skill, path, reason))?;
+        if path.is_empty() {
+            return Err(self.not_a_file(path));
+        }
+        let file = self.root.open_file(path).map_err(|error| FileError::from_open(&self.skill, path, error))?;
+        let metadata = file.metadata().map_err(|source| self.unreadable(path, source))?;
+        if metadata.is_file() {
+            Ok(OpenedFile { stamp: Stamp::of(&metadata), file })
+        } else if metadata.is_dir() {
+            Err(self.not_a_file(path))
+        } else {
+            Err(FileError::security(&self.skill, path, SecurityReason::SpecialFile))
+        }
+    }
+
+    /// Reads the whole file at `path`, if it has at most `max_bytes`.
+    ///
+    /// The limit holds for what is read, not only for the size that the file claims, so one that grows meanwhile
+    /// cannot exceed it.
+    pub fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, FileError> {
+        self.read_opened(path, &self.open_file(path)?, max_bytes)
+    }
+
+    /// Reads the whole file at `path` as UTF-8, if it has at most `max_bytes`. A byte order mark is kept.
+    pub fn read_to_string(&self, path: &str, max_bytes: u64) -> Result<String, FileError> {
+        self.text(path, self.read(path, max_bytes)?)
+    }
+
+    /// As [`SkillDir::read_to_string`], with the [`Stamp`] of exactly what was read.
+    ///
+    /// For caches: the stamp is taken before reading and again after, and if they differ somebody wrote meanwhile,
+    /// so the file is read anew. What comes back is never one version's text with another's stamp.
+    pub fn read_stamped(&self, path: &str, max_bytes: u64) -> Result<(String, Stamp), FileError> {
+        for _ in 0..STAMPED_ATTEMPTS {
+            let opened = self.open_file(path)?;
+            let bytes = self.read_opened(path, &opened, max_bytes)?;
+            let after = opened.file.metadata().map_err(|source| self.unreadable(path, source))?;
+            if Stamp::of(&after) == opened.stamp {
+                return Ok((self.text(path, bytes)?, opened.stamp));
+            }
+        }
+        Err(FileError::Changing { skill: self.skill.clone(), path: path.into() })
+    }
+
+    fn read_opened(&self, path: &str, opened: &OpenedFile, max_bytes: u64) -> Result<Vec<u8>, FileError> {
+        let too_large =
+            |size| FileError::TooLarge { skill: self.skill.clone(), path: path.into(), size, limit: max_bytes };
+        let OpenedFile { file, stamp } = opened;
+        if stamp.size > max_bytes {
+            return Err(too_large(stamp.size));
+        }
+        // One byte more than the size, so that the end is found without growing the buffer.
+        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0).saturating_add(1));
+        file.take(max_bytes.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|source| self.unreadable(path, source))?;
+        let read = bytes.len() as u64;
+        if read > max_bytes { Err(too_large(read)) } else { Ok(bytes) }
+    }
+
+    fn text(&self, path: &str, bytes: Vec<u8>) -> Result<String, FileError> {
+        String::from_utf8(bytes).map_err(|error| FileError::not_text(&self.skill, path, &error))
+    }
+
+    /// What a path means by its letters below the directory of a skill that stands on no disk here: `./a//b/../c` is
+    /// `a/c`, and the directory itself is empty. Refuses what [`SkillDir::open_file`] refuses by its letters, in the same
+    /// way.
+    ///
+    /// ```
+    /// use skillcue_catalog::SkillDir;
+    ///
+    /// assert_eq!(SkillDir::meaning("pdf", "./a//b/../c.md")?, "a/c.md");
+    /// assert_eq!(SkillDir::meaning("pdf", "../x").unwrap_err().code(), "security");
+    /// # Ok::<(), skillcue_catalog::FileError>(())
+    /// ```
+    pub fn meaning(skill: &str, path: &str) -> Result<String, FileError> {
+        lexical::check(path).map_err(|reason| FileError::security(skill, path, reason))?;
+        let mut names: Vec<&str> = Vec::new();
+        for segment in path.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => drop(names.pop()),
+                name => names.push(name),
+            }
+        }
+        Ok(names.join("/"))
+    }
+
+    /// Lists every file below the directory, sorted by path, within `limits`.
+    ///
+    /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no
+    /// refusal, nobody asked for them, and so it is not logged as one.
+    pub fn list(&self, limits: &ListLimits) -> Result<Listing, FileError> {
+        list::list(&self.root, limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
+    }
+
+    /// What stands directly in the directory at `path` (the skill's own is the empty path), sorted by name: the files
+    /// that a listing would tell, and the directories that it would enter, empty ones too.
+    ///
+    /// ```
+    /// use skillcue_catalog::SkillDir;
+    ///
+    /// let tmp = tempfile::tempdir()?;
+    /// std::fs::create_dir_all(tmp.path().join("scripts/old"))?;
+    /// std::fs::create_dir(tmp.path().join(".git"))?;
+    /// std::fs::write(tmp.path().join("scripts/run.sh"), "true")?;
+    ///
+    /// let dir = SkillDir::open("pdf", tmp.path())?;
+    /// let names = |path| dir.children(path).map(|all| all.into_iter().map(|child| child.name).collect::<Vec<_>>());
+    /// assert_eq!(names("")?, ["scripts"]);
+    /// assert_eq!(names("scripts")?, ["old", "run.sh"]);
+    /// assert_eq!(names("..").unwrap_err().code(), "security");
+    /// assert_eq!(names(".git").unwrap_err().code(), "not_found");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn children(&self, path: &str) -> Result<Vec<Child>, FileError> {
+        lexical::check(path).map_err(|reason| FileError::security(&self.skill, path, reason))?;
+        let error = |error| FileError::from_open(&self.skill, path, error);
+        if list::is_ignored(path) {
+            return Err(error(OpenError::NotFound));
+        }
+        list::children(&self.root, path, &ListLimits::default()).map_err(error)
+    }
+
+    /// Whether listings pass over what stands at `path`, because it is below a directory such as `.git` or
+    /// `node_modules`. Who serves a skill's files to others serves none of those.
+    ///
+    /// ```
+    /// use skillcue_catalog::SkillDir;
+    /// assert!(SkillDir::is_ignored("a/.git/config"));
+    /// assert!(!SkillDir::is_ignored("a/.gitignore"));
+    /// ```
+    pub fn is_ignored(path: &str) -> bool {
+        list::is_ignored(path)
+    }
+
+    fn not_a_file(&self, path: &str) -> FileError {
+        FileError::NotAFile { skill: self.skill.clone(), path: path.into() }
+    }
+
+    fn unreadable(&self, path: &str, source: io::Error) -> FileError {
+        FileError::Unreadable { skill: self.skill.clone(), path: path.into(), source }
+    }
+}

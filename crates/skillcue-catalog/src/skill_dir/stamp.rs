@@ -1,0 +1,144 @@
+//! A file's identity card: enough to tell whether it is still the file that was read.
+
+use std::fs::Metadata;
+use std::io;
+use std::path::Path;
+
+/// When a file was written, how large it is, and which file it is.
+///
+/// Two equal stamps of one path mean that what was read is still what stands there: an edit changes the time or the
+/// size, a file moved into place has another inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Last modification, in nanoseconds since 1970. Wide, because file systems store times that overflow `i64`.
+    pub modified_ns: i128,
+    /// Size in bytes.
+    pub size: u64,
+    /// The inode; 0 where the platform has none that the standard library tells.
+    pub inode: u64,
+}
+
+impl Stamp {
+    /// The stamp that `metadata` carries.
+    pub fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Self {
+                modified_ns: nanoseconds(metadata.mtime().into(), metadata.mtime_nsec().into()),
+                size: metadata.len(),
+                inode: metadata.ino(),
+            }
+        }
+        #[cfg(not(unix))]
+        {
+            let since_1970 = metadata.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+            let modified_ns = since_1970.and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(0);
+            Self { modified_ns, size: metadata.len(), inode: 0 }
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Stamp {
+    /// The stamp that a `stat` carries.
+    pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            modified_ns: nanoseconds(stat.st_mtime.into(), stat.st_mtime_nsec.into()),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            inode: stat.st_ino,
+        }
+    }
+}
+
+/// The stamp of a skill file, in as little memory as it fits: catalogs hold a hundred thousand.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SmallStamp {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: u32,
+    /// Skill files are far below 4 GiB: larger ones are refused.
+    pub(crate) size: u32,
+    pub(crate) inode: u64,
+}
+
+#[cfg(unix)]
+impl SmallStamp {
+    /// The stamp that a `stat` of a skill file carries.
+    pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            seconds: stat.st_mtime,
+            nanoseconds: u32::try_from(stat.st_mtime_nsec).unwrap_or(u32::MAX),
+            size: u32::try_from(stat.st_size).unwrap_or(u32::MAX),
+            inode: stat.st_ino,
+        }
+    }
+
+    /// The same as people see it.
+    pub(crate) fn wide(self) -> Stamp {
+        Stamp {
+            modified_ns: nanoseconds(self.seconds.into(), self.nanoseconds.into()),
+            size: self.size.into(),
+            inode: self.inode,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
+    seconds * 1_000_000_000 + nanoseconds
+}
+
+/// A path made ready to be asked for its [`Stamp`] many times.
+///
+/// A cached load is one `stat` and little else, so the path is turned into what the system call wants once, here,
+/// and not at every call.
+///
+/// ```
+/// use skillcue_catalog::{Stamp, StampPath};
+///
+/// let dir = tempfile::tempdir()?;
+/// let file = dir.path().join("SKILL.md");
+/// std::fs::write(&file, "one")?;
+/// let path = StampPath::new(&file)?;
+/// let before = path.stamp()?;
+/// assert_eq!(before, Stamp::of(&std::fs::metadata(&file)?));
+///
+/// std::fs::write(&file, "three")?;
+/// assert_ne!(before, path.stamp()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StampPath {
+    #[cfg(unix)]
+    path: std::ffi::CString,
+    #[cfg(not(unix))]
+    path: std::path::PathBuf,
+}
+
+impl StampPath {
+    /// Prepares `path`. Fails if it holds a NUL.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            Ok(Self { path: std::ffi::CString::new(path.as_os_str().as_bytes())? })
+        }
+        #[cfg(not(unix))]
+        {
+            Ok(Self { path: path.to_path_buf() })
+        }
+    }
+
+    /// The stamp of what stands at the path now, links followed. Exactly one `stat`; nothing is opened or read.
+    pub fn stamp(&self) -> io::Result<Stamp> {
+        #[cfg(unix)]
+        {
+            Ok(Stamp::of_stat(&rustix::fs::stat(self.path.as_c_str())?))
+        }
+        #[cfg(not(unix))]
+        {
+            std::fs::metadata(&self.path).map(|metadata| Stamp::of(&metadata))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Where skills come from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// Where a skill comes from, highest precedence first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Named for this run: `--skills-dir`, or the library's caller.
+    Inline,
+    /// The project's directories.
+    Project,
+    /// The user's directories, and what the registry installed.
+    User,
+    /// A plugin's bundle.
+    Plugin,
+    /// Shipped inside the binary.
+    Bundled,
+    /// A configured MCP server.
+    Mcp,
+}
+
+impl Source {
+    /// All of them, highest precedence first.
+    pub const ALL: [Source; 6] =
+        [Source::Inline, Source::Project, Source::User, Source::Plugin, Source::Bundled, Source::Mcp];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Inline => "inline",
+            Source::Project => "project",
+            Source::User => "user",
+            Source::Plugin => "plugin",
+            Source::Bundled => "bundled",
+            Source::Mcp => "mcp",
+        }
+    }
+
+    /// The source of a word.
+    ///
+    /// ```
+    /// use skillcue_catalog::Source;
+    /// assert_eq!(Source::from_word("user"), Some(Source::User));
+    /// ```
+    pub fn from_word(word: &str) -> Option<Source> {
+        Source::ALL.into_iter().find(|source| source.as_str() == word)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A directory to look for skills in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// The directory. Absolute, if what is shown to people and models should be.
+    pub path: PathBuf,
+    /// What its skills count as.
+    pub source: Source,
+    /// The plugin it belongs to.
+    pub plugin: Option<Box<str>>,
+    /// The server that lists its skills, if they are not on this machine.
+    pub server: Option<Box<str>>,
+    /// Whether somebody named it: then it is a finding if it is not there.
+    pub required: bool,
+    /// Whether its skills are off until somebody enables them: what was fetched, and not put there by a person.
+    pub opt_in: bool,
+    /// Whether a checkout brings it: it is one of the project's directories, or a file of the project names it. See
+    /// [`Skill::is_foreign`](crate::Skill::is_foreign).
+    pub foreign: bool,
+    /// Its place among all roots, set when discovery has ordered them.
+    pub(crate) rank: u32,
+}
+
+impl Root {
+    /// A directory that may be there or not.
+    pub fn new(path: impl Into<PathBuf>, source: Source) -> Root {
+        Root {
+            path: path.into(),
+            source,
+            plugin: None,
+            server: None,
+            required: false,
+            opt_in: false,
+            foreign: source == Source::Project,
+            rank: 0,
+        }
+    }
+
+    /// A directory that somebody named.
+    pub fn required(path: impl Into<PathBuf>, source: Source) -> Root {
+        Root { required: true, ..Root::new(path, source) }
+    }
+
+    /// The same, its skills off until somebody enables them.
+    ///
+    /// ```
+    /// use skillcue_catalog::{Root, Source};
+    /// assert!(Root::new("/data/skills", Source::User).off_until_enabled().opt_in);
+    /// ```
+    #[must_use]
+    pub fn off_until_enabled(self) -> Root {
+        Root { opt_in: true, ..self }
+    }
+
+    /// A root that a checkout brings, whatever its source is called: a plugin that a project's file names.
+    ///
+    /// ```
+    /// use skillcue_catalog::{Root, Source};
+    /// assert!(Root::new("/repo/vendor/office", Source::Plugin).from_checkout().foreign);
+    /// assert!(Root::new("/repo/skills", Source::Project).foreign);
+    /// assert!(!Root::new("/home/a/.agents/skills", Source::User).foreign);
+    /// ```
+    #[must_use]
+    pub fn from_checkout(self) -> Root {
+        Root { foreign: true, ..self }
+    }
+}
+
+/// The directories that hold a project's skills, for the directory `start` and those above it up to `top` (the
+/// repository's root), nearest first.
+///
+/// ```
+/// use std::path::Path;
+/// let roots = skillcue_catalog::project_roots(Path::new("/repo/app"), Path::new("/repo"));
+/// assert_eq!(roots[0].path, Path::new("/repo/app/.agents/skills"));
+/// assert_eq!(roots[4].path, Path::new("/repo/.agents/skills"));
+/// ```
+pub fn project_roots(start: &Path, top: &Path) -> Vec<Root> {
+    let mut roots = Vec::new();
+    for dir in start.ancestors() {
+        for below in [".agents/skills", ".claude/skills", ".agent/skills", "skills"] {
+            roots.push(Root::new(dir.join(below), Source::Project));
+        }
+        if dir == top || !dir.starts_with(top) {
+            break;
+        }
+    }
+    roots
+}
+
+/// The directories below a home directory that hold a user's skills.
+pub fn user_roots(home: &Path) -> Vec<Root> {
+    [".agents/skills", ".claude/skills", ".agent/skills"]
+        .iter()
+        .map(|below| Root::new(home.join(below), Source::User))
+        .collect()
+}

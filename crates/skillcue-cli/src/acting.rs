@@ -1,0 +1,116 @@
+//! What runs things for a command: set up from the environment and the settings, started when something is called.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use skillcue_exec::{Grants, Launcher, Limits, Runner, RunnerOptions, ScriptTools};
+use skillcue_toolset::{Options, ToolsetTools, Toolsets};
+
+use crate::commands::toolset;
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::CliError;
+use crate::settings::Settings;
+
+/// Makes scripts and toolsets run.
+#[derive(Debug)]
+pub(crate) struct Acting {
+    pub(crate) grants: Grants,
+    launcher: Launcher,
+    options: RunnerOptions,
+    toolsets: Arc<Toolsets>,
+}
+
+impl Acting {
+    pub(crate) fn new(context: &Context) -> Result<Acting, CliError> {
+        let (environment, settings) = (context.environment()?, context.settings()?);
+        let run = settings.run;
+        let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
+        let launcher = match std::env::var_os("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+            Some(dir) => launcher.temp_dir(dir),
+            None => launcher,
+        };
+        let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillcue").join(name));
+        let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
+        let grants = Grants::new(data("permissions.json"))
+            .with_home(environment.home.clone())
+            .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue")));
+        let limits = limits(settings);
+        let mut toolsets = Options {
+            cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
+            packages: toolset::packages(context)?,
+            ..Options::new(launcher.clone())
+        };
+        toolsets.limits.call = limits.timeout;
+        let options = options(environment, settings, limits, grants.clone());
+        let toolsets = Toolsets::new(toolsets);
+        Ok(Acting { grants, launcher, options, toolsets: Arc::new(toolsets) })
+    }
+
+    /// What starts processes.
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    /// Ends what runs.
+    pub(crate) fn end(&self) {
+        self.toolsets.end();
+    }
+
+    /// Something that ends what runs, from any thread.
+    #[cfg(feature = "agent")]
+    pub(crate) fn ender(&self) -> impl Fn() + Send + use<> {
+        let toolsets = Arc::clone(&self.toolsets);
+        move || toolsets.end()
+    }
+
+    /// What runs scripts; without a sandbox only if it is allowed to.
+    pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Runner {
+        let launcher = self.launcher.clone();
+        let launcher = if allow_unsandboxed { launcher.allow_unsandboxed(true) } else { launcher };
+        Runner::new(launcher, self.options.clone())
+    }
+
+    pub(crate) fn script_tools(&self) -> ScriptTools {
+        ScriptTools::new(self.runner(false))
+    }
+
+    pub(crate) fn toolset_tools(&self) -> ToolsetTools {
+        ToolsetTools::new(Arc::clone(&self.toolsets), self.runner(false))
+    }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let (run, mut limits) = (settings.run, Limits::default());
+    limits.timeout = run.timeout_s.map_or(limits.timeout, Duration::from_secs);
+    limits.output = run.output_bytes.unwrap_or(limits.output);
+    limits.arguments = run.arguments.unwrap_or(limits.arguments);
+    limits.argument_bytes = run.argument_bytes.unwrap_or(limits.argument_bytes);
+    if let Some(megabytes) = run.memory_mb {
+        limits.bounds.memory_total = megabytes.saturating_mul(1 << 20);
+        limits.bounds.memory = limits.bounds.memory.min(limits.bounds.memory_total);
+    }
+    if let Some(processes) = run.processes {
+        limits.bounds.processes = u32::try_from(processes).unwrap_or(u32::MAX);
+    }
+    limits
+}
+
+fn options(environment: &Environment, settings: &Settings, limits: Limits, grants: Grants) -> RunnerOptions {
+    let usual = RunnerOptions::default();
+    RunnerOptions {
+        // Only absolute directories are left in it, so they can be joined.
+        path: std::env::join_paths(&environment.path).unwrap_or(usual.path),
+        environment: std::env::vars_os().collect(),
+        limits,
+        concurrent: settings.run.concurrent.unwrap_or(usual.concurrent),
+        packages: cache(settings).map(|cache| cache.join("python")),
+        grants,
+    }
+}
+
+/// The directory of caches, if they are used.
+fn cache(settings: &Settings) -> Option<PathBuf> {
+    settings.cache.as_ref().and_then(|index| index.parent()).map(PathBuf::from)
+}

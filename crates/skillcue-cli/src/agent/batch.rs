@@ -1,0 +1,112 @@
+//! `--batch`: many conversations at once.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use skillcue_agent::{AgentError, Parts, Task, TaskDone, batch};
+
+use super::interrupts::INTERRUPTED;
+use super::screen::Mode;
+use super::{Setup, tasks};
+use crate::commands::agent::Args;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+pub(crate) fn run(file: &str, args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let tasks = tasks::read(file)?;
+    let setup = Setup::new(args, context, Mode::Json, false)?;
+    let total = tasks.len();
+    let (mut answered, mut failed, mut interrupted) = (0, 0, 0);
+    let progress = Progress::of("holding conversations", total);
+    let cancel = setup.interrupts.begin();
+    let begin = |task: &Task| setup.begin(&format!("unsaved-{}", task.id)).map_err(AgentError::from);
+    let mut done = |task: TaskDone| {
+        match &task.outcome {
+            Ok(_) => answered += 1,
+            Err(AgentError::Cancelled) => interrupted += 1,
+            Err(_) => failed += 1,
+        }
+        progress.step();
+        progress.aside(|| setup.screen.json_line(&line(&task)));
+        if setup.screen.is_unread() {
+            cancel.cancel();
+        }
+    };
+    let jobs = usize::from(args.jobs);
+    setup.runtime.block_on(batch(&setup.agent, tasks, jobs, &begin, &mut done, &setup.approvals, &cancel));
+    setup.interrupts.end();
+    drop(progress);
+    let mut said = format!("{} answered", text::thousands(answered));
+    for (count, what) in [(failed, "failed"), (interrupted, "interrupted")] {
+        if count > 0 {
+            let _ = write!(said, ", {} {what}", text::thousands(count));
+        }
+    }
+    context.terminal.say(&paint(style::DIM, format_args!("{}: {said}", text::count(total, "conversation"))));
+    let outcome = match (cancel.is_cancelled(), failed) {
+        (true, _) if setup.screen.is_unread() => Outcome::Done,
+        (true, _) => Outcome::Signalled(setup.interrupts.code().unwrap_or(INTERRUPTED)),
+        (false, 0) => Outcome::Done,
+        (false, _) => Outcome::Wanting,
+    };
+    setup.runtime.shutdown_background();
+    Ok(outcome)
+}
+
+/// What came of a conversation, for programs.
+#[derive(Serialize)]
+struct Line<'t> {
+    id: &'t str,
+    session: &'t str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'t str>,
+    /// Those of all turns, if there are several, or if the last one has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<&'t [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Parts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// What went wrong beside, and did not stop it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    problems: &'t [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Why>,
+}
+
+/// What the provider counted in the last turn.
+#[derive(Serialize)]
+struct Usage {
+    input: u64,
+    output: u64,
+    cached: u64,
+}
+
+#[derive(Serialize)]
+struct Why {
+    code: &'static str,
+    message: String,
+    help: String,
+}
+
+fn line(task: &TaskDone) -> Line<'_> {
+    let report = task.outcome.as_ref().ok();
+    let is_told = task.answers.len() > 1 || (report.is_none() && !task.answers.is_empty());
+    Line {
+        id: &task.id,
+        session: &task.session,
+        answer: report.map(|report| report.answer.as_str()),
+        answers: is_told.then_some(&task.answers),
+        tokens: report.map(|report| report.tokens),
+        usage: report.map(|report| Usage { input: report.input, output: report.output, cached: report.cached }),
+        problems: &task.problems,
+        error: task.outcome.as_ref().err().map(|error| Why {
+            code: error.code(),
+            message: error.to_string(),
+            help: error.hint(),
+        }),
+    }
+}

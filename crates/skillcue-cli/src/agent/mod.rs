@@ -1,0 +1,303 @@
+//! The agent, as the command line sets it up: which model, which skills, who is asked, what is shown, what is kept.
+
+pub(crate) mod asker;
+pub(crate) mod batch;
+pub(crate) mod choice;
+pub(crate) mod costs;
+pub(crate) mod interrupts;
+pub(crate) mod once;
+pub(crate) mod places;
+pub(crate) mod screen;
+pub(crate) mod tasks;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::json;
+use skillcue::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillcue, WorkDir};
+use skillcue_agent::model::Model;
+use skillcue_agent::{
+    About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
+    Sessions, SessionsError, Tracer, TurnReport,
+};
+use tokio::runtime::Runtime;
+
+use self::asker::TerminalAsker;
+use self::interrupts::Interrupts;
+use self::places::Places;
+use self::screen::{Mode, Screen};
+use crate::commands::agent::{AllowArg, Args};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::CliError;
+use crate::text;
+
+/// Everything that a conversation needs.
+pub(crate) struct Setup {
+    pub(crate) agent: Agent,
+    pub(crate) skills: Arc<Skillcue>,
+    pub(crate) approvals: Approvals,
+    pub(crate) interrupts: Interrupts,
+    /// Held while somebody is asked something.
+    asking: Arc<Mutex<()>>,
+    pub(crate) screen: Arc<Screen>,
+    pub(crate) runtime: Runtime,
+    /// What is remembered, if it is; one that cannot be opened is tried again in each turn.
+    memory: Option<(PathBuf, Option<Arc<Memory>>)>,
+    pub(crate) matching: Matching,
+    pub(crate) model: String,
+    /// Where conversations are written down, if they are.
+    sessions: Option<Sessions>,
+    about: About,
+    /// Where the user works, if there is such a place.
+    pub(crate) work_dir: Option<WorkDir>,
+}
+
+impl Setup {
+    /// Finds out what is needed before it looks for anything, so that what is wrong with it is heard at once. `asks`: there
+    /// is a person who may be asked.
+    pub(crate) fn new(args: &Args, context: &Context, mode: Mode, asks: bool) -> Result<Setup, CliError> {
+        let section = context.settings()?.agent.clone();
+        let variable = |name: &str| std::env::var(name).ok();
+        let endpoint = choice::endpoint(&args.model, &section, &variable)?;
+        let model = Model::new(endpoint).map_err(|error| failure(error.code(), &error, error.hint()))?;
+        let name = model.name().to_owned();
+        let places = Places::of(context)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CliError::failure("threads", skillcue::os_message(&error)))?;
+        let screen = Arc::new(Screen::new(context.terminal.twin(), mode, context.verbose(), &name));
+        let interrupts = listen(context, args.batch.is_some())?;
+        let policy = policy(args, &section);
+        let asking = Arc::default();
+        let approvals = if asks {
+            let (screen, interrupts) = (Arc::clone(&screen), interrupts.clone());
+            let asker = TerminalAsker { screen, interrupts, asking: Arc::clone(&asking) };
+            Approvals::asking(policy, places.approvals(), Box::new(asker))
+        } else {
+            Approvals::new(policy, places.approvals())
+        };
+        if let Some(trouble) = approvals.trouble() {
+            context.terminal.warn("approvals", &trouble, "what was allowed before is asked about again");
+        }
+        let matching = shape(args, context, &section, &approvals)?;
+        let skills = Arc::clone(context.skills()?);
+        context.prepare(matching)?;
+        context.tell_diagnostics();
+        let mut agent = Agent::new(Arc::clone(&skills), model, options(args, &section, context.disclose()?.counter));
+        if !args.no_save
+            && let Some(dir) = places.traces()
+        {
+            agent = agent.with_tracer(Tracer::new(dir, args.trace_text));
+        }
+        let sessions = places.sessions().filter(|_| !args.no_save).map(Sessions::new);
+        if sessions.is_none() && !args.no_save {
+            context.terminal.warn(
+                "unsaved",
+                "there is no directory to write the conversation down in",
+                "set HOME or XDG_DATA_HOME, or say --no-save",
+            );
+        }
+        let about = About { model: name.clone(), cwd: context.environment()?.cwd.clone(), created: SystemTime::now() };
+        let memory = memory(args, &section, &places);
+        Ok(Setup {
+            agent,
+            skills,
+            approvals,
+            interrupts,
+            asking,
+            screen,
+            runtime,
+            memory,
+            matching,
+            model: name,
+            sessions,
+            about,
+            work_dir: work_dir(context.environment()?),
+        })
+    }
+
+    /// A new conversation. `unsaved` is what it is called if it is not written down.
+    pub(crate) fn begin(&self, unsaved: &str) -> Result<Conversation, SessionsError> {
+        let Some(sessions) = &self.sessions else {
+            return Ok(self.provided(Conversation::new(unsaved)));
+        };
+        let about = About { created: SystemTime::now(), ..self.about.clone() };
+        let (file, saved) = sessions.create(about)?;
+        Ok(self.provided(Conversation::saved(file, saved)))
+    }
+
+    /// The conversation that `--continue` names, or a new one.
+    pub(crate) fn conversation(&self, args: &Args) -> Result<Conversation, CliError> {
+        let Some(id) = &args.go_on else { return self.begin("unsaved").map_err(|error| of_sessions(&error)) };
+        let Some(sessions) = &self.sessions else {
+            return Err(CliError::failure("no_home", "there is no directory that conversations are kept in")
+                .help("set HOME or XDG_DATA_HOME"));
+        };
+        let latest;
+        let id = if id.is_empty() {
+            latest = sessions.latest().map_err(|error| of_sessions(&error))?;
+            latest.as_deref().ok_or_else(|| {
+                CliError::failure("not_found", "there is no conversation to go on with")
+                    .help("`skillcue agent -p TEXT` begins one")
+            })?
+        } else {
+            id
+        };
+        let (file, saved) = sessions.open(id).map_err(|error| of_sessions(&error))?;
+        for mended in &saved.repaired {
+            self.screen.aside(&format!("{}: {}", saved.id, text::one_line(mended)));
+        }
+        Ok(self.provided(Conversation::saved(file, saved)))
+    }
+
+    fn provided(&self, mut conversation: Conversation) -> Conversation {
+        conversation.skills_provider_in(&self.skills, self.work_dir.clone());
+        if let Some((file, memory)) = &self.memory {
+            let provider = match memory {
+                Some(memory) => MemoryProvider::new(Arc::clone(memory), conversation.id()),
+                None => MemoryProvider::at(file.clone(), conversation.id()),
+            };
+            conversation.provider(Box::new(provider));
+        }
+        conversation
+    }
+
+    /// Forgets a conversation in which nothing was said.
+    pub(crate) fn discard(&self, conversation: Conversation) {
+        let id = conversation.id().to_owned();
+        let is_empty = conversation.turns() == 0;
+        drop(conversation);
+        if let Some(sessions) = self.sessions.as_ref().filter(|_| is_empty) {
+            let _ = sessions.remove(&id);
+        }
+    }
+
+    /// One message and what comes of it. A signal ends it.
+    pub(crate) fn turn(&self, conversation: &mut Conversation, message: &str) -> Result<TurnReport, AgentError> {
+        let cancel = self.interrupts.begin();
+        let events = |event: &Event<'_>| {
+            self.screen.show(event);
+            // Nobody pays for what nobody reads.
+            if self.screen.is_unread() {
+                cancel.cancel();
+            }
+        };
+        let hooks = Hooks { events: &events, approvals: &self.approvals, cancel: &cancel };
+        let report = self.runtime.block_on(self.agent.turn(conversation, message, &hooks));
+        self.interrupts.end();
+        // A question that was interrupted lets go of the keyboard first.
+        drop(self.asking.lock().unwrap_or_else(PoisonError::into_inner));
+        self.screen.settle();
+        report
+    }
+
+    /// What is remembered, if it is.
+    pub(crate) fn memory(&self) -> Option<&Path> {
+        self.memory.as_ref().map(|(file, _)| file.as_path())
+    }
+
+    /// Whether the conversation can be gone on with later.
+    pub(crate) fn saves(&self) -> bool {
+        self.sessions.is_some()
+    }
+}
+
+/// Where the user works, with the `git` of the PATH: never one that a checkout brings by a relative entry.
+fn work_dir(environment: &Environment) -> Option<WorkDir> {
+    let work_dir = WorkDir::new(environment.cwd.clone()?);
+    let program = environment.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
+    Some(match program {
+        Some(program) => work_dir.git(program, environment.git.clone()),
+        None => work_dir,
+    })
+}
+
+/// What people have allowed for good, for who looks at it or takes it back.
+pub(crate) fn allowed(context: &Context) -> Result<Approvals, CliError> {
+    Ok(Approvals::new(Policy::default(), Places::of(context)?.approvals()))
+}
+
+/// What a signal ends: the turn, and before the process, what runs for us.
+fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
+    let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.acting()?.ender())];
+    if let Some(host) = context.host()?.cloned() {
+        ends.push(Box::new(move || host.close()));
+    }
+    let farewell = || {
+        let error = AgentError::Cancelled;
+        json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": error.hint()}).to_string()
+    };
+    Ok(Interrupts::listen(ends, (context.json() && !is_batch).then(farewell)))
+}
+
+/// How skills are disclosed and matched, and which are held back until somebody has agreed.
+fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &Approvals) -> Result<Matching, CliError> {
+    let mut configured = context.disclose()?;
+    if let Some(window) = args.window.or(section.window) {
+        configured.window.get_or_insert(usize::try_from(window).unwrap_or(usize::MAX));
+    }
+    let mut config = configured.config();
+    config.policy = args.policy.map_or(config.policy, Into::into);
+    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_default();
+    let wrong = |error: &dyn std::fmt::Display| {
+        CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
+    };
+    config.check().map_err(|error| wrong(&error))?;
+    let approvals = approvals.clone();
+    context.shape_skills(move |builder| {
+        let approvals = approvals.clone();
+        let builder = builder.disclosure(config.clone()).map_err(|error| wrong(&error))?;
+        Ok(builder.mode(matching).hold_back(move |skill| !approvals.may_show(skill)))
+    });
+    Ok(matching)
+}
+
+fn options(args: &Args, section: &AgentSection, counter: Option<Counter>) -> AgentOptions {
+    let mut options = AgentOptions::default();
+    if let Some(system) = &section.system {
+        options.system.clone_from(system);
+    }
+    options.window = args.window.or(section.window).unwrap_or(options.window);
+    options.max_tokens = args.max_tokens.or(section.max_tokens).or(options.max_tokens);
+    options.counter = counter.unwrap_or(options.counter);
+    options.rounds = args.max_rounds.or(section.rounds).unwrap_or(options.rounds).max(1);
+    options
+}
+
+/// What is allowed without asking: what flags say, else what the files say. In a batch, where nobody looks on, only flags
+/// count.
+fn policy(args: &Args, section: &AgentSection) -> Policy {
+    let configured = section.allow.as_ref().filter(|_| args.batch.is_none());
+    let configured = configured.into_iter().flatten().map(|allow| match allow {
+        AgentAllow::Skills => AllowArg::Skills,
+        AgentAllow::Scripts => AllowArg::Scripts,
+        AgentAllow::Tools => AllowArg::Tools,
+        AgentAllow::All => AllowArg::All,
+    });
+    let allowed: Vec<AllowArg> = if args.allow.is_empty() { configured.collect() } else { args.allow.clone() };
+    let has = |kind| allowed.contains(&kind) || allowed.contains(&AllowArg::All);
+    Policy { skills: has(AllowArg::Skills), scripts: has(AllowArg::Scripts), tools: has(AllowArg::Tools) }
+}
+
+fn memory(args: &Args, section: &AgentSection, places: &Places) -> Option<(PathBuf, Option<Arc<Memory>>)> {
+    let wanted = args.memory || (!args.no_memory && section.memory == Some(true));
+    let file = places.memory().filter(|_| wanted)?;
+    let memory = Memory::open(&file).ok().map(Arc::new);
+    Some((file, memory))
+}
+
+/// Why something of the agent's could not be had.
+pub(crate) fn failure(code: &'static str, message: &dyn std::fmt::Display, hint: String) -> CliError {
+    CliError::failure(code, message.to_string()).help(hint)
+}
+
+pub(crate) fn of_sessions(error: &SessionsError) -> CliError {
+    failure(error.code(), error, error.hint())
+}
+
+pub(crate) fn of_turn(error: &AgentError) -> CliError {
+    failure(error.code(), error, error.hint())
+}

@@ -1,0 +1,91 @@
+//! `-p`: one message, one answer.
+
+use serde_json::json;
+use skillcue_agent::model::Stop;
+use skillcue_agent::{AgentError, Conversation, TurnReport};
+
+use super::interrupts::INTERRUPTED;
+use super::screen::Mode;
+use super::{Setup, of_turn};
+use crate::Outcome;
+use crate::commands::agent::Args;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::turn::message;
+
+pub(crate) fn run(prompt: &str, args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let message = message(prompt)?;
+    if message.trim().is_empty() {
+        return Err(CliError::usage("usage", "the message is empty").help("say something"));
+    }
+    let mode = match (context.json(), context.terminal.stdout_is_terminal()) {
+        (true, _) => Mode::Json,
+        (false, true) => Mode::Stream,
+        (false, false) => Mode::Whole,
+    };
+    // A question that nobody sees would be waited for without end.
+    let asks = context.can_ask() && context.terminal.stderr_is_terminal();
+    let setup = Setup::new(args, context, mode, asks)?;
+    let mut conversation = setup.conversation(args)?;
+    let outcome = setup.turn(&mut conversation, &message);
+    let outcome = told(&setup, &outcome, context);
+    if setup.saves() && !context.json() {
+        goes_on(&conversation, context);
+    }
+    setup.runtime.shutdown_background();
+    match setup.screen.take_failure() {
+        Some(error) => Err(error.into()),
+        None => Ok(outcome),
+    }
+}
+
+/// Says why there is no answer, if there is none, and what the process ends with.
+fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Context) -> Outcome {
+    let error = match outcome {
+        Ok(report) => {
+            cut(report, context);
+            return Outcome::Done;
+        }
+        Err(error) => error,
+    };
+    if context.json() {
+        setup.screen.json_line(&json!({
+            "type": "error", "code": error.code(), "message": error.to_string(), "help": error.hint(),
+        }));
+    }
+    match error {
+        // Whoever reads our output has had enough: that is how pipes are meant to work.
+        AgentError::Cancelled if setup.screen.is_unread() => Outcome::Done,
+        AgentError::Cancelled => {
+            context.terminal.say(&paint(style::DIM, "interrupted"));
+            Outcome::Signalled(setup.interrupts.code().unwrap_or(INTERRUPTED))
+        }
+        error => {
+            context.terminal.error(&of_turn(error));
+            Outcome::Wanting
+        }
+    }
+}
+
+/// Says that an answer is not what it would have been.
+pub(crate) fn cut(report: &TurnReport, context: &Context) {
+    match &report.stop {
+        Stop::Length => context.terminal.warn(
+            "cut",
+            "the answer is as long as it may be, and not finished",
+            "say `go on`, or allow more with --max-tokens",
+        ),
+        Stop::Refused => {
+            context.terminal.warn("refused", "the model, or its provider, refuses to answer", "ask in another way");
+        }
+        _ => {}
+    }
+}
+
+/// How to go on with a conversation.
+pub(crate) fn goes_on(conversation: &Conversation, context: &Context) {
+    let id = conversation.id();
+    let command = paint(style::COMMAND, format_args!("skillcue agent --continue {id}"));
+    context.terminal.say(&format!("{command} goes on"));
+}

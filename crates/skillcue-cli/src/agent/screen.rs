@@ -1,0 +1,222 @@
+//! What is shown of a turn while it goes on.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use skillcue_agent::Event;
+
+use crate::progress::Progress;
+use crate::terminal::{Terminal, paint, style};
+use crate::text;
+
+/// So many of the files that a turn is about are named.
+const FILES: usize = 8;
+
+/// How a turn is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Words as they come, for a person at a terminal.
+    Stream,
+    /// The answer once it is whole: a retry must not leave half of one in a pipe.
+    Whole,
+    /// One event a line, for programs.
+    Json,
+}
+
+/// Where the events of a turn become something to read. Threads share it.
+pub(crate) struct Screen {
+    terminal: Terminal,
+    mode: Mode,
+    verbose: bool,
+    model: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether the last line on stdout has an end.
+    is_begun: bool,
+    /// What was shown of the answer to the last request.
+    streamed: String,
+    /// The sign of life while nothing comes.
+    waiting: Option<Progress>,
+    /// Whether somebody has stopped reading what we print.
+    is_unread: bool,
+    /// Why it could not be printed, if it is not that.
+    failure: Option<io::Error>,
+}
+
+impl Screen {
+    pub(crate) fn new(terminal: Terminal, mode: Mode, verbose: bool, model: &str) -> Screen {
+        Screen { terminal, mode, verbose, model: text::one_line(model), state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody reads what is printed any more.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.lock().is_unread
+    }
+
+    /// Why what was to be read could not be printed, if anybody still wanted to read it.
+    pub(crate) fn take_failure(&self) -> Option<io::Error> {
+        self.lock().failure.take()
+    }
+
+    /// Says something to the person, on a line of its own.
+    pub(crate) fn aside(&self, said: &str) {
+        self.say(&mut self.lock(), said);
+    }
+
+    fn say(&self, state: &mut State, said: &str) {
+        state.waiting = None;
+        if state.is_begun && self.terminal.stdout_is_terminal() {
+            state.print(&self.terminal, "\n");
+        }
+        self.terminal.say(said);
+    }
+
+    /// A value on a line of its own, for programs.
+    pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
+        let mut state = self.lock();
+        state.waiting = None;
+        match serde_json::to_string(value) {
+            Ok(line) => {
+                state.print(&self.terminal, &line);
+                state.print(&self.terminal, "\n");
+            }
+            Err(error) => self.terminal.say(&format!("an event could not be written: {error}")),
+        }
+    }
+
+    /// Shows what happened.
+    pub(crate) fn show(&self, event: &Event<'_>) {
+        if self.mode == Mode::Json {
+            return self.json_line(event);
+        }
+        let state = &mut *self.lock();
+        match event {
+            Event::Request { turn, round, tokens } => {
+                if self.verbose {
+                    let total = text::thousands(usize::try_from(tokens.total()).unwrap_or(usize::MAX));
+                    self.dim(state, &format!("turn {turn}, request {round}: {total} tokens"));
+                }
+                state.streamed.clear();
+                state.waiting = Some(Progress::unknown(format!("waiting for {}", self.model)));
+            }
+            Event::Text { text } if self.mode == Mode::Stream => {
+                state.waiting = None;
+                state.streamed.push_str(text);
+                state.print(&self.terminal, &text::visible_prose(text));
+            }
+            Event::Retry { attempt, wait_ms, why } => {
+                let seconds = wait_ms.div_ceil(100);
+                let line = format!("attempt {attempt} in {}.{} s: {}", seconds / 10, seconds % 10, text::one_line(why));
+                self.dim(state, &line);
+                state.streamed.clear();
+                state.waiting = Some(Progress::unknown(format!("waiting for {}", self.model)));
+            }
+            Event::Call { name, arguments, .. } => {
+                let line = format!("→ {} {}", text::one_line(name), text::one_line(arguments));
+                let line = text::cut(&line, self.columns()).into_owned();
+                self.dim(state, &line);
+                state.waiting = Some(Progress::unknown(format!("calling {}", text::one_line(name))));
+            }
+            Event::Result { name, text, is_error, .. } => self.result(state, name, text, *is_error),
+            Event::Problem { provider, message } => {
+                state.waiting = None;
+                let head = paint(style::WARNING, format_args!("warning[{}]", text::one_line(provider)));
+                self.say(state, &format!("{head}: {}", text::one_line(message)));
+            }
+            Event::Compacted { before, after, messages, summarised, .. } => {
+                let how = if *summarised { "summarised" } else { "left out" };
+                let count = text::count(*messages, "earlier message");
+                self.dim(state, &format!("{count} {how}, to make room: {before} → {after} tokens"));
+            }
+            Event::Context { provider, tokens, tier, skills, files } if self.verbose => {
+                let mut line = format!("{}: {tokens} tokens", text::one_line(provider));
+                if let Some(tier) = tier {
+                    let _ = write!(line, ", tier {tier}");
+                }
+                for skill in skills {
+                    let _ = write!(line, ", {} {}", text::one_line(&skill.name), text::one_line(&skill.decision));
+                }
+                for (at, file) in files.iter().take(FILES).enumerate() {
+                    let before = if at == 0 { "; about " } else { ", " };
+                    let _ = write!(line, "{before}{}", text::one_line(file));
+                }
+                if files.len() > FILES {
+                    let _ = write!(line, " and {}", text::count(files.len() - FILES, "more file"));
+                }
+                self.dim(state, &line);
+            }
+            Event::Answer { text, .. } => self.answer(state, text),
+            _ => {}
+        }
+    }
+
+    /// What a tool returned: what went wrong always, else only for who asks for more.
+    fn result(&self, state: &mut State, name: &str, text: &str, is_error: bool) {
+        state.waiting = None;
+        if !(is_error || self.verbose) {
+            return;
+        }
+        // What a tool says is XML; what people want of an error stands between the tags.
+        let told = text.lines().map(str::trim).find(|line| !(line.is_empty() || is_error && line.starts_with('<')));
+        let how = if is_error { "failed: " } else { "" };
+        let line = format!("← {} {how}{}", text::one_line(name), text::one_line(told.unwrap_or_default()));
+        let line = text::cut(&line, self.columns()).into_owned();
+        self.dim(state, &line);
+    }
+
+    fn answer(&self, state: &mut State, answer: &str) {
+        state.waiting = None;
+        if self.mode == Mode::Stream && state.streamed == answer {
+            // It stands there already.
+        } else if self.terminal.stdout_is_terminal() {
+            state.print(&self.terminal, &text::visible_prose(answer));
+        } else {
+            state.print(&self.terminal, answer);
+        }
+        if state.is_begun {
+            state.print(&self.terminal, "\n");
+        }
+        state.streamed.clear();
+    }
+
+    /// The turn is over, in whatever way: what comes next begins on a line of its own.
+    pub(crate) fn settle(&self) {
+        let state = &mut *self.lock();
+        state.waiting = None;
+        if state.is_begun && self.mode == Mode::Stream {
+            state.print(&self.terminal, "\n");
+        }
+        state.streamed.clear();
+    }
+
+    fn dim(&self, state: &mut State, line: &str) {
+        self.say(state, &paint(style::DIM, line));
+    }
+
+    fn columns(&self) -> usize {
+        self.terminal.width().unwrap_or(160)
+    }
+}
+
+impl State {
+    fn print(&mut self, terminal: &Terminal, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.is_begun = !text.ends_with('\n');
+        if let Err(error) = terminal.print_bytes(text.as_bytes()).and_then(|()| terminal.flush()) {
+            self.is_unread = true;
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+}

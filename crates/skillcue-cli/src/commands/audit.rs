@@ -1,0 +1,232 @@
+//! `skillcue audit`: every byte of every file of a skill, and what is suspicious about it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use skillcue_registry::{Audit, RULES, Severity, audit, sarif};
+
+use crate::context::Context;
+use crate::environment::absolute;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::registries::finding_lines;
+use crate::skill_file::Targets;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue audit                            every skill on this machine
+  skillcue audit pdf ./downloads/skill      a skill by name, a directory
+  skillcue audit ./skills --format sarif    for code scanning
+  skillcue audit --rules                    what it looks for, and why
+
+It reads every byte of every file, hidden ones and binaries included. Exit code 1 if something of high severity
+was found; --strict: or medium.
+With --json it prints {valid, audits: [{name, dir, files, bytes, findings: [{rule, severity, path, line, column,
+message, excerpt, help}]}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Skills by name, or directories; every local skill without any
+    what: Vec<String>,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// Only findings that weigh at least so much
+    #[arg(long, value_name = "SEVERITY", default_value = "low")]
+    min: Weight,
+    /// Count findings of medium severity as well
+    #[arg(long)]
+    strict: bool,
+    /// Show the rules
+    #[arg(long, conflicts_with = "what")]
+    rules: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Sarif,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Weight {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<Weight> for Severity {
+    fn from(weight: Weight) -> Severity {
+        match weight {
+            Weight::Low => Severity::Low,
+            Weight::Medium => Severity::Medium,
+            Weight::High => Severity::High,
+        }
+    }
+}
+
+/// One that is looked at: its name as it is shown, and its directory.
+struct Subject {
+    name: String,
+    dir: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    if args.rules {
+        return rules(context);
+    }
+    let subjects = subjects(args, context)?;
+    let progress = Progress::of("reading every byte", subjects.len());
+    let mut audits: Vec<(Subject, Audit)> = Vec::new();
+    let mut worst = None;
+    for subject in subjects {
+        let mut found = audit(&subject.dir);
+        progress.step();
+        // What is not shown counts all the same.
+        worst = worst.max(found.highest());
+        found.findings.retain(|finding| finding.rule.severity >= args.min.into());
+        audits.push((subject, found));
+    }
+    drop(progress);
+    let limit = if args.strict { Severity::Medium } else { Severity::High };
+    let valid = worst.is_none_or(|worst| worst < limit);
+    if args.format == Format::Sarif {
+        let audits: Vec<(PathBuf, Audit)> =
+            audits.into_iter().map(|(subject, audit)| (context.relative(&subject.dir), audit)).collect();
+        context.print_json(&sarif(&audits))?;
+    } else if context.json() || args.format == Format::Json {
+        let rows: Vec<Value> = audits
+            .iter()
+            .map(|(subject, audit)| {
+                json!({"name": subject.name, "dir": subject.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
+                    "findings": audit.findings})
+            })
+            .collect();
+        context.print_json(&json!({"valid": valid, "audits": rows}))?;
+    } else {
+        tell(&audits, context)?;
+    }
+    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+}
+
+/// What is looked at, in order.
+fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
+    if args.what.is_empty() {
+        return everything(context);
+    }
+    let mut subjects = Vec::new();
+    for what in &args.what {
+        let path = absolute(what.as_ref());
+        // Whoever names the skill file means the skill.
+        let path = if path.is_file() { path.parent().map(Path::to_path_buf).unwrap_or(path) } else { path };
+        // Something with a slash is a directory; a bare word is a skill, unless there is none and it is a directory.
+        let catalog =
+            (!what.contains('/')).then(|| context.local_skills().map(|skills| skills.catalog())).transpose()?;
+        if let Some(skill) = catalog.as_ref().and_then(|catalog| catalog.get(what)) {
+            if skill.server().is_some() {
+                return Err(CliError::failure("remote", format!("{what:?} is on a server, not on this machine"))
+                    .help("`skillcue approve` shows what it would load"));
+            }
+            subjects.push(Subject { name: skill.name().to_owned(), dir: skill.dir() });
+        } else if let Some((registry, _)) = context.registries()?.having(what) {
+            let kind = registry.state().installed.get(what.as_str()).map(|installed| installed.kind);
+            subjects.extend(kind.map(|kind| Subject { name: what.clone(), dir: registry.dir_of(kind, what) }));
+        } else if path.is_dir() {
+            subjects.push(Subject { name: what.trim_end_matches('/').to_owned(), dir: path });
+        } else {
+            return Err(CliError::failure("not_found", format!("there is no skill and no directory called {what:?}"))
+                .help("`skillcue list` lists the skills"));
+        }
+    }
+    Ok(subjects)
+}
+
+/// Every skill on this machine, with those that cannot be used, and the whole of every plugin.
+fn everything(context: &Context) -> Result<Vec<Subject>, CliError> {
+    let catalog = context.local_skills()?.catalog();
+    let mut subjects = Vec::new();
+    let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
+    let plugins = context.settings()?.all_roots().filter_map(|root| Some((root.plugin.as_deref()?, &root.path)));
+    for (name, root) in plugins {
+        let plugin = root.ancestors().find(|dir| dir.join(".claude-plugin").is_dir()).unwrap_or(root);
+        if plugin.is_dir() && seen.insert(plugin.to_path_buf()) {
+            subjects.push(Subject { name: name.to_owned(), dir: plugin.to_path_buf() });
+        }
+    }
+    let local = catalog.all().iter().filter(|skill| skill.server().is_none());
+    let skills = local.map(|skill| Subject { name: skill.name().to_owned(), dir: skill.dir() });
+    let invalid = catalog.invalid().iter().filter_map(|invalid| {
+        let dir = invalid.path.parent()?.to_path_buf();
+        Some(Subject { name: dir.file_name()?.to_string_lossy().into_owned(), dir })
+    });
+    for subject in skills.chain(invalid) {
+        if !subject.dir.ancestors().any(|dir| seen.contains(dir)) {
+            seen.insert(subject.dir.clone());
+            subjects.push(subject);
+        }
+    }
+    Ok(subjects)
+}
+
+fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> {
+    let mut out = String::new();
+    for (subject, audit) in audits {
+        for finding in &audit.findings {
+            out.push_str(&finding_lines(&subject.name, finding));
+            out.push('\n');
+        }
+    }
+    context.terminal.print(&out)?;
+    let all = || audits.iter().flat_map(|(_, audit)| &audit.findings);
+    let counted = |severity| all().filter(|finding| finding.rule.severity == severity).count();
+    let found: Vec<String> = [Severity::High, Severity::Medium, Severity::Low]
+        .into_iter()
+        .map(|severity| (counted(severity), severity))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, severity)| format!("{number} {severity}"))
+        .collect();
+    let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+    // A directory may hold several skills, or none.
+    let dirs: Vec<PathBuf> = audits.iter().map(|(subject, _)| subject.dir.clone()).collect();
+    context.terminal.say(&format!(
+        "{found}; {}, {}, {} read",
+        text::count(Targets::of(&dirs).files.len(), "skill"),
+        text::count(audits.iter().map(|(_, audit)| audit.files).sum(), "file"),
+        text::bytes(audits.iter().map(|(_, audit)| audit.bytes).sum())
+    ));
+    Ok(())
+}
+
+fn rules(context: &Context) -> Result<Outcome, CliError> {
+    if context.json() {
+        let rows: Vec<Value> = RULES
+            .iter()
+            .map(|rule| {
+                json!({"id": rule.id, "severity": rule.severity.as_str(), "title": rule.title,
+                    "explanation": rule.explanation, "help": rule.help})
+            })
+            .collect();
+        context.print_json(&rows)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for rule in RULES {
+        let _ = write!(
+            out,
+            "{}  {}\n  {}\n  {}\n",
+            paint(style::NAME, rule.id),
+            rule.severity,
+            rule.explanation,
+            paint(style::DIM, rule.help)
+        );
+    }
+    context.terminal.print(&out)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,271 @@
+//! Matching and disclosure: the index over triggers, a message against it, and the loop that it replaces.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::measure::Probe;
+use skillcue::format::pattern;
+use skillcue::{Catalog, Discovery, Mode, Root, SelectOptions, Selector, Skillcue, Source, Tier, Turn};
+use skillcue_bench::triggers::{self, SkillTriggers};
+use skillcue_bench::{
+    Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
+};
+
+/// What is promised: how long the index takes to make and to read back, how large it is, and what a message costs.
+const INDEX: Duration = Duration::from_secs(3);
+const INDEX_BYTES: u64 = 150_000_000;
+const KEPT: Duration = Duration::from_millis(500);
+const MESSAGE: Duration = Duration::from_millis(1);
+const LONG_MESSAGE: Duration = Duration::from_millis(5);
+const FEW_SKILLS: Duration = Duration::from_micros(20);
+const BREADCRUMB: usize = 10;
+/// How many times faster than the loop, and with how many skills. So many of them are tried, and the time scaled: all
+/// of them, compiled, are gigabytes.
+const FASTER: f64 = 1_000.0;
+const NAIVE_SKILLS: usize = 10_000;
+const NAIVE_SAMPLE: usize = 1_000;
+/// The same with patterns compiled in the loop takes so long that fewer are enough.
+const UNCOMPILED_SAMPLE: usize = 50;
+/// More skills than this are promised nothing.
+const MOST: usize = 100_000;
+
+/// How the numbers below came about.
+pub(super) const METHOD: &str = "index triggers: in a process of its own, without discovery, memory by what the process \
+    grew; disclose and select: every message timed by itself on one thread, median and 99th of 100, after `prepare` and a \
+    round of warming up, so bodies (one line each, but for \"whole bodies\") come from the loader's cache and patterns are \
+    compiled; ten triggers a skill";
+
+/// Messages of so many words, and how many of them.
+const MESSAGES: [(usize, usize); 3] = [(20, 400), (200, 200), (2_000, 30)];
+/// Messages are not made from the seed that skills are made from.
+const SEED: u64 = 2;
+
+/// Measures on a tree of `count` skills with ten triggers each, kept below `dir`.
+pub(super) fn measure(
+    count: usize,
+    dir: &Path,
+    rounds: usize,
+    say: &dyn Fn(&str),
+    report: &mut Report,
+) -> io::Result<()> {
+    say(&format!("making a tree of {count} skills with ten triggers each"));
+    let tree = tree(dir, count, Bodies::Short)?;
+    let bench = Matching { tree: &tree, count, rounds, dir };
+    say(&format!("{count} skills: the index over triggers"));
+    bench.index(report)?;
+    say(&format!("{count} skills: messages"));
+    let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
+    skills.prepare();
+    let times = MESSAGES.map(|(words, number)| bench.messages(&skills, words, number, report));
+    bench.always_run(report)?;
+    if count == NAIVE_SKILLS {
+        say(&format!("{count} skills: a loop over regular expressions"));
+        bench.naive(times, report);
+    }
+    if count <= 100 {
+        say(&format!("{count} skills: messages, with bodies as they are in the wild"));
+        let tree = self::tree(dir, count, Bodies::Wild)?;
+        let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
+        skills.prepare();
+        let (words, number) = MESSAGES[0];
+        let whole = bench.disclose(&skills, words, number);
+        let row = Row::new(format!("disclose, {words} words, whole bodies"), count, whole.median);
+        report.rows.push(row.p99(whole.p99));
+    }
+    Ok(())
+}
+
+/// A message of twenty words.
+pub(super) fn message() -> String {
+    triggers::message(SEED, MESSAGES[0].0, 0)
+}
+
+pub(super) fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree> {
+    let options = Options { count, bodies, triggers: Triggers::Ten, ..Options::default() };
+    let size = if bodies == Bodies::Wild { "-whole" } else { "" };
+    generate(&dir.join(format!("triggers{size}-{count}")), &options)
+}
+
+/// What a message that needs no skill costs, on a tree as the wild has it.
+pub(super) fn tokens(tree: &Tree, report: &mut Report) {
+    let skills = Skillcue::builder().skills_dir(tree.root()).build();
+    let shown = skills.disclose(&Turn::new("What is 2+2?"));
+    let what = if shown.tier == Tier::Breadcrumb { "breadcrumb" } else { "no breadcrumb" };
+    report.tokens.push(TokenRow {
+        what: format!("{what}, \"What is 2+2?\""),
+        skills: tree.options().count,
+        tokens: (shown.tokens.stable + shown.tokens.turn).0,
+        eager: shown.tokens.eager.0,
+        limit: BREADCRUMB,
+    });
+}
+
+struct Matching<'b> {
+    tree: &'b Tree,
+    count: usize,
+    rounds: usize,
+    dir: &'b Path,
+}
+
+impl Matching<'_> {
+    /// How long the index takes to make, and to read back: as the start of a program has it.
+    fn index(&self, report: &mut Report) -> io::Result<()> {
+        let catalog = self.discovery().run();
+        self.check(&catalog)?;
+        let selector = Selector::of(&catalog);
+        let file = self.dir.join(format!("triggers-kept-{}", self.count));
+        std::fs::write(&file, selector.to_bytes())?;
+        drop((selector, catalog));
+        for (what, kept, limit) in [("index triggers", None, INDEX), ("index triggers, kept", Some(&*file), KEPT)] {
+            let (time, held) = self.starts(kept)?;
+            let row = Row::new(what, self.count, time).memory(held);
+            let promised = self.count <= MOST;
+            report.rows.push(if promised { row.at_most(limit).memory_at_most(INDEX_BYTES) } else { row });
+        }
+        Ok(())
+    }
+
+    fn starts(&self, kept: Option<&Path>) -> io::Result<(Duration, Option<u64>)> {
+        let (mut time, mut held) = (Duration::MAX, None);
+        for _ in 0..=self.rounds {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["bench", "--probe"]).arg(self.tree.root()).arg("--probe-triggers");
+            // A catalog from the index cache would read its front matter only now, and that is not the index's.
+            if let Some(file) = kept {
+                command.arg("--probe-cache").arg(self.dir.join(format!("triggers-index-{}", self.count)));
+                command.arg("--probe-kept").arg(file);
+            }
+            let probe = Probe::of(command)?;
+            time = time.min(Duration::from_nanos(probe.nanoseconds));
+            held = probe.memory.or(held);
+        }
+        Ok((time, held))
+    }
+
+    /// One message after another: what all of it costs, and matching alone. Returns the former.
+    fn messages(&self, skills: &Skillcue, words: usize, number: usize, report: &mut Report) -> Timing {
+        let limit = match (self.count, words) {
+            (MOST.., _) if self.count > MOST => None,
+            (..=100, ..=20) => Some(FEW_SKILLS),
+            (_, ..=200) => Some(MESSAGE),
+            _ => Some(LONG_MESSAGE),
+        };
+        let length = if words < 1_000 { words.to_string() } else { format!("{},{:03}", words / 1_000, words % 1_000) };
+        let row = |what: &str, timing: Timing| {
+            let row = Row::new(format!("{what}, {length} words"), self.count, timing.median).p99(timing.p99);
+            match limit {
+                Some(limit) => row.at_most(limit),
+                None => row,
+            }
+        };
+        let disclose = self.disclose(skills, words, number);
+        report.rows.push(row("disclose", disclose));
+        let messages = triggers::messages(SEED, words, number);
+        let options = SelectOptions { mode: Mode::Keyword, ..SelectOptions::default() };
+        let select = self.plan(words).each(&messages, |message| skills.select(&Turn::new(message), &options));
+        report.rows.push(row("select", select));
+        disclose
+    }
+
+    fn disclose(&self, skills: &Skillcue, words: usize, number: usize) -> Timing {
+        let messages = triggers::messages(SEED, words, number);
+        self.plan(words).each(&messages, |message| skills.disclose(&Turn::new(message)))
+    }
+
+    fn plan(&self, words: usize) -> Plan {
+        // Enough that the 99th of 100 is more than a guess.
+        Plan::rounds(if words < 1_000 { 3 } else { 10 } * self.rounds.max(2))
+    }
+
+    /// What the patterns cost that have to be run on every message.
+    fn always_run(&self, report: &mut Report) -> io::Result<()> {
+        let catalog = self.discovery().run();
+        let always = Selector::of(&catalog).always_run();
+        let distinct = self.count.min(triggers::PATTERNS);
+        let numbers = (0..triggers::PATTERNS).filter(|number| !triggers::has_literal(*number)).take(always);
+        let patterns: Result<Vec<_>, _> = numbers.map(|number| pattern::compile(&triggers::pattern(number))).collect();
+        let patterns = patterns.map_err(io::Error::other)?;
+        let cost = MESSAGES.map(|(words, number)| {
+            let messages = triggers::messages(SEED, words, number);
+            let run = |message: &String| patterns.iter().filter(|pattern| pattern.find(message).is_some()).count();
+            let micros = self.plan(words).each(&messages, run).median.as_secs_f64() * 1e6;
+            format!("{micros:.1} µs of {words} words")
+        });
+        report.notes.push(format!(
+            "{} skills: {always} of {distinct} patterns need no literal and run on every message; alone they take {}",
+            self.count,
+            cost.join(", ")
+        ));
+        Ok(())
+    }
+
+    /// The loop over regular expressions that matching replaces, beside what was measured.
+    fn naive(&self, times: [Timing; 3], report: &mut Report) {
+        let options = self.tree.options();
+        let triggers = |index| (options.name(index), triggers::of(options.seed, index));
+        let skills: Vec<(String, SkillTriggers)> = (0..NAIVE_SAMPLE.min(self.count)).map(triggers).collect();
+        let scale = |time: Duration, sample: usize| time.mul_f64(as_f64(self.count) / as_f64(sample));
+        let naive = Naive::of(&skills);
+        let few = &skills[..UNCOMPILED_SAMPLE.min(skills.len())];
+        let mut compiled = Vec::new();
+        for ((words, number), ours) in MESSAGES.into_iter().zip(times) {
+            let messages = triggers::messages(SEED, words, number.min(30));
+            let loops = Plan::rounds(2).each(&messages, |message| naive.matching(message));
+            let ratio = scale(loops.median, skills.len()).as_secs_f64() / ours.median.as_secs_f64();
+            compiled.push(format!("{ratio:.0}× at {words} words"));
+            let written = Plan::rounds(1).each(&messages[..3], |message| Naive::matching_uncompiled(few, message));
+            let what = format!("disclose, {words} words, or a loop");
+            let floor = scale(written.median, few.len());
+            report.rows.push(Row::new(what, self.count, ours.median).against(floor, Limit::Faster(FASTER)));
+        }
+        report.notes.push(format!(
+            "the loop is the one of the first design: name, keywords, verbs and pattern of every skill, each compiled \
+             when it is tried, up to the first that matches ({} skills were tried and the time scaled). With everything \
+             compiled beforehand, at 100 KB a skill, it is slower than disclosing by {}",
+            few.len(),
+            compiled.join(", "),
+        ));
+    }
+
+    fn discovery(&self) -> Discovery {
+        Discovery::new([Root::new(self.tree.root(), Source::Inline)])
+    }
+
+    fn check(&self, catalog: &Catalog) -> io::Result<()> {
+        if catalog.len() == self.count {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("{} of {} skills were found", catalog.len(), self.count)))
+    }
+}
+
+fn as_f64(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::MAX, f64::from)
+}
+
+/// Makes the index over the triggers once, or reads it, and says how long that took and how much memory it needed.
+pub(super) fn probe(tree: &Path, cache: Option<&Path>, kept: Option<&Path>) -> io::Result<Probe> {
+    let mut discovery = Discovery::new([Root::new(tree, Source::Inline)]);
+    if let Some(file) = cache {
+        discovery = discovery.cache(file);
+    }
+    let catalog = discovery.run();
+    let before = memory().map(|memory| memory.resident);
+    let start = Instant::now();
+    let selector = match kept {
+        None => Selector::of(&catalog),
+        Some(file) => {
+            let selector = Selector::from_bytes(&std::fs::read(file)?);
+            let fits = selector.filter(|selector| selector.fits(&catalog));
+            fits.ok_or_else(|| io::Error::other("the kept index does not fit"))?
+        }
+    };
+    selector.census(&catalog);
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
+    // A program goes on with both; it does not take them apart.
+    std::mem::forget((selector, catalog));
+    Ok(Probe { nanoseconds, memory: held })
+}

@@ -1,0 +1,42 @@
+//! What the sandbox and toolsets cost.
+
+use std::path::Path;
+use std::time::Duration;
+
+use skillcue_bench::{Limit, Report, Row};
+use skillcue_toolset::packages;
+
+use crate::acting::Acting;
+use crate::commands::toolset;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// What a start in the sandbox may cost beyond one without.
+const START: Duration = Duration::from_millis(5);
+/// How long a script may outlive a limit of 50 ms: tests allow twice the limit, and are not timed.
+const LATE: Duration = Duration::from_millis(50);
+
+pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report: &mut Report) -> Result<(), CliError> {
+    let acting: &Acting = context.acting()?;
+    say("the sandbox");
+    let start = skillcue_exec::measure_start(acting.launcher(), 201)
+        .map_err(|error| CliError::failure(error.code(), error.to_string()).help(error.hint()))?;
+    report.rows.push(
+        Row::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, START)),
+    );
+    report.rows.push(Row::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(LATE));
+    say("toolsets");
+    let folder = toolset::packages(context)?.filter(|folder| folder.join("node_modules/zod").is_dir());
+    if folder.is_none() {
+        let pinned = packages::pinned().into_iter().map(|(name, version)| format!("{name} {version}"));
+        let names = pinned.collect::<Vec<_>>().join(", ");
+        report.notes.push(format!("toolsets with {names}: not measured; `skillcue toolset setup` installs it"));
+    }
+    let work = dir.join("toolsets");
+    // Measured from nothing: what an earlier run has kept must not count.
+    let _ = std::fs::remove_dir_all(&work);
+    let rows = skillcue_toolset::measure(acting.launcher(), folder.as_deref(), &work)
+        .map_err(|error| CliError::failure("bench", error.to_string()))?;
+    report.rows.extend(rows.into_iter().map(|row| Row::new(row.name, 0, row.median).at_most(row.limit)));
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! How long after a file is written the catalog knows.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use skillcue::Skillcue;
+use skillcue::watch::{Event, State, WatchOptions};
+use skillcue_bench::{Options, Report, Row, generate};
+
+/// What the issue promises where the kernel's watches suffice.
+const CURRENT: Duration = Duration::from_millis(300);
+/// How many skills are watched.
+pub(super) const SKILLS: usize = 100_000;
+/// How long anything may take before the measurement is given up.
+const GIVE_UP: Duration = Duration::from_mins(2);
+
+pub(super) fn measure(
+    count: usize,
+    dir: &Path,
+    rounds: usize,
+    say: &dyn Fn(&str),
+    report: &mut Report,
+) -> io::Result<()> {
+    say(&format!("making a tree of {count} skills"));
+    let tree = generate(&dir.join(format!("tree-{count}")), &Options { count, ..Options::default() })?;
+    say(&format!("{count} skills: watching"));
+    let skills = Arc::new(Skillcue::builder().skills_dir(tree.root()).build());
+    let (send, events) = mpsc::channel();
+    let start = Instant::now();
+    let watching = skills.watch(WatchOptions::default(), move |event| {
+        // The time is taken where the event is handed over. Who does not listen any more has ended.
+        let _ = send.send((event.clone(), Instant::now()));
+    });
+    while watching.state() == State::Starting {
+        if start.elapsed() > GIVE_UP {
+            return Err(io::Error::other("the watching does not begin"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let begun = start.elapsed();
+    say(&format!("{count} skills: touching one"));
+    let (mut times, mut most) = (Vec::new(), 0);
+    let paths: Vec<&Path> = tree.paths().iter().map(AsRef::as_ref).collect();
+    for round in 0..rounds {
+        let Some(path) = paths.get(round * paths.len() / rounds) else { break };
+        let before = skills.catalog();
+        let written = Touched::touch(path)?;
+        let seen = loop {
+            let (event, seen) = events.recv_timeout(GIVE_UP).map_err(io::Error::other)?;
+            if matches!(event, Event::Changed(_)) && !Arc::ptr_eq(&before, &skills.catalog()) {
+                break seen;
+            }
+        };
+        times.push(seen.duration_since(written.when));
+        most = most.max(skills.catalog().effort().read);
+        written.restore()?;
+        // That is an event, too.
+        let _ = events.recv_timeout(GIVE_UP);
+    }
+    times.sort();
+    let (Some(median), Some(worst)) = (times.get(times.len() / 2).copied(), times.last().copied()) else {
+        return Ok(());
+    };
+    let rows =
+        [("a skill touched, the catalog is current", median), ("the same, at worst", worst)].map(|(what, time)| {
+            let row = Row::new(what, count, time);
+            if matches!(watching.state(), State::Told { .. }) { row.at_most(CURRENT) } else { row }
+        });
+    report.rows.extend(rows);
+    report.notes.push(match watching.state() {
+        State::Told { directories } => format!(
+            "watching: {directories} directories, begun in {:.1} s; the system tells, and waits 50 ms for more; \
+             {most} file read for each touch",
+            begun.as_secs_f64()
+        ),
+        _ => format!("watching: the system does not watch {count} directories (fs.inotify.max_user_watches); polling"),
+    });
+    Ok(())
+}
+
+/// A skill file with something added to its end, and how it was.
+struct Touched<'p> {
+    path: &'p Path,
+    bytes: Vec<u8>,
+    modified: std::time::SystemTime,
+    when: Instant,
+}
+
+impl Touched<'_> {
+    fn touch(path: &Path) -> io::Result<Touched<'_>> {
+        let bytes = std::fs::read(path)?;
+        let modified = path.metadata()?.modified()?;
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let when = Instant::now();
+        file.write_all(b"\nTouched.\n")?;
+        Ok(Touched { path, bytes, modified, when })
+    }
+
+    /// As it was, time and all: the tree is used again.
+    fn restore(self) -> io::Result<()> {
+        let mut file = File::create(self.path)?;
+        file.write_all(&self.bytes)?;
+        file.set_modified(self.modified)
+    }
+}

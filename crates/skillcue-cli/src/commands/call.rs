@@ -1,0 +1,170 @@
+//! `skillcue call`: one tool, as a model would call it.
+
+use std::io::Read as _;
+
+use serde_json::{Map, Value, json};
+use skillcue::tools::{ToolContext, ToolOutput};
+use skillcue_exec::ExecError;
+use skillcue_toolset::Finding;
+
+use crate::commands::read::print_text;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue call hello-extended__greeting '{\"language\": \"fr\"}'     a tool of a skill's toolset
+  skillcue call greeting '{\"language\": \"fr\"}'                     the same, if no other skill has one of that name
+  skillcue call search_skills '{\"query\": \"fill a form\"}'          one of Skillcue's own
+  echo '{\"language\": \"fr\"}' | skillcue call hello-extended__greeting -
+
+`skillcue tools NAME` shows a skill's tools. With --json it prints what the tool returned, for a skill's own tool
+{title, metadata, output}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The tool: `TOOL`, or `SKILL__TOOL` where several skills have one of that name
+    tool: String,
+    /// Its arguments, a JSON object; - takes them from stdin
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+    /// The skill whose tool it is
+    #[arg(long, value_name = "NAME")]
+    skill: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let arguments = arguments(&args.arguments)?;
+    let skills = context.skills()?;
+    // As if the skills had been loaded: who names a tool, or a skill for it, means them.
+    let called = arguments.get("skill_id").and_then(Value::as_str).map(str::to_owned);
+    let loaded: Vec<String> = whose(args, context)?.into_iter().chain(called).collect();
+    let progress = Progress::unknown(format!("calling {}", text::one_line(&args.tool)));
+    let terminal = &context.terminal;
+    let log = |_: f64, _: Option<f64>, message: &str| progress.aside(|| terminal.say(&text::one_line(message)));
+    let call = ToolContext { loaded: &loaded, session: "cli", progress: &log, ..ToolContext::default() };
+    let output = skills.call_tool(&args.tool, &arguments, &call);
+    drop(progress);
+    let Some(output) = output else { return Err(unknown(args, &loaded, context)?) };
+    print(&output, context)?;
+    Ok(if output.is_error { Outcome::Wanting } else { Outcome::Done })
+}
+
+/// The skill whose tool is meant. None for a tool that is always there, and for one that no skill has.
+fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
+    let catalog = context.skills()?.catalog();
+    if let Some(skill) = &args.skill {
+        skillcue::usable(&catalog, skill)?;
+        return Ok(Some(skill.clone()));
+    }
+    if let Some((skill, _)) = args.tool.split_once("__").filter(|(skill, _)| catalog.get(skill).is_some()) {
+        return Ok(Some(skill.to_owned()));
+    }
+    if skillcue::tools::own().any(|name| name == args.tool) {
+        return Ok(None);
+    }
+    let progress = Progress::unknown("looking at the toolsets");
+    let (having, _) = context.acting()?.toolset_tools().with_tool(&catalog, &args.tool);
+    drop(progress);
+    match having[..] {
+        [] => Ok(None),
+        [skill] => Ok(Some(skill.name().to_owned())),
+        _ => {
+            let message = format!("{} skills have a tool {:?}", having.len(), args.tool);
+            let names: Vec<String> = having.iter().map(|skill| format!("{}__{}", skill.name(), args.tool)).collect();
+            Err(CliError::failure("ambiguous", message).help(format!("name one of them: {}", names.join(", "))))
+        }
+    }
+}
+
+fn arguments(text: &str) -> Result<Map<String, Value>, CliError> {
+    let mut all = String::new();
+    let text = if text == "-" {
+        std::io::stdin().take(MOST_INPUT).read_to_string(&mut all)?;
+        &all
+    } else {
+        text
+    };
+    serde_json::from_str(text).map_err(|error| {
+        CliError::usage("usage", format!("the arguments are no JSON object: {error}"))
+            .help("write for example '{\"language\": \"fr\"}'")
+    })
+}
+
+/// No tool takes more.
+const MOST_INPUT: u64 = 16 << 20;
+
+fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
+    if context.json() {
+        let json = match (&output.structured, output.is_error) {
+            (Some(structured), _) => structured.clone(),
+            (None, true) => json!({"error": output.text}),
+            (None, false) => json!({"output": output.text}),
+        };
+        return context.print_json(&json);
+    }
+    print_text(context, &output.text)
+}
+
+/// The error for a build that cannot run toolsets at all, with the words that `tools` has for it.
+fn without_engine(findings: &[Finding]) -> Option<CliError> {
+    let finding = findings.iter().find(|finding| finding.code == ExecError::NoEngine.code())?;
+    let help = finding.help.as_deref().unwrap_or_else(|| ExecError::NoEngine.hint());
+    Some(CliError::failure("no_engine", finding.message.clone()).help(help))
+}
+
+/// Why there is nothing to call.
+fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError, CliError> {
+    let skills = context.skills()?;
+    if let [skill] = loaded
+        && let Some(skill) = skills.catalog().get(skill)
+        && let Some(offered) = context.acting()?.toolset_tools().offered(skill)
+        && let Some(error) = without_engine(&offered.diagnostics)
+    {
+        return Ok(error);
+    }
+    let help = if let [skill] = loaded {
+        let names: Vec<String> = skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect();
+        format!("with {skill:?} loaded there are {}", names.join(", "))
+    } else {
+        let catalog = skills.catalog();
+        let tools = context.acting()?.toolset_tools();
+        let (_, unknown) = tools.with_tool(&catalog, &args.tool);
+        let offered = unknown.iter().filter_map(|skill| tools.offered(skill));
+        if let Some(error) = offered.into_iter().find_map(|offered| without_engine(&offered.diagnostics)) {
+            return Ok(error);
+        }
+        let asks: Vec<String> = unknown.iter().map(|skill| format!("`skillcue tools {}`", skill.name())).collect();
+        match asks[..] {
+            [] => "`skillcue tools NAME` shows the tools of a skill".to_owned(),
+            _ => format!("some toolsets could not be loaded: {} says why", asks.join(", ")),
+        }
+    };
+    Ok(CliError::failure("not_found", format!("there is no tool {:?}", args.tool)).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 15: `call` said that there is no such tool where `tools` said that there is no engine.
+    #[test]
+    fn a_build_without_an_engine_says_so() {
+        let finding = |code: &str| Finding {
+            code: code.to_owned(),
+            toolset: "hello".to_owned(),
+            file: None,
+            line: None,
+            column: None,
+            message: ExecError::NoEngine.to_string(),
+            help: Some(ExecError::NoEngine.hint().to_owned()),
+        };
+        assert!(without_engine(&[finding("toolset_syntax")]).is_none());
+        let error = without_engine(&[finding("toolset_syntax"), finding("no_engine")]).unwrap();
+        let json = serde_json::to_string(&error.json()).unwrap();
+        assert!(json.contains("no engine for toolsets") && json.contains("--features full"), "{json}");
+    }
+}

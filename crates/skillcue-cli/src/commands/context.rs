@@ -1,0 +1,280 @@
+//! `skillcue context`: what a model would get this turn. The main job.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use skillcue::{
+    Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens, os_message,
+    replace_file,
+};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::turn::{ModeArg, TurnArgs, message, whole_number};
+use crate::{Outcome, text};
+
+/// No session is larger: it remembers at most a thousand skills.
+const MAX_SESSION: u64 = 4 << 20;
+
+/// So many skills that were omitted for one reason are named; -v names all.
+const MOST_OMITTED: usize = 5;
+
+const AFTER: &str = "\
+Examples:
+  skillcue context \"Say bonjour to Alice\"              documentation of what fits
+  skillcue context \"What is 2+2?\"                      nothing fits: a few tokens
+  skillcue context --policy hint \"fill in a.pdf\"       a static list, and one line for this turn
+  skillcue context --session chat.json \"and b.pdf\"     what was shown is not shown again
+  git log -1 --format=%B | skillcue context -          the message from stdin
+
+The last line says what was done and what it saved against putting every skill into the prompt.
+With --json it prints {tier, policy, stable, turn, tokens: {stable, turn, overhead, eager}, skills:
+[{name, decision: included|shortened|omitted, score, confidence, reasons, tokens, why}], matched,
+listed, elapsed_us}; the time is that of the decision, without looking for skills.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The user's message; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true)]
+    message: String,
+    /// Where what the model is shown stands [default: inject]
+    #[arg(long, value_enum)]
+    policy: Option<PolicyArg>,
+    /// How skills are matched [default: hybrid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
+    /// What to do when nothing matches [default: none]
+    #[arg(long, value_enum)]
+    fallback: Option<FallbackArg>,
+    /// Most tokens for documentation in all; 0: no limit [default: 8000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    budget: Option<usize>,
+    /// Most tokens for one skill; 0: no limit [default: 2000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    per_skill: Option<usize>,
+    /// What counts tokens [default: segment]
+    #[arg(long, value_enum)]
+    counter: Option<CounterArg>,
+    /// Most skills to document; 0: no limit [default: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    max_skills: Option<usize>,
+    #[command(flatten)]
+    turn: TurnArgs,
+    /// Remember in FILE what was shown; the file is made if it is not there
+    #[arg(long, value_name = "FILE")]
+    session: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PolicyArg {
+    /// All in the turn: nothing that does not fit, whole documentation of what does
+    Inject,
+    /// A static section that lists the skills, nothing in the turn
+    Catalog,
+    /// The static section, and one line in the turn
+    Hint,
+}
+
+impl From<PolicyArg> for Policy {
+    fn from(policy: PolicyArg) -> Policy {
+        match policy {
+            PolicyArg::Inject => Policy::Inject,
+            PolicyArg::Catalog => Policy::Catalog,
+            PolicyArg::Hint => Policy::Hint,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FallbackArg {
+    /// Say how many skills there are
+    None,
+    /// List them
+    #[value(name = "show_all", alias = "show-all")]
+    ShowAll,
+    /// Name the closest
+    #[value(name = "ask_user", alias = "ask-user")]
+    AskUser,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum CounterArg {
+    /// A quarter of the bytes
+    Bytes4,
+    /// An estimate by words and scripts
+    Segment,
+    /// The tokenizer `o200k_base`, exactly
+    O200k,
+}
+
+impl From<CounterArg> for Counter {
+    fn from(counter: CounterArg) -> Counter {
+        match counter {
+            CounterArg::Bytes4 => Counter::Bytes4,
+            CounterArg::Segment => Counter::Segment,
+            CounterArg::O200k => Counter::O200k,
+        }
+    }
+}
+
+impl Args {
+    fn config(&self, context: &Context) -> Result<(DiscloseConfig, Mode), CliError> {
+        let configured = context.disclose()?;
+        let mut config = configured.config();
+        config.policy = self.policy.map_or(config.policy, Policy::from);
+        if let Some(fallback) = self.fallback {
+            config.fallback = match fallback {
+                FallbackArg::None => Fallback::None,
+                FallbackArg::ShowAll => Fallback::ShowAll,
+                FallbackArg::AskUser => Fallback::AskUser,
+            };
+        }
+        let limit = |tokens: usize| (tokens > 0).then_some(Tokens(tokens));
+        config.max_total_tokens = self.budget.map_or(config.max_total_tokens, limit);
+        config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
+        config.max_skills = self.max_skills.unwrap_or(config.max_skills);
+        config.counter = self.counter.map_or(config.counter, Counter::from);
+        let mode = context.mode(self.mode)?;
+        config.check().map_err(|error| {
+            CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
+        })?;
+        Ok((config, mode))
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let message = message(&args.message)?;
+    let (config, mode) = args.config(context)?;
+    let mut session = args.session.as_deref().map(read_session).transpose()?;
+    let skills = context.skills()?;
+    context.prepare(mode)?;
+    let lists = args.turn.lists();
+    let turn = lists.turn(&message);
+    let shown = skills
+        .disclose_with(&turn, session.as_ref(), &config, mode)
+        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
+    if let (Some(session), Some(file)) = (&mut session, &args.session) {
+        if file.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+            // A typing error must not become a directory.
+            return Err(CliError::write(file, &io::ErrorKind::NotFound.into()));
+        }
+        session.apply(&shown);
+        replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
+    }
+    context.tell_diagnostics();
+    if context.json() {
+        context.print_json(&shown)?;
+        context.index_bodies(mode)?;
+        return Ok(Outcome::Done);
+    }
+    print(context, &shown)?;
+    context.terminal.flush()?;
+    tell(context, &shown, config.max_skills == 0)?;
+    context.index_bodies(mode)?;
+    Ok(Outcome::Done)
+}
+
+/// What the model would get: the stable part, then that of the turn.
+fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
+    let mut whole = shown.stable.to_string();
+    if !(whole.is_empty() || shown.turn.is_empty()) {
+        whole.push_str(if whole.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    whole.push_str(&shown.turn);
+    Ok(context.terminal.print_for_model(&whole)?)
+}
+
+/// What was done, what was not, and what it saved.
+fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), CliError> {
+    let visible = context.skills()?.census().visible;
+    for (word, names, why) in left_out(shown, context.verbose()) {
+        let most = if context.verbose() { names.len() } else { names.len().min(MOST_OMITTED) };
+        let mut named = names[..most].join(", ");
+        if names.len() > most {
+            let _ = write!(named, " and {} more", text::thousands(names.len() - most));
+        }
+        context.terminal.say(&paint(style::DIM, format_args!("{word} {named}: {}", text::one_line(why))));
+    }
+    let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
+    let has_list = !shown.stable.is_empty() || (shown.policy == Policy::Inject && shown.tier == Tier::Registry);
+    let mut what = if has_list {
+        let listed = visible.saturating_sub(shown.listed.omitted.count);
+        format!("{} of {} listed", text::thousands(listed), text::count(visible, "skill"))
+    } else {
+        format!("{} of {}", text::thousands(included), text::count(visible, "skill"))
+    };
+    if has_list && included > 0 {
+        let _ = write!(what, ", {} in the turn", text::thousands(included));
+    }
+    if unlimited && shown.tier == Tier::Documentation {
+        what.push_str(", no limit on their number");
+    }
+    let spent = shown.tokens.stable.0 + shown.tokens.turn.0;
+    let eager = shown.tokens.eager.0;
+    let mut line = format!("tier {} · {what} · {}", shown.tier.number(), text::count(spent, "token"));
+    if eager > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "a percentage with one digit behind the point")]
+        let saved = 100.0 * (spent as f64 / eager as f64 - 1.0);
+        // Something is not nothing, however little it is.
+        let saved = if spent > 0 { saved.max(-99.9) } else { saved };
+        let sign = if saved < 0.0 { "−" } else { "+" };
+        let _ = write!(line, " instead of {} ({sign}{:.1} %)", text::thousands(eager), saved.abs());
+    }
+    let _ = write!(line, " · {}", duration(shown.elapsed));
+    context.terminal.say(&paint(style::DIM, line));
+    if included > 0 && context.terminal.stdout_is_terminal() {
+        let command = paint(style::COMMAND, "skillcue why MESSAGE");
+        context.terminal.say(&format!("{command} shows which words decided"));
+    }
+    Ok(())
+}
+
+/// The skills that are not shown whole, those with one reason together: the word for it, their names, the reason. Skills
+/// that match too weakly are not left out, they do not fit: only -v names them.
+fn left_out(shown: &Disclosure, verbose: bool) -> Vec<(&'static str, Vec<&str>, &str)> {
+    let mut groups: Vec<(&str, Vec<&str>, &str)> = Vec::new();
+    for skill in &shown.skills {
+        // A list says itself how many of the skills it has.
+        let is_quiet = skill.is_weak() || shown.tier != Tier::Documentation;
+        let word = match skill.decision {
+            Decision::Shortened => "shortened",
+            Decision::Omitted if verbose || !is_quiet => "omitted",
+            _ => continue,
+        };
+        let why = skill.why.as_deref().unwrap_or("no room");
+        match groups.iter_mut().find(|group| (group.0, group.2) == (word, why)) {
+            Some((_, names, _)) => names.push(&skill.name),
+            None => groups.push((word, vec![&skill.name], why)),
+        }
+    }
+    groups
+}
+
+/// `31 µs`, `4.2 ms`
+fn duration(elapsed: Duration) -> String {
+    let micros = elapsed.as_micros();
+    if micros < 1_000 { format!("{micros} µs") } else { format!("{:.1} ms", elapsed.as_secs_f64() * 1e3) }
+}
+
+/// The session in a file; a new one if there is none.
+fn read_session(file: &Path) -> Result<Session, CliError> {
+    let failed = |message: String| {
+        CliError::failure("session", format!("{}: {message}", file.display()))
+            .help("name another file, or delete this one to start a new session")
+    };
+    match file.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::default()),
+        Err(error) => return Err(failed(os_message(&error))),
+        Ok(metadata) if !metadata.is_file() => return Err(failed("it is not a file".to_owned())),
+        Ok(metadata) if metadata.len() > MAX_SESSION => return Err(failed("it is larger than 4 MiB".to_owned())),
+        Ok(_) => {}
+    }
+    let bytes = std::fs::read(file).map_err(|error| failed(os_message(&error)))?;
+    let json = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
+    Session::from_json(&json).map_err(|error| failed(error.to_string()))
+}

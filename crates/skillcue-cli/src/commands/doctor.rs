@@ -1,0 +1,312 @@
+//! `skillcue doctor`: the whole set-up on one page, and whether anything is wrong with it.
+
+mod clients;
+mod findings;
+mod machine;
+mod page;
+mod registry;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use skillcue::{Catalog, Discovery, Root, Severity, Skill, Source};
+use skillcue_exec::Support;
+use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
+
+use crate::Outcome;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::trust::Trust;
+use clients::{Listed, Simulated, simulate};
+use findings::{Copies, Finding, copies};
+use machine::{Kept, Program, Versions, kept, programs};
+
+const AFTER: &str = "\
+Examples:
+  skillcue doctor                what is there, what clients would show of it, what is wrong
+  skillcue doctor -v             every finding, every place, every name
+  skillcue doctor --strict       for CI: exits with 1 on warnings, too
+  skillcue doctor --json | jq '.diagnostics[] | select(.severity == \"error\")'
+
+It starts nothing and asks no server unless --online says so. It exits with 1 if there is an error: a skill
+that is not usable, a directory that was named and cannot be read, a setting that is not trusted.
+With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}], versions,
+config, roots, skills, shadowed, copies, clients, servers, sandbox, programs, kept, records, registry}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Exit with 1 on warnings, too
+    #[arg(long)]
+    strict: bool,
+    /// Ask the MCP servers, which may start programs
+    #[arg(long)]
+    online: bool,
+}
+
+/// What was found out.
+#[derive(Debug, Serialize)]
+struct Checkup {
+    valid: bool,
+    diagnostics: Vec<Finding>,
+    versions: Versions,
+    config: ConfigFiles,
+    roots: Vec<Looked>,
+    skills: Counts,
+    shadowed: Vec<Hidden>,
+    copies: Vec<Copies>,
+    clients: Vec<Simulated>,
+    servers: Vec<Server>,
+    sandbox: Option<Support>,
+    programs: Vec<Program>,
+    kept: Vec<Kept>,
+    records: Records,
+    registry: Vec<registry::Installed>,
+}
+
+#[derive(Debug, Serialize)]
+struct ConfigFiles {
+    #[serde(serialize_with = "crate::text::all_lossy")]
+    read: Vec<PathBuf>,
+    /// How many things in them do not count because nobody trusts the project.
+    untrusted: usize,
+}
+
+/// A root, and what was found in it.
+#[derive(Debug, Serialize)]
+struct Looked {
+    #[serde(serialize_with = "crate::text::lossy")]
+    path: PathBuf,
+    source: Source,
+    plugin: Option<String>,
+    exists: bool,
+    required: bool,
+    skills: usize,
+    invalid: usize,
+    disabled: usize,
+    microseconds: u128,
+}
+
+#[derive(Debug, Serialize)]
+struct Counts {
+    total: usize,
+    enabled: usize,
+    disabled: usize,
+    unavailable: usize,
+    /// Enabled ones that only people may load.
+    hidden: usize,
+    invalid: usize,
+}
+
+/// A skill that another one of its name hides.
+#[derive(Debug, Serialize)]
+struct Hidden {
+    address: String,
+    #[serde(serialize_with = "crate::text::lossy")]
+    path: PathBuf,
+    #[serde(serialize_with = "crate::text::lossy")]
+    by: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+struct Server {
+    name: String,
+    identity: String,
+    skills: usize,
+    asked: bool,
+    stale: bool,
+    failure: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Records {
+    grants: usize,
+    approvals: usize,
+    trusted_projects: usize,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let checkup = examine(args, context)?;
+    let is_wanting = checkup
+        .diagnostics
+        .iter()
+        .any(|found| found.severity == Severity::Error || (args.strict && found.severity == Severity::Warning));
+    let printed = if context.json() {
+        context.print_json(&checkup)
+    } else {
+        context.terminal.print(&page::page(&checkup, context, args.strict)).map_err(CliError::from)
+    };
+    if is_wanting { Outcome::Wanting } else { Outcome::Done }.once(printed)
+}
+
+fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
+    let environment = context.environment()?;
+    let settings = context.lenient_settings()?;
+    let mut found: Vec<Finding> = settings.notices.iter().map(Finding::from).collect();
+    found.extend(settings.diagnostics.iter().map(Finding::from));
+    let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();
+    found.extend(catalog.diagnostics().iter().map(Finding::from));
+    let copies = copies(&catalog);
+    found.extend(copies.iter().filter_map(Copies::finding));
+    let servers = servers(context, &mut found)?;
+    let sandbox = sandbox(context, &mut found)?;
+    let records = records(context, &mut found)?;
+    let registry = registry::section(context, &mut found)?;
+    let progress = Progress::unknown("looking at each root");
+    let roots = settings.all_roots().map(|root| looked(root, &catalog)).collect();
+    drop(progress);
+    found.sort_by(|a, b| (a.severity, a).cmp(&(b.severity, b)));
+    found.dedup();
+    let untrusted = settings.notices.iter().filter(|notice| notice.code.starts_with("untrusted")).count();
+    Ok(Checkup {
+        valid: !found.iter().any(|found| found.severity == Severity::Error),
+        diagnostics: found,
+        versions: Versions::of_machine(),
+        config: ConfigFiles { read: settings.files.clone(), untrusted },
+        roots,
+        skills: counts(&catalog),
+        shadowed: shadowed(&catalog),
+        copies,
+        clients: simulate(&listed(&catalog)),
+        servers,
+        sandbox,
+        programs: programs(environment),
+        kept: kept(environment),
+        records,
+        registry,
+    })
+}
+
+/// Looks at one root by itself, and how long that takes.
+fn looked(root: &Root, catalog: &Catalog) -> Looked {
+    let start = Instant::now();
+    let alone = Discovery::new([root.clone()]).run();
+    let took: Duration = start.elapsed();
+    let is_here = |skill: &Skill| {
+        let theirs = skill.root();
+        theirs.path == root.path && theirs.source == root.source && !skill.enabled()
+    };
+    Looked {
+        path: root.path.clone(),
+        source: root.source,
+        plugin: root.plugin.as_deref().map(str::to_owned),
+        exists: root.path.is_dir(),
+        required: root.required,
+        skills: alone.all().iter().map(|skill| skill.places().len()).sum(),
+        invalid: alone.invalid().len(),
+        disabled: catalog.all().iter().filter(|skill| is_here(skill)).count(),
+        microseconds: took.as_micros(),
+    }
+}
+
+fn counts(catalog: &Catalog) -> Counts {
+    let mut counts = Counts {
+        total: catalog.len(),
+        enabled: 0,
+        disabled: 0,
+        unavailable: 0,
+        hidden: 0,
+        invalid: catalog.invalid().len(),
+    };
+    for skill in catalog.all().iter().filter(|skill| !skill.shadowed()) {
+        if !skill.enabled() {
+            counts.disabled += 1;
+        } else if !skill.available() {
+            counts.unavailable += 1;
+        } else {
+            counts.enabled += 1;
+            counts.hidden += usize::from(is_hidden(skill));
+        }
+    }
+    counts
+}
+
+/// Whether models are not told of it. A skill with nothing unusual in its front matter says so without being parsed.
+fn is_hidden(skill: &Skill) -> bool {
+    skill.glimpse().is_none() && skill.make_manifest().disable_model_invocation()
+}
+
+/// What clients would list.
+fn listed(catalog: &Catalog) -> Vec<Listed> {
+    let visible = catalog.skills().filter(|skill| skill.enabled() && !is_hidden(skill));
+    visible
+        .map(|skill| Listed {
+            name: skill.name().to_owned(),
+            description: match skill.glimpse() {
+                Some(glimpse) => glimpse.description.to_owned(),
+                None => skill.make_manifest().description().to_owned(),
+            },
+            path: skill.path().to_string_lossy().into_owned(),
+        })
+        .collect()
+}
+
+fn shadowed(catalog: &Catalog) -> Vec<Hidden> {
+    let hidden = catalog.all().iter().filter(|skill| skill.shadowed());
+    hidden
+        .map(|skill| Hidden {
+            address: skill.address(),
+            path: skill.dir(),
+            by: catalog.get(skill.name()).map(Skill::dir).unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn servers(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Server>, CliError> {
+    for server in &context.quiet_settings()?.servers {
+        if let Err(error) = ServerSpec::from_config(server, |name| std::env::var(name).ok()) {
+            let help = "correct it below [[mcp]] in skillcue.toml";
+            found.push(Finding::new("mcp_server", Severity::Error, error.to_string()).help(help));
+        }
+    }
+    let host = context.host()?;
+    let status: Vec<ServerStatus> = host.map(Host::status).unwrap_or_default();
+    for problem in host.map(Host::diagnostics).unwrap_or_default() {
+        let help = "`skillcue mcp inspect NAME` says more about a server";
+        found.push(Finding::new("mcp_server", Severity::Warning, problem).help(help));
+    }
+    let server = |status: ServerStatus| Server {
+        name: status.label,
+        identity: status.identity,
+        skills: status.skills,
+        asked: status.fetched.is_some(),
+        stale: status.stale,
+        failure: status.failure,
+    };
+    Ok(status.into_iter().map(server).collect())
+}
+
+fn sandbox(context: &Context, found: &mut Vec<Finding>) -> Result<Option<Support>, CliError> {
+    let support = match context.acting()?.launcher().support() {
+        Ok(support) => support,
+        Err(error) => {
+            found.push(Finding::new(error.code(), Severity::Warning, error.to_string()).help(error.hint()));
+            return Ok(None);
+        }
+    };
+    if !support.sandboxed {
+        let message = "there is no sandbox on this machine: scripts and toolsets do not run";
+        let help = "`skillcue status` says what is missing";
+        found.push(Finding::new("no_sandbox", Severity::Warning, message).help(help));
+    }
+    Ok(Some(support))
+}
+
+fn records(context: &Context, found: &mut Vec<Finding>) -> Result<Records, CliError> {
+    let grants = context.grants()?;
+    if let Some(trouble) = grants.trouble() {
+        let file = grants.path().map(Path::to_path_buf).unwrap_or_default();
+        found.push(Finding::new("permissions", Severity::Error, trouble).at(file).help("move the file away"));
+    }
+    let trusted_projects = Trust::open(context.environment()?).map_or_else(
+        |error| {
+            found.push(Finding::new(error.code(), Severity::Error, error.message()));
+            0
+        },
+        |trust| trust.projects().count(),
+    );
+    let approvals = super::approve::approvals(context)?.len();
+    Ok(Records { grants: grants.list().len(), approvals, trusted_projects })
+}

@@ -1,0 +1,366 @@
+//! The page for people: at most 80 columns, but for paths.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use skillcue::Severity;
+
+use super::clients::{Simulated, Unit};
+use super::findings::Finding;
+use super::{Checkup, Looked, Server};
+use crate::commands::status;
+use crate::context::Context;
+use crate::terminal::{paint, style};
+use crate::text;
+
+const COLUMNS: usize = 80;
+/// So many things of one kind are shown unless all are asked for.
+const FEW: usize = 5;
+/// So many findings of one code.
+const FIRST: usize = 3;
+
+pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String {
+    let page = Page { checkup, context };
+    let parts = [
+        page.head(),
+        page.config(),
+        page.roots(),
+        page.skills(),
+        page.shadowed(),
+        page.copies(),
+        page.installed(),
+        page.clients(),
+        page.servers(),
+        page.machine(),
+        page.findings(),
+        page.verdict(strict),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
+}
+
+struct Page<'p> {
+    checkup: &'p Checkup,
+    context: &'p Context,
+}
+
+impl Page<'_> {
+    fn few(&self, few: usize) -> usize {
+        if self.context.verbose() { usize::MAX } else { few }
+    }
+
+    fn head(&self) -> String {
+        let versions = &self.checkup.versions;
+        let (os, kernel) = (text::one_line(&versions.os), text::one_line(&versions.kernel));
+        format!(
+            "{} {}, {os}, {kernel} {}\n",
+            paint(style::NAME, "skillcue"),
+            versions.skillcue,
+            text::one_line(&versions.machine)
+        )
+    }
+
+    fn config(&self) -> String {
+        let config = &self.checkup.config;
+        let mut out = heading("Configuration");
+        for file in &config.read {
+            let _ = writeln!(out, "  {}", self.context.short_path(file));
+        }
+        if config.read.is_empty() {
+            out.push_str("  no skillcue.toml\n");
+        }
+        if config.untrusted > 0 {
+            let what = text::count(config.untrusted, "setting");
+            let _ = writeln!(out, "  {} {what} of the project", paint(style::BAD, "not trusted:"));
+        }
+        out
+    }
+
+    fn roots(&self) -> String {
+        let mut out = heading("Roots");
+        let is_shown = |root: &&Looked| root.exists || root.required || self.context.verbose();
+        let shown: Vec<&Looked> = self.checkup.roots.iter().filter(is_shown).collect();
+        for root in &shown {
+            let source = match &root.plugin {
+                Some(plugin) => format!("plugin {}", text::one_line(plugin)),
+                None => root.source.to_string(),
+            };
+            let _ = writeln!(out, "  {}  {}", paint(style::SOURCE, source), self.context.short_path(&root.path));
+            let state = if root.exists {
+                let mut parts = vec![text::count(root.skills, "skill")];
+                if root.invalid > 0 {
+                    parts.push(paint(style::BAD, format!("{} not usable", text::thousands(root.invalid))));
+                }
+                if root.disabled > 0 {
+                    parts.push(format!("{} disabled", text::thousands(root.disabled)));
+                }
+                parts.push(paint(style::DIM, took(root.microseconds)));
+                parts.join(", ")
+            } else if root.required {
+                paint(style::BAD, "is not there")
+            } else {
+                paint(style::DIM, "is not there")
+            };
+            let _ = writeln!(out, "    {state}");
+        }
+        if self.checkup.roots.is_empty() {
+            out.push_str("  none\n");
+        }
+        let missing = self.checkup.roots.len() - shown.len();
+        if missing > 0 {
+            let line = match missing {
+                1 => "1 usual place is not there".to_owned(),
+                _ => format!("{} usual places are not there", text::thousands(missing)),
+            };
+            let _ = writeln!(out, "  {}", paint(style::DIM, line));
+        }
+        out
+    }
+
+    fn skills(&self) -> String {
+        let counts = &self.checkup.skills;
+        let mut line = format!("{}, {} enabled", text::thousands(counts.total), text::thousands(counts.enabled));
+        let others = [
+            (counts.hidden, "only for people"),
+            (counts.disabled, "disabled"),
+            (counts.unavailable, "without a program that they require"),
+            (counts.invalid, "not usable"),
+        ];
+        for (number, what) in others.into_iter().filter(|(number, _)| *number > 0) {
+            let _ = write!(line, ", {} {what}", text::thousands(number));
+        }
+        format!("{}{}", heading("Skills"), wrapped(2, &line))
+    }
+
+    fn installed(&self) -> String {
+        if self.checkup.registry.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("Installed");
+        for registry in &self.checkup.registry {
+            let source = paint(style::SOURCE, registry.source);
+            let _ = writeln!(out, "  {source}  {}", self.context.short_path(&registry.path));
+            let state = match registry.drift.len() {
+                0 if registry.trouble > 0 => paint(style::BAD, "the registry cannot be believed, see below"),
+                0 => paint(style::GOOD, "unchanged since"),
+                number => paint(style::WARNING, format!("{number} changed since")),
+            };
+            let trash = match registry.trash {
+                0 => String::new(),
+                number => format!(", {number} in the trash"),
+            };
+            let _ = match (registry.things, registry.trouble) {
+                (0, 0) => writeln!(out, "    nothing installed{trash}"),
+                _ => writeln!(out, "    {} installed, {state}{trash}", text::thousands(registry.things)),
+            };
+        }
+        out
+    }
+
+    fn shadowed(&self) -> String {
+        let hidden = &self.checkup.shadowed;
+        if hidden.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("Hidden by another of their name");
+        for skill in hidden.iter().take(self.few(FEW)) {
+            let _ = writeln!(out, "  {}", paint(style::NAME, text::one_line(&skill.address)));
+            let _ = writeln!(out, "    {}", self.context.short_path(&skill.path));
+            let _ = writeln!(out, "    {} {}", paint(style::DIM, "behind"), self.context.short_path(&skill.by));
+        }
+        more(&mut out, hidden.len(), self.few(FEW));
+        out
+    }
+
+    fn copies(&self) -> String {
+        let copies = &self.checkup.copies;
+        if copies.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("In several places");
+        // Those that differ are what somebody must look at.
+        let (same, differ): (Vec<_>, Vec<_>) = copies.iter().partition(|copies| copies.same);
+        for copy in differ.iter().chain(&same).take(self.few(FEW)) {
+            let state = if copy.same { paint(style::DIM, "the same") } else { paint(style::WARNING, "bodies differ") };
+            let _ = writeln!(out, "  {}  {state}", paint(style::NAME, text::one_line(&copy.name)));
+            for place in &copy.places {
+                let _ = writeln!(out, "    {}", self.context.short_path(place));
+            }
+        }
+        more(&mut out, copies.len(), self.few(FEW));
+        out
+    }
+
+    fn clients(&self) -> String {
+        let mut out = heading("What clients would show a model of them");
+        for client in &self.checkup.clients {
+            let unit = match client.unit {
+                Unit::Characters => "characters",
+                Unit::Tokens => "tokens",
+                Unit::Bytes => "bytes",
+            };
+            let cost = format!("{} of {} {unit}", text::thousands(client.needed), text::thousands(client.budget));
+            let is_all = lost(client) == 0;
+            let verdict = if is_all { paint(style::GOOD, "all") } else { paint(style::WARNING, "not all") };
+            let _ = writeln!(out, "  {}  {verdict}, {cost}", paint(style::NAME, client.client));
+            let _ = writeln!(out, "    {}", paint(style::DIM, client.rule));
+            let kinds =
+                [("shortened", &client.shortened), ("only the name", &client.name_only), ("left out", &client.omitted)];
+            for (what, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
+                out.push_str(&wrapped(4, &format!("{} {what}: {}", text::thousands(names.len()), self.names(names))));
+            }
+        }
+        out
+    }
+
+    fn names(&self, names: &[String]) -> String {
+        let few = self.few(FEW);
+        let mut shown = names.iter().take(few).map(|name| text::one_line(name)).collect::<Vec<_>>().join(", ");
+        if names.len() > few {
+            let _ = write!(shown, " and {} more", text::thousands(names.len() - few));
+        }
+        shown
+    }
+
+    fn servers(&self) -> String {
+        let servers = &self.checkup.servers;
+        let mut out = heading("MCP servers");
+        for server in servers {
+            let _ = writeln!(
+                out,
+                "  {}  {}, {}",
+                paint(style::SOURCE, text::one_line(&server.name)),
+                text::count(server.skills, "skill"),
+                state(server)
+            );
+        }
+        if servers.is_empty() {
+            out.push_str("  none\n");
+        }
+        out
+    }
+
+    fn machine(&self) -> String {
+        let checkup = self.checkup;
+        let mut out = heading("Sandbox");
+        match &checkup.sandbox {
+            Some(support) => {
+                for line in status::described(support).lines() {
+                    // What is missing has its own lines, already set in.
+                    out.push_str(&wrapped(2, line.trim_start()));
+                }
+            }
+            None => out.push_str("  cannot be found out\n"),
+        }
+        let _ = write!(out, "\n{}", heading("Programs"));
+        let (there, missing): (Vec<_>, Vec<_>) = checkup.programs.iter().partition(|program| program.path.is_some());
+        let list = |programs: &[&super::Program]| programs.iter().map(|program| program.name).collect::<Vec<_>>();
+        let mut line = list(&there).join(", ");
+        if !missing.is_empty() {
+            let _ =
+                write!(line, "{}not found: {}", if there.is_empty() { "" } else { "; " }, list(&missing).join(", "));
+        }
+        out.push_str(&wrapped(2, &line));
+        let _ = write!(out, "\n{}", heading("Kept"));
+        for kept in &checkup.kept {
+            let size = format!("{} in {}", text::bytes(kept.bytes), paint(style::DIM, text::count(kept.files, "file")));
+            let _ = writeln!(out, "  {}  {size}, {}", kept.what, self.context.short_path(&kept.path));
+        }
+        let records = &checkup.records;
+        let counted = [
+            text::count(records.grants, "grant"),
+            text::count(records.approvals, "approval"),
+            text::count(records.trusted_projects, "trusted project"),
+        ];
+        let _ = writeln!(out, "  {}", counted.join(", "));
+        out
+    }
+
+    fn findings(&self) -> String {
+        let found = &self.checkup.diagnostics;
+        if found.is_empty() {
+            return String::new();
+        }
+        let mut out = heading("Findings");
+        let mut by_code: BTreeMap<(Severity, &str), Vec<&Finding>> = BTreeMap::new();
+        for finding in found {
+            by_code.entry((finding.severity, &finding.code)).or_default().push(finding);
+        }
+        for ((severity, code), findings) in by_code {
+            let style = match severity {
+                Severity::Error => style::BAD,
+                Severity::Warning => style::WARNING,
+                Severity::Info => style::DIM,
+            };
+            let head = paint(style, format!("{}[{code}]", severity.as_str()));
+            let _ = writeln!(out, "  {head}  {}", text::thousands(findings.len()));
+            // Suggestions are counted; whoever wants them asks.
+            let few = if severity == Severity::Info { self.few(0) } else { self.few(FIRST) };
+            for finding in findings.iter().take(few) {
+                if let Some(path) = &finding.path {
+                    let place = match (finding.line, finding.column) {
+                        (Some(line), Some(column)) => format!(":{line}:{column}"),
+                        _ => String::new(),
+                    };
+                    let _ = writeln!(out, "    {}{place}", self.context.short_path(path));
+                }
+                out.push_str(&wrapped(6, &text::one_line(&finding.message)));
+                if let Some(help) = &finding.help {
+                    out.push_str(&wrapped(6, &format!("help: {}", text::one_line(help))));
+                }
+            }
+            if few > 0 {
+                more(&mut out, findings.len(), few);
+            }
+        }
+        out
+    }
+
+    fn verdict(&self, strict: bool) -> String {
+        let count = |severity| self.checkup.diagnostics.iter().filter(|found| found.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let tally = format!("{}, {}", text::count(errors, "error"), text::count(warnings, "warning"));
+        match (errors, warnings) {
+            (0, 0) => format!("{} nothing is wrong\n", paint(style::GOOD, "✓")),
+            (0, _) if !strict => format!("{} {tally}\n", paint(style::GOOD, "✓")),
+            _ => format!("{} {tally}\n", paint(style::BAD, "✗")),
+        }
+    }
+}
+
+fn heading(words: &str) -> String {
+    format!("{}\n", paint(style::NAME, words))
+}
+
+fn more(out: &mut String, all: usize, few: usize) {
+    if all > few {
+        let _ =
+            writeln!(out, "  {}", paint(style::DIM, format!("and {} more; -v shows them", text::thousands(all - few))));
+    }
+}
+
+/// A text set in, in as many lines as it takes.
+fn wrapped(by: usize, line: &str) -> String {
+    let set_in = |line: String| format!("{}{line}\n", " ".repeat(by));
+    text::wrap(line, COLUMNS - by).into_iter().map(set_in).collect()
+}
+
+fn took(microseconds: u128) -> String {
+    match microseconds {
+        0..1_000 => "under 1 ms".to_owned(),
+        _ => format!("{} ms", text::thousands(usize::try_from(microseconds / 1_000).unwrap_or(usize::MAX))),
+    }
+}
+
+fn lost(client: &Simulated) -> usize {
+    client.shortened.len() + client.name_only.len() + client.omitted.len()
+}
+
+fn state(server: &Server) -> String {
+    match &server.failure {
+        Some(why) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
+        None if !server.asked => "never asked".to_owned(),
+        None if server.stale => "listed a while ago".to_owned(),
+        None => paint(style::GOOD, "fresh"),
+    }
+}

@@ -1,0 +1,104 @@
+//! `skillcue enable` and `disable`: which skills count.
+
+use std::fmt::Write as _;
+
+use skillcue::{Catalog, Error};
+use skillcue_registry::{Changed, State};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::{Whose, own_address};
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue enable pdf               one that was installed, or that is off by default
+  skillcue enable office            all skills of an installed plugin
+  skillcue disable commit@project   only the project's, if another has its name
+  skillcue enable --reset pdf       say nothing of it any more
+
+What is enabled is on, whatever else is said; what is disabled is off; everything else follows its source:
+what you put into a directory is on, what `install` fetched is off. A plain name means the skill that `list`
+shows under it; one that is hidden by that has an address of its own, such as commit@user.
+With --json it prints [{address, was, now}], each true, false or null.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Skills by name or address, or installed plugins
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Say nothing of them any more: their default holds again
+    #[arg(long)]
+    reset: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, CliError> {
+    let registries = context.registries()?;
+    let registry = registries.of(args.whose)?;
+    let catalog = context.local_skills()?.catalog();
+    let state = registry.state();
+    for name in &args.names {
+        let plugin = state.installed.contains_key(name);
+        if args.whose.project && !plugin && own_address(&state, name).is_none() {
+            return Err(CliError::failure("not_installed", format!("{name:?} is not installed in the project"))
+                .help("a project's registry has a say in what is installed there; leave out --project"));
+        }
+        match skillcue::usable(&catalog, name) {
+            Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
+            // What nobody can find any more can still be forgotten.
+            Err(_) if plugin || args.reset => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let names: Vec<String> = args.names.iter().map(|name| recorded(&catalog, &state, name)).collect();
+    let changed = if args.reset { registry.forget(&names)? } else { registry.enable(&names, on)? };
+    if context.json() {
+        context.print_json(&changed)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for change in &changed {
+        let _ = writeln!(out, "{}", line(change));
+    }
+    context.terminal.print(&out)?;
+    if !on && !args.reset {
+        for name in args.names.iter().filter(|name| context.is_enabled_elsewhere(name, args.whose.project)) {
+            context.terminal.warn(
+                "still_enabled",
+                &format!("{name} stays on: a skillcue.toml or the other registry enables it, and that counts for more"),
+                "take it out of `enable` there",
+            );
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The word under which a skill is switched: its address where others have its name, so that it means the same skill
+/// wherever the user stands; else its name, however it was typed.
+fn recorded(catalog: &Catalog, state: &State, typed: &str) -> String {
+    let Some(skill) = catalog.get(typed).filter(|_| !state.installed.contains_key(typed)) else {
+        return typed.to_owned();
+    };
+    if skill.plugin().is_some() || catalog.named(skill.name()).count() > 1 {
+        skill.address()
+    } else {
+        skill.name().to_owned()
+    }
+}
+
+fn line(change: &Changed) -> String {
+    let already = if change.was == change.now { " already" } else { "" };
+    let state = match (change.now, change.was) {
+        (Some(true), _) => format!("{}{already}", paint(style::GOOD, "on")),
+        (Some(false), _) => format!("off{already}"),
+        (None, Some(_)) => "follows its source again".to_owned(),
+        (None, None) => "was neither enabled nor disabled".to_owned(),
+    };
+    let address = text::one_line(&change.address);
+    let all = if address.ends_with(":*") { " with all its skills" } else { "" };
+    format!("{}{all}  {state}", paint(style::NAME, address.trim_end_matches(":*")))
+}

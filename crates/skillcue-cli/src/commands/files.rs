@@ -1,0 +1,92 @@
+//! `skillcue files`: level 3, the names.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use skillcue::{ListedFile, Listing};
+
+use crate::Outcome;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::text;
+
+const AFTER: &str = "\
+Examples:
+  skillcue files hello-extended
+  skillcue files hello-extended@bundled   the bundled one, if another has its name
+
+With --json it prints {files: [{path, size}]}, and {stopped, skipped} where the list is not all.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
+    name: String,
+}
+
+/// The listing as programs see it: what makes it incomplete only stands there if something does.
+#[derive(Serialize)]
+struct FilesJson<'l, Stopped, Skipped> {
+    files: &'l [ListedFile],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
+    #[serde(skip_serializing_if = "<[Skipped]>::is_empty")]
+    skipped: &'l [Skipped],
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let listing = context.skills()?.files(&args.name)?;
+    if context.json() {
+        let Listing { files, stopped, skipped, .. } = &listing;
+        context.print_json(&FilesJson { files, stopped: stopped.as_ref(), skipped })?;
+        return Ok(Outcome::Done);
+    }
+    context.terminal.print(&table(&listing, ""))?;
+    context.terminal.flush()?;
+    for line in remarks(&listing) {
+        context.terminal.say(&line);
+    }
+    let total = format!("{}, {}", text::count(listing.files.len(), "file"), text::bytes(listing.total_bytes));
+    context.terminal.say(&paint(style::DIM, total));
+    if context.terminal.stdout_is_terminal() {
+        let command = paint(style::COMMAND, format_args!("skillcue read {} PATH", args.name));
+        context.terminal.say(&format!("{command} prints one"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// One file a line, its size first.
+pub(crate) fn table(listing: &Listing, indent: &str) -> String {
+    let sizes: Vec<String> = listing.files.iter().map(|file| text::bytes(file.size)).collect();
+    let width = sizes.iter().map(String::len).max().unwrap_or(0);
+    let mut out = String::new();
+    for (file, size) in listing.files.iter().zip(&sizes) {
+        let size = paint(style::DIM, format_args!("{size:>width$}"));
+        let _ = writeln!(out, "{indent}{size}  {}", text::one_line(&file.path));
+    }
+    out
+}
+
+/// What is missing from a listing, and why.
+pub(crate) fn remarks(listing: &Listing) -> Vec<String> {
+    let warning = paint(style::WARNING, "warning");
+    let stopped = listing.stopped.iter().map(|stopped| format!("{warning}: the list {stopped}"));
+    let skipped = listing.skipped.iter().map(|skipped| {
+        use skillcue::SkipReason;
+        let why = match skipped.reason {
+            SkipReason::LinkOut => "links that lead out of the skill",
+            SkipReason::DanglingLink => "links to nothing",
+            SkipReason::DirectoryLink => "links to directories, listed where they stand",
+            SkipReason::SpecialFile => "devices, pipes or sockets",
+            SkipReason::IgnoredDirectory => "directories that hold no resources",
+            SkipReason::TooDeep => "directories too far down",
+            SkipReason::Unaddressable => "names that no path can ask for",
+            SkipReason::Unreadable => "entries that cannot be read",
+            _ => "other entries",
+        };
+        let first = text::one_line(&skipped.first);
+        paint(style::DIM, format_args!("not listed: {} ({why}), first {first}", text::thousands(skipped.count)))
+    });
+    stopped.chain(skipped).collect()
+}

@@ -1,0 +1,308 @@
+//! `skillcue install`: from a directory, an archive or git to the registry.
+
+mod choose;
+mod fetching;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use skillcue_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey_of};
+
+use super::update::permissions;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::{Whose, tell_findings};
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+pub(crate) use fetching::Fetching;
+
+const AFTER: &str = "\
+Examples:
+  skillcue install ./my-skills                        every skill below a directory
+  skillcue install anthropics/skills --skill pdf      one of a repository on GitHub
+  skillcue install https://example.org/skills.git@v2  a tag, a branch or a commit
+  skillcue install skills.zip --enable                an archive: .zip, .skill, .tar.gz
+  skillcue install acme/marketplace --plugin office   a plugin that a marketplace lists
+  skillcue install                                    what skillcue.lock pins and is not there
+
+SOURCE is a directory, an archive, an address of git with @REF, or OWNER/REPO[/PATH][@REF] on GitHub. What is
+installed is checked, audited, and off until you enable it. On a terminal you are asked which skills of
+several; otherwise all of them are installed.
+With --json it prints {origin, commit, installed: [{name, kind, version, commit, digest, enabled, unchanged,
+replaced, permissions, findings}], skipped: [{name, reason}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Where from
+    source: Option<String>,
+    /// Only this skill; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "plugin"])]
+    skill: Vec<String>,
+    /// This plugin, with all its skills; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    plugin: Vec<String>,
+    /// All skills, without being asked
+    #[arg(long)]
+    all: bool,
+    /// Only show what is there to be installed
+    #[arg(long, conflicts_with_all = ["enable", "replace"])]
+    list: bool,
+    /// Enable what is installed
+    #[arg(long)]
+    enable: bool,
+    /// Replace what is in the way; it goes to the trash
+    #[arg(long)]
+    replace: bool,
+    /// Install in spite of findings of high severity
+    #[arg(long)]
+    allow_findings: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let registry = context.registries()?.of(args.whose)?;
+    let Some(source) = &args.source else { return restore(args, registry, context) };
+    let cwd = context.environment()?.cwd.as_deref().unwrap_or(Path::new("/"));
+    let origin = real(Origin::parse(source, cwd)?);
+    let written = written(&origin, registry);
+    let staging = registry.begin()?;
+    let fetching = Fetching::new(context)?;
+    let fetched = fetching.fetch(&origin, staging.dir())?;
+    let found = survey_of(staging.dir(), &origin);
+    for problem in &found.problems {
+        context.terminal.warn(problem.code.as_str(), &problem.message, problem.help.as_deref().unwrap_or_default());
+    }
+    if args.list {
+        return choose::show(&found, context);
+    }
+    let wish = choose::Wish { skills: &args.skill, plugins: &args.plugin, all: args.all };
+    let choice = choose::choose(&found, &wish, context)?;
+    let mut reports = Vec::new();
+    let chosen: Vec<Chosen> = choice
+        .here
+        .iter()
+        .map(|(kind, at)| Chosen::new(*kind, at, written.clone()).at_commit(fetched.commit.clone()))
+        .collect();
+    if !chosen.is_empty() {
+        reports.push(install(args, registry, &staging, &chosen, context)?);
+    }
+    // Plugins of a marketplace may stand elsewhere, each with its own address.
+    for (name, elsewhere) in &choice.elsewhere {
+        let staging = registry.begin()?;
+        let fetched = fetching.fetch(elsewhere, staging.dir())?;
+        let found = survey_of(staging.dir(), elsewhere);
+        let at = choose::plugin_in(&found, name)?;
+        let chosen: Vec<Chosen> = at
+            .iter()
+            .map(|(kind, at)| Chosen::new(*kind, at, elsewhere.to_string()).at_commit(fetched.commit.clone()))
+            .collect();
+        reports.push(install(args, registry, &staging, &chosen, context)?);
+    }
+    let told = Told { origin: Some(written), commit: fetched.commit, skipped: choice.skipped };
+    tell(args, &reports, &told, context)
+}
+
+/// Without `..` and links on the way, so that it says the same tomorrow.
+fn real(origin: Origin) -> Origin {
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    match origin {
+        Origin::Directory { path } => Origin::Directory { path: real(path) },
+        Origin::Archive { path } => Origin::Archive { path: real(path) },
+        git @ Origin::Git { .. } => git,
+    }
+}
+
+/// As it stands in the registry. What is below a project is written as seen from there: others have it elsewhere.
+fn written(origin: &Origin, registry: &Registry) -> String {
+    let place = registry.place();
+    if let (true, Origin::Directory { path } | Origin::Archive { path }) = (place.is_project(), origin)
+        && let Some(below) = place.dir().canonicalize().ok().and_then(|dir| path.strip_prefix(dir).ok())
+        && let Some(below) = below.to_str().filter(|below| !below.is_empty())
+    {
+        let directory = if matches!(origin, Origin::Directory { .. }) { "/" } else { "" };
+        return format!("./{below}{directory}");
+    }
+    origin.to_string()
+}
+
+/// Installs what `skillcue.lock` pins and is not there, exactly as it is pinned.
+fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
+    if !args.skill.is_empty() || !args.plugin.is_empty() || args.list {
+        return Err(CliError::usage("usage", "these options choose from a SOURCE, and there is none")
+            .help("name a directory, an archive or an address of git"));
+    }
+    let missing = registry.restore_plan()?;
+    if missing.is_empty() {
+        if context.json() {
+            context.print_json(&json!({"origin": null, "commit": null, "installed": [], "skipped": []}))?;
+        } else {
+            let lock = context.short_path(&registry.place().lock_file());
+            context.terminal.say(&format!("everything that {lock} pins is there"));
+        }
+        return Ok(Outcome::Done);
+    }
+    let fetching = Fetching::new(context)?;
+    let mut reports = Vec::new();
+    for group in by_origin(missing) {
+        let staging = registry.begin()?;
+        let origin = pinned(&group[0], registry)?;
+        super::update::may_follow(registry, &origin)?;
+        fetching.fetch(&origin, staging.dir())?;
+        let chosen: Vec<Chosen> = group
+            .iter()
+            .map(|missing| {
+                Chosen::new(missing.kind, &missing.at, missing.origin.clone())
+                    .at_commit(missing.commit.clone())
+                    .expecting(Some(missing.digest))
+            })
+            .collect();
+        reports.push(install(args, registry, &staging, &chosen, context)?);
+    }
+    tell(args, &reports, &Told::default(), context)
+}
+
+/// What comes from one place is fetched once.
+fn by_origin(mut missing: Vec<Missing>) -> Vec<Vec<Missing>> {
+    missing.sort_by(|a, b| (&a.origin, &a.commit, &a.name).cmp(&(&b.origin, &b.commit, &b.name)));
+    let same = |a: &Missing, b: &Missing| a.origin == b.origin && a.commit == b.commit;
+    let mut groups: Vec<Vec<Missing>> = Vec::new();
+    for one in missing {
+        match groups.last_mut() {
+            Some(group) if same(&group[0], &one) => group.push(one),
+            _ => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// The origin at the commit that the lock pins, whatever its reference means by now.
+fn pinned(missing: &Missing, registry: &Registry) -> Result<Origin, CliError> {
+    let mut origin = Origin::parse(&missing.origin, registry.place().dir())?;
+    if let (Origin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
+        *reference = Some(commit.clone());
+    }
+    Ok(origin)
+}
+
+fn install(
+    args: &Args,
+    registry: &Registry,
+    staging: &skillcue_registry::Staging,
+    chosen: &[Chosen],
+    context: &Context,
+) -> Result<Report, CliError> {
+    let progress = crate::progress::Progress::of("checking and installing", chosen.len());
+    let audit = |dir: &Path| {
+        progress.step();
+        skillcue_registry::audit(dir)
+    };
+    let mut options = InstallOptions::at(SystemTime::now());
+    options.enable = args.enable;
+    options.replace = args.replace;
+    options.allow_findings = args.allow_findings;
+    options.auditor = &audit;
+    let installed = registry.install(staging, chosen, &options);
+    drop(progress);
+    if let Err(RegistryError::Findings { found }) = &installed {
+        for (name, findings) in found {
+            tell_findings(&context.terminal, name, findings);
+        }
+    }
+    Ok(installed?)
+}
+
+/// What a report cannot know.
+#[derive(Default)]
+struct Told {
+    origin: Option<String>,
+    commit: Option<String>,
+    skipped: Vec<(String, String)>,
+}
+
+fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Result<Outcome, CliError> {
+    for note in reports.iter().flat_map(|report| &report.notes) {
+        context.terminal.warn("registry", &format!("{}: {}", context.short_path(&note.path), note.message), &note.help);
+    }
+    for (name, reason) in &told.skipped {
+        context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to mend it");
+    }
+    let done: Vec<&Done> = reports.iter().flat_map(|report| &report.done).collect();
+    if context.json() {
+        let skipped: Vec<Value> =
+            told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason})).collect();
+        context.print_json(&json!({
+            "origin": told.origin,
+            "commit": told.commit,
+            "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
+            "skipped": skipped,
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    let wide = done.iter().map(|done| text::width(&done.name)).max().unwrap_or(0);
+    for done in &done {
+        let state = match done.enabled {
+            Some(true) => paint(style::GOOD, "on"),
+            _ => "off".to_owned(),
+        };
+        let what = match (&done.was, done.unchanged) {
+            (Some(_), true) => "  as it was",
+            (Some(_), false) => "  replaced",
+            (None, _) => "",
+        };
+        let version =
+            done.now.version.as_deref().map_or(String::new(), |version| format!("  {}", text::one_line(version)));
+        let commit = done.now.commit.as_deref().map_or(String::new(), |commit| format!("  {}", short(commit)));
+        let pad = " ".repeat(wide - text::width(&done.name));
+        let found = match done.findings.len() {
+            0 => String::new(),
+            number => format!("  {}", paint(style::WARNING, text::count(number, "finding"))),
+        };
+        let _ = writeln!(
+            out,
+            "{}{pad}  {state}  {}{version}{commit}{what}{found}",
+            paint(style::NAME, &done.name),
+            done.now.kind.word()
+        );
+        permissions(&mut out, &done.name, &done.permissions);
+    }
+    context.terminal.print(&out)?;
+    let off: Vec<&str> = done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
+    if !off.is_empty() {
+        let names = if off.len() > 8 { vec!["NAME…"] } else { off.clone() };
+        context.terminal.say(&format!(
+            "{} off until you say `{}`",
+            if off.len() == 1 { "It is" } else { "They are" },
+            skillcue::enable_command(names, args.whose.project)
+        ));
+    }
+    if done.iter().any(|done| !done.findings.is_empty()) {
+        context.terminal.say("`skillcue audit NAME` shows what was found");
+    }
+    Ok(Outcome::Done)
+}
+
+fn row(done: &Done) -> Value {
+    json!({
+        "name": done.name,
+        "kind": done.now.kind,
+        "version": done.now.version,
+        "commit": done.now.commit,
+        "digest": done.now.digest,
+        "enabled": done.enabled == Some(true),
+        "unchanged": done.unchanged,
+        "replaced": done.replaced,
+        "permissions": done.permissions,
+        "findings": done.findings,
+    })
+}
+
+/// A commit as people write it.
+pub(crate) fn short(commit: &str) -> String {
+    text::one_line(commit.get(..7).unwrap_or(commit))
+}

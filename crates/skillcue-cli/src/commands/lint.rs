@@ -1,0 +1,255 @@
+//! `skillcue lint`: style, and repair of broken YAML.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use skillcue::format::{self, Parsed, Place};
+use skillcue::{Diagnostic, FileError, FileKind, Severity, SkillDir, SkillFile, Source};
+
+use crate::commands::validate::check_all;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::skill_file::{self, Targets, dir_name, file_of};
+use crate::terminal::{paint, style};
+use crate::{Outcome, report, text};
+use skillcue::os_message;
+
+const AFTER: &str = "\
+Examples:
+  skillcue lint                 every skill of the project
+  skillcue lint skills/pdf      one skill, or all below a directory
+  skillcue lint --fix           repair broken YAML, and change nothing else
+
+It exits with 1 if there is an error or a warning; suggestions are only shown.
+With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]},
+where `valid` says that there is neither error nor warning, and with --fix also
+fixed: [{path, changes: [{line, column, message}]}].";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Skills, SKILL.md files or directories of skills; without any, those of the project
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Write the repair of broken YAML into the file, and touch nothing else
+    #[arg(long)]
+    fix: bool,
+}
+
+#[derive(Serialize)]
+struct LintJson<'l> {
+    valid: bool,
+    diagnostics: &'l [Diagnostic],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed: Option<&'l [Fixed]>,
+}
+
+/// A file that was repaired.
+#[derive(Debug, Serialize)]
+struct Fixed {
+    path: PathBuf,
+    changes: Vec<Change>,
+}
+
+#[derive(Debug, Serialize)]
+struct Change {
+    line: u32,
+    column: u32,
+    message: &'static str,
+}
+
+/// Held while a file is written in place.
+static IN_PLACE: Mutex<()> = Mutex::new(());
+
+/// What came of one file.
+#[derive(Debug, Default)]
+struct Linted {
+    diagnostics: Vec<Diagnostic>,
+    fixed: Option<Fixed>,
+    failure: Option<CliError>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let Targets { files, mut diagnostics } =
+        if args.paths.is_empty() { targets_of_project(context)? } else { Targets::of(&args.paths) };
+    let progress = Progress::of("reading skills", files.len());
+    let linted = check_all(&files, |path| {
+        let linted = lint(path, args.fix);
+        progress.step();
+        linted
+    });
+    drop(progress);
+    let mut fixed = Vec::new();
+    let mut failures = Vec::new();
+    for mut linted in linted {
+        diagnostics.append(&mut linted.diagnostics);
+        fixed.extend(linted.fixed);
+        failures.extend(linted.failure);
+    }
+    diagnostics.sort();
+    let valid = diagnostics.iter().all(|found| found.severity == Severity::Info);
+    let printed = if context.json() {
+        let fixed = args.fix.then_some(&fixed[..]);
+        if failures.is_empty() {
+            context.print_json(&LintJson { valid, diagnostics: &diagnostics, fixed })
+        } else {
+            Ok(())
+        }
+    } else {
+        report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
+        context.terminal.print(&verdict(context, args, &files, &fixed, &diagnostics)).map_err(CliError::from)
+    };
+    // One is enough to say: they tend to have the same reason.
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => if valid { Outcome::Done } else { Outcome::Wanting }.once(printed),
+    }
+}
+
+/// What belongs to the project, or was named for this run. The user's own, plugins' and bundled skills are not the
+/// project's business.
+fn targets_of_project(context: &Context) -> Result<Targets, CliError> {
+    let skills = context.skills()?;
+    let ours = |source: Source| matches!(source, Source::Inline | Source::Project);
+    Ok(Targets::of_catalog(&skills.catalog(), &ours, &context.roots(&ours)))
+}
+
+fn lint(path: &Path, fix: bool) -> Linted {
+    let kind = file_of(path).map_or(FileKind::Markdown, SkillFile::kind);
+    let mut linted = Linted::default();
+    // A file of several names may be in work under another one: what is written in place must not be read half done.
+    let several_names = fix && path.metadata().is_ok_and(|metadata| metadata.nlink() > 1);
+    let alone = several_names.then(|| IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut bytes = match skill_file::read(path) {
+        Ok(bytes) => bytes,
+        Err(found) => {
+            linted.diagnostics.push(found);
+            return linted;
+        }
+    };
+    if fix {
+        let parsed = Parsed::of(&bytes, kind);
+        // What is still no skill once it is repaired was not understood: better left to its author.
+        if !parsed.edits.is_empty() && parsed.manifest.is_some() {
+            let repaired = parsed.repaired(&bytes);
+            match replace(path, &repaired) {
+                Ok(()) => {
+                    let text = String::from_utf8_lossy(&bytes);
+                    let changes = parsed.edits.iter().map(|edit| change(&text, edit)).collect();
+                    linted.fixed = Some(Fixed { path: path.to_path_buf(), changes });
+                    bytes = repaired;
+                }
+                Err(error) => linted.failure = Some(CliError::write(path, &error)),
+            }
+        }
+    }
+    drop(alone);
+    let dir = path.parent().and_then(|dir| SkillDir::open(dir_name(path), dir).ok());
+    let exists = |target: &str| dir.as_ref().is_some_and(|dir| is_there(dir, target));
+    linted.diagnostics = format::lint(&bytes, kind, &exists).into_iter().map(|found| found.at(path)).collect();
+    linted
+}
+
+fn change(text: &str, edit: &format::Edit) -> Change {
+    let Place { line, column, .. } = Place::of(text, edit.at..edit.at, 1);
+    Change { line, column, message: edit.why }
+}
+
+/// Whether a link of a body leads to something in the skill's directory.
+fn is_there(dir: &SkillDir, target: &str) -> bool {
+    // One that climbs out is not in there; asking would be logged as an attempt to get out.
+    let stays = Path::new(target).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    stays && !matches!(dir.open_file(target), Err(ref error) if !matches!(error, FileError::NotAFile { .. }))
+}
+
+/// Replaces a file's contents in one step, so that nobody ever sees half of it, and keeps its owner and permissions. One
+/// that has several names is written in place, so that all of them keep naming it.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // Through a link to the file itself: the link stays one.
+    let path = path.canonicalize()?;
+    let metadata = path.metadata()?;
+    let mut permissions = metadata.permissions();
+    if permissions.readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
+    if metadata.nlink() > 1 {
+        return overwrite(&path, bytes);
+    }
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = dir.join(format!(".skillcue-fix-{}-{number}", std::process::id()));
+    let written = (|| {
+        // For nobody else before it is known who may read it.
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        if let Err(error) = fchown(&file, Some(metadata.uid()), Some(metadata.gid())) {
+            let draft = file.metadata()?;
+            if draft.uid() != metadata.uid() {
+                let reason = format!("its owner would change: {}", os_message(&error));
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+            }
+            if draft.gid() != metadata.gid() {
+                // Another group now, which may do no more than everybody.
+                let mode = permissions.mode();
+                permissions.set_mode(mode & !0o2070 | mode & (mode << 3) & 0o070);
+            }
+        }
+        file.write_all(bytes)?;
+        file.set_permissions(permissions)?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    })();
+    if written.is_err() {
+        // Best effort: the error that matters is the one above.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Overwrites a file, and puts back what it held if that fails.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let before = fs::read(path)?;
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut put = |bytes: &[u8]| {
+        file.rewind()?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)?;
+        file.sync_all()
+    };
+    put(bytes).inspect_err(|_| {
+        // Best effort: the error that matters is the one above.
+        let _ = put(&before);
+    })
+}
+
+fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], diagnostics: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for Fixed { path, changes } in fixed {
+        let shown = context.short_path(path);
+        for change in changes {
+            let place = format!("{shown}:{}:{}", change.line, change.column);
+            let _ = writeln!(out, "{} {place}: {}", paint(style::GOOD, "fixed"), change.message);
+        }
+    }
+    let checked = text::count(files.len(), "skill");
+    if files.is_empty() && diagnostics.is_empty() {
+        let _ = writeln!(out, "no skills to check; {} makes one", paint(style::COMMAND, "skillcue new NAME"));
+    } else if diagnostics.is_empty() {
+        let _ = writeln!(out, "{} {checked}, nothing to remark", paint(style::GOOD, "✓"));
+    } else {
+        let wanting = diagnostics.iter().any(|found| found.severity != Severity::Info);
+        let sign = if wanting { paint(style::BAD, "✗") } else { paint(style::GOOD, "✓") };
+        let _ = writeln!(out, "{sign} {checked}: {}", report::tally(diagnostics));
+    }
+    if !args.fix && diagnostics.iter().any(|found| found.code == skillcue::Code::YamlRepaired) {
+        let _ = writeln!(out, "{} repairs the YAML", paint(style::COMMAND, "skillcue lint --fix"));
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! `skillcue memory`: what the agent remembers of the user.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+use skillcue_agent::{Fact, Memory, MemoryError};
+
+use crate::agent::failure;
+use crate::agent::places::Places;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue memory                       everything, the newest first
+  skillcue memory search my name        what a message with these words would recall
+  skillcue memory forget 3 7            by number
+  skillcue memory clear                 everything
+
+The agent remembers and recalls with --memory, or with `memory = true` below [agent] in skillcue.toml.
+With --json it prints an array of {id, text, session, created, updated}; `forget` {forgotten: [ids]};
+`clear` {forgotten: how many}.";
+
+/// So many facts are shown.
+const MOST: usize = 10_000;
+/// So many answer a search.
+const FOUND: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List everything, the newest first
+    List,
+    /// Show what a message with these words would recall
+    Search {
+        /// The words
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
+    /// Forget some of it
+    Forget {
+        /// The numbers that the list shows
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<i64>,
+    },
+    /// Forget everything
+    Clear {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let file = Places::needed(context)?.memory().unwrap_or_default();
+    match &args.what {
+        None | Some(What::List) => show(&file, "", context),
+        Some(What::Search { words }) => show(&file, &words.join(" "), context),
+        Some(What::Forget { ids }) => forget(&file, ids, context),
+        Some(What::Clear { yes }) => clear(&file, *yes, context),
+    }
+}
+
+/// The memory, if there is one: looking makes none.
+fn open(file: &Path) -> Result<Option<Memory>, CliError> {
+    match file.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        _ => Memory::open(file).map(Some).map_err(|error| of_memory(&error)),
+    }
+}
+
+fn show(file: &Path, words: &str, context: &Context) -> Result<Outcome, CliError> {
+    let facts = look(file, words)?;
+    if context.json() {
+        context.print_json(&facts)?;
+        return Ok(Outcome::Done);
+    }
+    if facts.is_empty() {
+        let how = if words.is_empty() { "nothing is remembered" } else { "nothing that is remembered fits" };
+        context.terminal.say(how);
+    }
+    context.terminal.print(&table(&facts, context.terminal.width()))?;
+    Ok(Outcome::Done)
+}
+
+/// What fits to some words; without any, everything.
+pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
+    let Some(memory) = open(file)? else { return Ok(Vec::new()) };
+    let facts = if words.is_empty() { memory.list(MOST) } else { memory.recall(words, FOUND) };
+    facts.map_err(|error| of_memory(&error))
+}
+
+/// A line for each: its number, and what was said.
+pub(crate) fn table(facts: &[Fact], columns: Option<usize>) -> String {
+    let width = facts.iter().map(|fact| fact.id.to_string().len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for fact in facts {
+        let said = text::one_line(&fact.text);
+        let said = columns
+            .map_or(said.clone(), |columns| text::cut(&said, columns.saturating_sub(width + 2).max(20)).into_owned());
+        let _ = writeln!(out, "{}  {said}", paint(style::DIM, format_args!("{:>width$}", fact.id)));
+    }
+    out
+}
+
+fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliError> {
+    let memory = open(file)?;
+    let (mut forgotten, mut unknown) = (Vec::new(), Vec::new());
+    for id in ids {
+        let known =
+            memory.as_ref().map_or(Ok(false), |memory| memory.forget(*id)).map_err(|error| of_memory(&error))?;
+        if known { &mut forgotten } else { &mut unknown }.push(*id);
+    }
+    let list = |ids: &[i64]| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    if !unknown.is_empty() {
+        let also = if forgotten.is_empty() { String::new() } else { format!("; {} forgotten", list(&forgotten)) };
+        return Err(CliError::failure("not_found", format!("nothing is remembered as {}{also}", list(&unknown)))
+            .help("`skillcue memory` shows the numbers"));
+    }
+    if context.json() {
+        context.print_json(&json!({"forgotten": forgotten}))?;
+    } else {
+        context.terminal.say(&format!("forgotten: {}", list(&forgotten)));
+    }
+    Ok(Outcome::Done)
+}
+
+fn clear(file: &Path, yes: bool, context: &Context) -> Result<Outcome, CliError> {
+    let memory = open(file)?;
+    if !yes {
+        let count = memory.as_ref().map_or(Ok(0), Memory::count).map_err(|error| of_memory(&error))?;
+        let what = text::count(usize::try_from(count).unwrap_or(usize::MAX), "fact");
+        context.terminal.ask(&format!("Forget {what} for good?"))?;
+    }
+    let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear).map_err(|error| of_memory(&error))?;
+    if context.json() {
+        context.print_json(&json!({"forgotten": forgotten}))?;
+    } else {
+        context.terminal.say(&format!("{} forgotten", text::count(forgotten, "fact")));
+    }
+    Ok(Outcome::Done)
+}
+
+fn of_memory(error: &MemoryError) -> CliError {
+    failure(error.code(), error, error.hint())
+}

@@ -1,0 +1,75 @@
+//! `skillcue prompt`: the static section that lists every skill.
+
+use serde::Serialize;
+use skillcue::{Counter, Policy, Tokens};
+
+use super::context::CounterArg;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::turn::whole_number;
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue prompt >> system-prompt.md      for a host that puts prompts together itself
+  skillcue prompt --window 32000           for a small model: 2 % of its window
+
+Descriptions are shortened until the section fits, the least valuable first. Names go only when not even they
+fit: the section then ends with a line that says how many are missing and that `search_skills` finds them. A larger
+--window, or `catalog_share` below [disclose] in skillcue.toml, makes room.
+With --json it prints {text, tokens, shortened, omitted}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The model's context window, in tokens [default: 200000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    window: Option<usize>,
+    /// What counts tokens [default: segment]
+    #[arg(long, value_enum)]
+    counter: Option<CounterArg>,
+}
+
+#[derive(Serialize)]
+struct PromptJson<'p> {
+    text: &'p str,
+    tokens: Tokens,
+    shortened: &'p [String],
+    omitted: &'p [String],
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let mut config = context.disclose()?.config();
+    config.policy = Policy::Catalog;
+    config.window = args.window.map_or(config.window, Tokens);
+    config.counter = args.counter.map_or(config.counter, Counter::from);
+    config.check().map_err(|error| {
+        CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
+    })?;
+    let section = context
+        .skills()?
+        .prompt_with(&config)
+        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
+    context.tell_diagnostics();
+    if context.json() {
+        let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
+        context.print_json(&PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted })?;
+        return Ok(Outcome::Done);
+    }
+    context.terminal.print_for_model(&section.text)?;
+    context.terminal.flush()?;
+    let listed = context.skills()?.census().visible;
+    let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));
+    for (names, what) in [(&section.shortened, "shortened"), (&section.omitted, "left out")] {
+        if !names.is_empty() {
+            line = format!("{line} · {} {what}", text::thousands(names.len()));
+        }
+    }
+    context.terminal.say(&paint(style::DIM, line));
+    if !section.omitted.is_empty() {
+        let (window, share) = (paint(style::COMMAND, "--window"), paint(style::COMMAND, "catalog_share"));
+        context.terminal.say(&format!("a larger {window}, or {share} below [disclose] in skillcue.toml, makes room"));
+    }
+    Ok(Outcome::Done)
+}

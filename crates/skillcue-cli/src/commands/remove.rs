@@ -1,0 +1,172 @@
+//! `skillcue remove`, and `skillcue gc`, until which it can be undone.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use skillcue_registry::Registry;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::Whose;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue remove pdf          into the trash, with what was said of it
+  skillcue remove --undo       bring back what went last
+  skillcue remove --undo pdf   or this one
+  skillcue remove --trash      what is in the trash
+  skillcue gc                  empty it; what is in it is gone for good
+
+With --json it prints [{name, kind, enabled}], or with --trash [{id, name, kind, when, why, origin, version, bytes}].";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Installed skills and plugins
+    #[arg(required_unless_present_any = ["undo", "trash"])]
+    names: Vec<String>,
+    /// Bring back what is in the trash: what went last, or these
+    #[arg(long)]
+    undo: bool,
+    /// Show what is in the trash
+    #[arg(long, conflicts_with_all = ["undo", "names"])]
+    trash: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let registry = context.registries()?.of(args.whose)?;
+    let now = SystemTime::now();
+    if args.trash {
+        return trash(registry, context);
+    }
+    let (moved, said) = if !args.undo {
+        (registry.remove(&args.names, now)?, "removed")
+    } else if args.names.is_empty() {
+        (registry.undo(now)?, "back")
+    } else {
+        (registry.restore_all(&args.names, now)?, "back")
+    };
+    if context.json() {
+        context.print_json(&moved)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for moved in &moved {
+        let _ = writeln!(out, "{}  {said}", paint(style::NAME, &moved.name));
+    }
+    context.terminal.print(&out)?;
+    if !args.undo {
+        let project = if args.whose.project { " --project" } else { "" };
+        let it = if moved.len() == 1 { "it" } else { "them" };
+        context.terminal.say(&format!("`skillcue remove{project} --undo` brings {it} back, until `skillcue gc`"));
+    }
+    Ok(Outcome::Done)
+}
+
+fn trash(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
+    let trash = registry.trash();
+    if context.json() {
+        context.print_json(&trash)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for one in &trash {
+        let origin = one.origin.as_deref().map_or(String::new(), |origin| format!("  from {}", text::one_line(origin)));
+        let why =
+            serde_json::to_value(one.why).ok().and_then(|why| why.as_str().map(str::to_owned)).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{}  {why}  {}  {}{}",
+            paint(style::NAME, text::one_line(&one.name)),
+            text::one_line(&one.when),
+            text::bytes(one.bytes),
+            paint(style::DIM, origin)
+        );
+    }
+    if trash.is_empty() {
+        context.terminal.say("the trash is empty");
+    }
+    context.terminal.print(&out)?;
+    Ok(Outcome::Done)
+}
+
+const GC_AFTER: &str = "\
+Examples:
+  skillcue gc                    empty the trash, and clear what interrupted installs have left
+  skillcue gc --older-than 30    only what went more than 30 days ago
+
+With --json it prints {trash, leftovers, bytes, broken}: how many went, how much that was, and files that were
+set aside because they could not be read, which stay.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = GC_AFTER)]
+pub(crate) struct GcArgs {
+    /// Only what went more than so many days ago
+    #[arg(long, value_name = "DAYS")]
+    older_than: Option<u64>,
+    /// Give up a change that was begun and can never be finished
+    #[arg(long, conflicts_with = "older_than")]
+    abandon: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> {
+    let registry = context.registries()?.of(args.whose)?;
+    if args.abandon {
+        return abandon(registry, context);
+    }
+    let day = Duration::from_hours(24);
+    let before = args.older_than.map(|days| {
+        let age = u32::try_from(days).ok().and_then(|days| day.checked_mul(days));
+        // Longer than anybody can tell: nothing is that old.
+        age.and_then(|age| SystemTime::now().checked_sub(age)).unwrap_or(SystemTime::UNIX_EPOCH)
+    });
+    let freed = registry.gc(before)?;
+    if context.json() {
+        context.print_json(&json!({"trash": freed.trash, "leftovers": freed.leftovers, "bytes": freed.bytes,
+            "broken": freed.broken}))?;
+        return Ok(Outcome::Done);
+    }
+    if freed.trash == 0 && freed.leftovers == 0 {
+        context.terminal.say("there is nothing to clear");
+    } else {
+        context.terminal.say(&format!(
+            "{} removed from the trash, {} cleared, {} freed",
+            text::count(freed.trash, "entry").replace("entrys", "entries"),
+            text::count(freed.leftovers, "leftover"),
+            text::bytes(freed.bytes)
+        ));
+    }
+    for broken in &freed.broken {
+        context.terminal.say(&format!("{} could not be read once, and stays: look at it", context.short_path(broken)));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Sets a journal aside that stands in the way of everything else.
+fn abandon(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
+    let abandoned = registry.abandon()?;
+    if context.json() {
+        let given_up = abandoned
+            .as_ref()
+            .map(|it| json!({"journal": it.journal.to_string_lossy(), "names": it.names, "reason": it.reason}));
+        context.print_json(&json!({"abandoned": given_up}))?;
+        return Ok(Outcome::Done);
+    }
+    match &abandoned {
+        Some(it) => context.terminal.say(&format!(
+            "given up: {} ({}); what was to be done stands in {}; `skillcue verify` says how things are",
+            text::one_line(&it.names.join(", ")),
+            text::one_line(&it.reason),
+            context.short_path(&it.journal)
+        )),
+        None => context.terminal.say("no change is left unfinished"),
+    }
+    Ok(Outcome::Done)
+}

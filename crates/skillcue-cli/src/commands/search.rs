@@ -1,0 +1,100 @@
+//! `skillcue search`: ranked skills for a query.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use skillcue::{Hit, SelectOptions};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::turn::{ModeArg, TurnArgs, kind, message, whole_number};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue search \"fill in a form\"
+  skillcue search --mode keyword pdf      by mentions and triggers alone
+
+With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
+trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// What to search for; `-` reads it from stdin
+    query: String,
+    /// How skills are matched [default: hybrid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
+    /// Most hits to print
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = whole_number)]
+    limit: usize,
+    #[command(flatten)]
+    turn: TurnArgs,
+}
+
+#[derive(Serialize)]
+pub(super) struct HitsJson<'h> {
+    pub(super) hits: &'h [Hit],
+    pub(super) matched: usize,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let query = message(&args.query)?;
+    let mode = context.mode(args.mode)?;
+    let skills = context.skills()?;
+    context.prepare(mode)?;
+    let lists = args.turn.lists();
+    let found = skills.search(&lists.turn(&query), &SelectOptions { mode, limit: args.limit });
+    context.tell_diagnostics();
+    if context.json() {
+        context.print_json(&HitsJson { hits: &found.hits, matched: found.matched })?;
+        context.index_bodies(mode)?;
+        return Ok(Outcome::Done);
+    }
+    let catalog = skills.catalog();
+    let columns = context.terminal.width().unwrap_or(100);
+    let width = found.hits.iter().map(|hit| text::width(&hit.name)).max().unwrap_or(0).clamp(4, 40);
+    let mut out = String::new();
+    for hit in &found.hits {
+        let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
+        let pad = " ".repeat(width.saturating_sub(text::width(&hit.name)));
+        let brief = text::one_line(&brief);
+        let room = columns.saturating_sub(width + 8).max(20);
+        let _ = writeln!(
+            out,
+            "{}{pad}  {}  {}",
+            paint(style::NAME, &hit.name),
+            paint(style::GOOD, format_args!("{:>3.0} %", hit.confidence * 100.0)),
+            text::cut(&brief, room)
+        );
+        let _ = writeln!(out, "{}", paint(style::DIM, text::cut(&format!("  {}", reasons(hit)), columns)));
+    }
+    context.terminal.print(&out)?;
+    context.terminal.flush()?;
+    let line = match found.hits.len() {
+        0 if found.matched == 0 => "nothing found".to_owned(),
+        shown if shown < found.matched => {
+            format!("{} of {}; --limit shows more", text::thousands(shown), text::count(found.matched, "skill"))
+        }
+        shown => text::count(shown, "skill"),
+    };
+    context.terminal.say(&paint(style::DIM, line));
+    context.index_bodies(mode)?;
+    Ok(Outcome::Done)
+}
+
+/// `keyword pdf, verb extract (“extracted”)`
+fn reasons(hit: &Hit) -> String {
+    let shown = hit.reasons.iter().take(6).map(|reason| {
+        let trigger = text::one_line(&reason.trigger);
+        let text = text::one_line(&reason.text);
+        if text.is_empty() || text.eq_ignore_ascii_case(&trigger) {
+            format!("{} {trigger}", kind(reason.kind))
+        } else {
+            format!("{} {trigger} (“{text}”)", kind(reason.kind))
+        }
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

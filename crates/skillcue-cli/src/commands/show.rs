@@ -1,0 +1,221 @@
+//! `skillcue show`: one skill, without its body.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use skillcue::format::{MAX_FILE, Node, split};
+use skillcue::{Diagnostic, FileKind, ListedFile, Listing, Place, Skill, SkillDir, Source, Triggers};
+
+use crate::commands::files;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::skill_json::{SkillJson, Whereabouts};
+use crate::terminal::{paint, style};
+use crate::{Outcome, report, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue show hello-extended
+  skillcue show hello-extended@bundled   the bundled one, if another has its name
+
+With --json it prints the fields of `list` and {triggers, raw, files, diagnostics}; and, where
+copies stand in several places, places: [{source, plugin, dir, path, same_body}].";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
+    name: String,
+}
+
+#[derive(Serialize)]
+struct ShowJson<'s> {
+    #[serde(flatten)]
+    skill: SkillJson<'s>,
+    triggers: &'s Triggers,
+    raw: Option<Node<'s>>,
+    files: &'s [ListedFile],
+    diagnostics: &'s [&'s Diagnostic],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<PlaceJson>,
+}
+
+#[derive(Serialize)]
+struct PlaceJson {
+    source: Source,
+    plugin: Option<Box<str>>,
+    dir: String,
+    path: String,
+    /// Whether the body is that of the first place; none if one of the two cannot be read.
+    same_body: Option<bool>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let skills = context.skills()?;
+    // Says why, if there is no such skill or it cannot be used.
+    let listing = skills.files(&args.name)?;
+    let catalog = skills.catalog();
+    let Some(skill) = catalog.get(&args.name) else {
+        return Err(CliError::failure("not_found", format!("no skill is called {:?}", args.name)));
+    };
+    let places = places(skill);
+    let dir = skill.dir();
+    let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
+    let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().filter(about).collect();
+    if context.json() {
+        let whereabouts = Whereabouts::of(skill);
+        context.print_json(&ShowJson {
+            skill: SkillJson::of(skill, skill.manifest(), &whereabouts),
+            triggers: skill.manifest().triggers(),
+            raw: skill.raw(),
+            files: &listing.files,
+            diagnostics: &diagnostics,
+            places,
+        })?;
+        return Ok(Outcome::Done);
+    }
+    let hides: Vec<&Skill> =
+        catalog.named(skill.name()).filter(|_| !skill.shadowed()).filter(|it| it.shadowed()).collect();
+    context.terminal.print(&describe(context, skill, &listing, &places, &hides))?;
+    context.terminal.flush()?;
+    for line in files::remarks(&listing) {
+        context.terminal.say(&line);
+    }
+    report::tell(context, &diagnostics, report::Extent::Full);
+    if context.terminal.stdout_is_terminal() {
+        let command = paint(style::COMMAND, format_args!("skillcue load {}", args.name));
+        context.terminal.say(&format!("{command} prints what it says to a model"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Every place of a skill that stands in several, compared with the first. Discovery reads no bodies and takes copies
+/// with equal front matter and size for one; here they are looked at.
+fn places(skill: &Skill) -> Vec<PlaceJson> {
+    let places = skill.places();
+    if places.len() < 2 {
+        return Vec::new();
+    }
+    let first = body(skill, &places[0]);
+    let compared = |place: &Place| Some(body(skill, place)? == *first.as_ref()?);
+    places
+        .iter()
+        .map(|place| PlaceJson {
+            source: place.root.source,
+            plugin: place.root.plugin.clone(),
+            dir: place.dir.to_string_lossy().into_owned(),
+            path: place.path.to_string_lossy().into_owned(),
+            same_body: compared(place),
+        })
+        .collect()
+}
+
+fn body(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
+    let dir = SkillDir::open(skill.name(), &place.dir).ok()?;
+    let mut bytes = dir.read(skill.file().name(), MAX_FILE).ok()?;
+    if skill.file().kind() == FileKind::Markdown {
+        bytes.drain(..split::body_start(&bytes)?);
+    }
+    Some(bytes)
+}
+
+fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[PlaceJson], hides: &[&Skill]) -> String {
+    let manifest = skill.manifest();
+    let columns = context.terminal.width().unwrap_or(100).min(100);
+    let mut out = String::new();
+    let state = match (skill.enabled(), skill.available()) {
+        (false, _) => paint(style::WARNING, "disabled"),
+        (true, false) => paint(style::WARNING, "unavailable"),
+        (true, true) => paint(style::GOOD, "enabled"),
+    };
+    let hidden = match (manifest.disable_model_invocation(), manifest.user_invocable()) {
+        (true, true) => ", hidden from models",
+        (true, false) => ", hidden from models and people",
+        (false, _) => "",
+    };
+    let _ = writeln!(out, "{}  {state}{hidden}", paint(style::NAME, skill.name()));
+    for line in text::wrap(&text::one_line(manifest.description()), columns.saturating_sub(2)) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out.push('\n');
+
+    let mut fields = Fields { out, columns };
+    fields.put("version", manifest.version());
+    fields.put("license", manifest.license());
+    fields.put("needs", manifest.compatibility());
+    fields.put("model", manifest.model());
+    fields.put("arguments", manifest.argument_hint());
+    fields.put_list("types", manifest.types().filter(|kind| *kind != "prompt"));
+    fields.put_list("tools", manifest.allowed_tools());
+    fields.put_list("requires", manifest.requires());
+    fields.put_list("toolsets", manifest.toolsets());
+    if let Some(asked) = manifest.permissions().filter(|asked| !asked.is_empty()) {
+        let name = if skill.shadowed() { skill.address() } else { skill.name().to_owned() };
+        fields.put("asks for", Some(&format!("{asked}; `skillcue permissions grant {name}` grants it")));
+    }
+    let triggers = manifest.triggers();
+    fields.put_list("keywords", triggers.keywords.iter().map(AsRef::as_ref));
+    fields.put_list("verbs", triggers.verbs.iter().map(AsRef::as_ref));
+    fields.put_list("patterns", triggers.patterns.iter().map(AsRef::as_ref));
+    fields.put_list("globs", triggers.files.iter().map(AsRef::as_ref));
+    fields.put_list("languages", triggers.languages.iter().map(AsRef::as_ref));
+    match (manifest.disable_model_invocation(), manifest.user_invocable()) {
+        (true, true) => fields.put("invocation", Some("by people only: models are not shown it")),
+        (true, false) => {
+            fields.put("invocation", Some("by neither: models are not shown it, people are not offered it"));
+        }
+        (false, false) => fields.put("invocation", Some("by models only: people are not offered it")),
+        (false, true) => {}
+    }
+    fields.put("body", Some(&format!("{}, estimated", text::count(skill.body_tokens().0, "token"))));
+    let source = match skill.plugin() {
+        Some(plugin) => format!("plugin {plugin}"),
+        None => skill.source().to_string(),
+    };
+    fields.put("source", Some(&source));
+    if skill.shadowed() {
+        fields.put("hidden", Some("by another skill of its name"));
+    }
+    fields.put("path", Some(&context.short_path(&skill.path())));
+    for place in places.iter().skip(1) {
+        let same = match place.same_body {
+            Some(true) => "the same",
+            Some(false) => "with another body",
+            None => "which cannot be read",
+        };
+        let path = context.short_path(place.path.as_ref());
+        fields.put("also", Some(&format!("{path} ({}, {same})", place.source)));
+    }
+    for other in hides {
+        let path = context.short_path(&other.path());
+        fields.put("hides", Some(&format!("{path} ({})", other.address())));
+    }
+    let mut out = fields.out;
+    let _ = writeln!(out, "\n  {}", paint(style::DIM, text::count(listing.files.len(), "file")));
+    out.push_str(&files::table(listing, "  "));
+    out
+}
+
+/// Two aligned columns; what is missing takes no line.
+struct Fields {
+    out: String,
+    columns: usize,
+}
+
+impl Fields {
+    const LABEL: usize = 10;
+
+    fn put(&mut self, label: &str, value: Option<&str>) {
+        let Some(value) = value else { return };
+        let width = self.columns.saturating_sub(Self::LABEL + 4).max(20);
+        for (at, line) in text::wrap(&text::one_line(value), width).iter().enumerate() {
+            let label = paint(style::DIM, format_args!("{:1$}", if at == 0 { label } else { "" }, Self::LABEL));
+            let _ = writeln!(self.out, "  {label}  {line}");
+        }
+    }
+
+    fn put_list<'t>(&mut self, label: &str, values: impl Iterator<Item = &'t str>) {
+        let values: Vec<&str> = values.collect();
+        self.put(label, (!values.is_empty()).then(|| values.join(", ")).as_deref());
+    }
+}

@@ -1,0 +1,238 @@
+//! `skillcue status`: skills by source, servers, what was approved, and what the sandbox is made of here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use skillcue::Source;
+use skillcue_exec::Support;
+use skillcue_mcp::host::Host;
+use skillcue_registry::Kind;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue status              skills by source, MCP servers, approvals, the sandbox
+  skillcue revoke acme:refunds take an approval back
+
+With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
+version, digest, enabled, missing, skills}], servers: [{name, identity, skills, fetched,
+stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], allowed: [{kind, skill, tool,
+digest}], sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let catalog = context.skills()?.catalog();
+    let mut by_source: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut total, mut enabled) = (0, 0);
+    for skill in catalog.skills() {
+        *by_source.entry(skill.source().as_str()).or_default() += 1;
+        total += 1;
+        enabled += usize::from(skill.enabled());
+    }
+    let host = context.host()?;
+    let servers = host.map(Host::status).unwrap_or_default();
+    let approvals = super::approve::approvals(context)?;
+    let allowed = allowed(context)?;
+    let sandbox = context.acting()?.launcher().support();
+    let installed = installed(context)?;
+    if context.json() {
+        let servers: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                json!({"name": server.label, "identity": server.identity, "skills": server.skills,
+                    "fetched": server.fetched.and_then(seconds), "stale": server.stale, "failure": server.failure})
+            })
+            .collect();
+        let approvals: Vec<_> = approvals
+            .iter()
+            .map(|(approval, current)| {
+                json!({"server": approval.label, "name": approval.name, "uri": approval.uri, "digest": approval.digest,
+                    "files": approval.files, "when": approval.when, "current": current})
+            })
+            .collect();
+        context.print_json(&json!({
+            "skills": {"total": total, "enabled": enabled, "by_source": by_source},
+            "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
+            "servers": servers,
+            "approvals": approvals,
+            "allowed": allowed,
+            "sandbox": sandbox.as_ref().ok(),
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    let sources: Vec<String> =
+        by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
+    let counted = match total {
+        0 if context.isolated()? => "none: --isolated looks only below the --skills-dir that it is given".to_owned(),
+        0 => "none".to_owned(),
+        _ => format!("{}, {} enabled ({})", text::thousands(total), text::thousands(enabled), sources.join(", ")),
+    };
+    let _ = writeln!(out, "{}  {counted}", paint(style::NAME, "Skills"));
+    out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
+    for row in &installed {
+        let _ = writeln!(out, "  {}", row.text);
+    }
+    out.push_str(&heading("MCP servers", servers.is_empty().then_some("none")));
+    for server in &servers {
+        let state = match (&server.failure, server.fetched) {
+            (Some(why), _) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
+            (None, Some(_)) if server.stale => "listed a while ago".to_owned(),
+            (None, Some(_)) => paint(style::GOOD, "fresh"),
+            (None, None) => "never asked".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "  {}  {}, {state}",
+            paint(style::SOURCE, &server.label),
+            text::count(server.skills, "skill")
+        );
+        let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
+    }
+    out.push_str(&heading("Approved", (approvals.is_empty() && allowed.is_empty()).then_some("nothing")));
+    for (approval, current) in &approvals {
+        let state = if *current {
+            paint(style::GOOD, "counts")
+        } else {
+            paint(style::WARNING, "does not count: the content, the server or the configuration has changed")
+        };
+        let _ = writeln!(out, "  {}:{}  {state}", approval.label, text::one_line(&approval.name));
+        let _ = writeln!(
+            out,
+            "    {}",
+            paint(
+                style::DIM,
+                format!(
+                    "{}  {}  {}",
+                    text::one_line(&approval.uri),
+                    text::count(approval.files, "file"),
+                    approval.digest
+                )
+            )
+        );
+    }
+    for allowed in &allowed {
+        let word = |key: &str| text::one_line(allowed[key].as_str().unwrap_or_default());
+        let what = match word("kind").as_str() {
+            "load_skill" => "the agent may load it".to_owned(),
+            "run_script" => format!("the agent may run {}", word("tool")),
+            _ => format!("the agent may call {}", word("tool")),
+        };
+        let digest = paint(style::DIM, word("digest"));
+        let _ = writeln!(out, "  {}  {what}, while it is\n    {digest}", word("skill"));
+    }
+    let said = match &sandbox {
+        Ok(support) => described(support),
+        Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
+    };
+    let _ = writeln!(out, "{}  {said}", paint(style::NAME, "Sandbox"));
+    context.terminal.print(&out)?;
+    if let Some(host) = host {
+        for problem in host.diagnostics() {
+            context.terminal.warn("mcp_server", &problem, "`skillcue mcp inspect NAME` says more about a server");
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// What the lines below it are about; or, without any, one word for that.
+fn heading(name: &str, none: Option<&str>) -> String {
+    let none = none.map_or(String::new(), |none| format!("  {none}"));
+    format!("{}{none}\n", paint(style::NAME, name))
+}
+
+/// Something installed, for people and for programs.
+struct Row {
+    text: String,
+    json: Value,
+}
+
+fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
+    let mut rows = Vec::new();
+    let catalog = context.local_skills()?.catalog();
+    let isolated = context.isolated()?;
+    // What holds, not what one registry says.
+    let on_at: Vec<PathBuf> = catalog.all().iter().filter(|skill| skill.enabled()).map(|skill| skill.dir()).collect();
+    for (registry, source) in context.registries()?.present() {
+        let enabled = registry.enabled();
+        for (name, entry) in &registry.state().installed {
+            let dir = registry.dir_of(entry.kind, name);
+            // Nothing installed is in an isolated catalog: then it is the registry's word.
+            let on = if isolated {
+                let is_of = |address: &str| address == name || address.split_once(':').is_some_and(|it| it.0 == name);
+                enabled.iter().filter(|(address, on)| **on && is_of(address)).count()
+            } else {
+                on_at.iter().filter(|at| at.starts_with(&dir)).count()
+            };
+            let is_missing = !dir.is_dir();
+            let left_out = if isolated && on > 0 && !is_missing { ", but left out by --isolated" } else { "" };
+            let said = match (entry.kind, on) {
+                _ if is_missing => {
+                    let option = if source == Source::Project { " --project" } else { "" };
+                    paint(style::BAD, format!("files missing: `skillcue install{option}` brings them back"))
+                }
+                (_, 0) => "off".to_owned(),
+                (Kind::Plugin, on) => {
+                    paint(style::GOOD, format!("{on} of {} on", text::count(entry.skills.len(), "skill")))
+                }
+                (_, _) => paint(style::GOOD, "on"),
+            };
+            let version = entry.version.as_deref().map_or(String::new(), |it| format!("  {}", text::one_line(it)));
+            let commit =
+                entry.commit.as_deref().map_or(String::new(), |it| format!(" at {}", super::install::short(it)));
+            rows.push(Row {
+                text: format!(
+                    "{}  {said}{left_out}  {source}{version}\n    {}",
+                    paint(style::SOURCE, text::one_line(name)),
+                    paint(style::DIM, format!("{}{commit}", text::one_line(&entry.origin)))
+                ),
+                json: json!({"name": name, "kind": entry.kind, "source": source, "origin": entry.origin, "at": entry.at,
+                    "commit": entry.commit, "version": entry.version, "digest": entry.digest, "enabled": on > 0,
+                    "missing": is_missing, "skills": entry.skills}),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// What the sandbox is made of on this machine, and what of it is missing.
+pub(crate) fn described(support: &Support) -> String {
+    let layers: Vec<String> = support.layers.iter().map(ToString::to_string).collect();
+    let mut said = if support.sandboxed { layers.join(", ") } else { paint(style::BAD, "there is none") };
+    for missing in &support.missing {
+        let _ = write!(
+            said,
+            "\n  {} {}: {}",
+            paint(style::WARNING, "missing"),
+            missing.layer,
+            text::one_line(&missing.reason)
+        );
+    }
+    said
+}
+
+fn seconds(time: SystemTime) -> Option<u64> {
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
+}
+
+/// What the agent was allowed for good.
+#[cfg(feature = "agent")]
+fn allowed(context: &Context) -> Result<Vec<Value>, CliError> {
+    Ok(crate::agent::allowed(context)?.list().iter().map(|allowed| json!(allowed)).collect())
+}
+
+#[cfg(not(feature = "agent"))]
+#[expect(clippy::unnecessary_wraps, reason = "it may fail where there is an agent")]
+fn allowed(_: &Context) -> Result<Vec<Value>, CliError> {
+    Ok(Vec::new())
+}

@@ -1,0 +1,108 @@
+//! `skillcue tools`: what models can call, and what a skill adds to it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use skillcue_toolset::Finding;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue tools                     the tools that are always there, and what each is for
+  skillcue tools hello-extended      those of a skill's toolsets
+  skillcue tools --json              definitions with JSON Schemas, as a host registers them
+
+With --json it prints an array of {name, title, description, input_schema, read_only}; for a skill, of
+{name, id, description, input_schema, file, line}.
+A skill's toolsets are evaluated in the sandbox to find out. What is wrong with one is told on stderr.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// A skill: its own tools
+    name: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    if let Some(name) = &args.name {
+        return of_skill(name, context);
+    }
+    let tools = context.skills()?.tools(&[]);
+    if context.json() {
+        context.print_json(&tools)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = String::new();
+    for tool in &tools {
+        put(&mut out, &tool.name, &tool.description, &tool.input_schema);
+    }
+    context.terminal.print(&out)?;
+    Ok(Outcome::Done)
+}
+
+fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
+    let catalog = context.skills()?.catalog();
+    let skill = skillcue::usable(&catalog, name)?;
+    let progress = Progress::unknown("looking at the toolsets");
+    let offered = context.acting()?.toolset_tools().offered(skill).unwrap_or_default();
+    drop(progress);
+    for finding in &offered.diagnostics {
+        tell(finding, context);
+    }
+    let long = |id: &str| format!("{}__{id}", skill.name());
+    if context.json() {
+        let rows: Vec<Value> = offered
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({
+                    "name": long(&tool.id),
+                    "id": tool.id,
+                    "description": tool.description,
+                    "input_schema": tool.schema,
+                    "file": tool.file,
+                    "line": tool.line,
+                })
+            })
+            .collect();
+        context.print_json(&rows)?;
+    } else {
+        let mut out = String::new();
+        for tool in &offered.tools {
+            put(&mut out, &tool.id, &tool.description, &tool.schema);
+        }
+        if offered.tools.is_empty() && offered.diagnostics.is_empty() {
+            context.terminal.say(&format!("{} has no tools of its own", text::one_line(name)));
+        }
+        context.terminal.print(&out)?;
+    }
+    Ok(if offered.diagnostics.iter().all(Finding::is_warning) { Outcome::Done } else { Outcome::Wanting })
+}
+
+/// What is wrong with a toolset, on one line that editors understand.
+fn tell(finding: &Finding, context: &Context) {
+    let mut said = text::one_line(&finding.to_string());
+    if let Some(help) = &finding.help {
+        let _ = write!(said, "\n  {}: {}", paint(style::HELP, "help"), text::one_line(help));
+    }
+    context.terminal.say(&said);
+}
+
+/// A tool and its arguments, those that are needed first.
+fn put(out: &mut String, name: &str, description: &str, schema: &Value) {
+    let _ = writeln!(out, "{}  {}", paint(style::NAME, text::one_line(name)), text::one_line(description));
+    let required = schema["required"].as_array();
+    let is_needed = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+    let mut properties: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
+    properties.sort_by_key(|(name, _)| !is_needed(name));
+    for (name, property) in properties {
+        let shown = if is_needed(name) { name.clone() } else { format!("[{name}]") };
+        let description = property["description"].as_str().unwrap_or_default();
+        let _ = writeln!(out, "  {:<13} {}", text::one_line(&shown), paint(style::DIM, text::one_line(description)));
+    }
+}

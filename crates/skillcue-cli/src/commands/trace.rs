@@ -1,0 +1,119 @@
+//! `skillcue trace`: what a conversation cost, and what skills saved.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use skillcue_agent::{Line, Summary, TraceError, list_traces, read_trace};
+
+use crate::agent::costs::{self, Row};
+use crate::agent::failure;
+use crate::agent::places::Places;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue trace                    the latest conversation, a row a turn
+  skillcue trace 20261116-1310      another; the beginning of its id will do
+  skillcue trace run.jsonl          a file of traces
+  skillcue trace --all              a row a conversation
+
+Tokens are Skillcue's own count, part by part: the instructions, skills in every turn and in this one,
+definitions of tools, the conversation. IN, OUT and CACHED are what the provider counts. What skills took,
+and saved, is with the tools, all of which are there for skills.
+With --json it prints {session, turns: [{turn, requests, errors, tokens: {system, skills_stable,
+skills_turn, tools, history, total}, input, output, cached, skills, eager, saved, latency_ms}], total,
+saved, problems}; with --all {sessions: [{session, …, turns}], total, saved, problems}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// The conversation: its id, the beginning of it, or a file; without it, the latest
+    #[arg(value_name = "ID|FILE")]
+    what: Option<String>,
+    /// All conversations
+    #[arg(long, conflicts_with = "what")]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let files = files(args, context)?;
+    let (mut lines, mut problems): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
+    for file in &files {
+        let traced = read_trace(file).map_err(|error| of_trace(&error))?;
+        lines.extend(traced.lines);
+        let place = context.short_path(file);
+        problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
+    }
+    let summary = Summary::of(&lines);
+    // A file may have lines of several conversations.
+    let is_one = !args.all && summary.sessions.len() == 1;
+    if context.json() {
+        let mut document = json!({"total": summary.total, "saved": summary.total.saved, "problems": problems});
+        if let Some(one) = summary.sessions.first().filter(|_| is_one) {
+            document["session"] = json!(one.session);
+            document["turns"] = json!(one.turns);
+        } else {
+            document["sessions"] = json!(summary.sessions);
+        }
+        context.print_json(&document)?;
+        return Ok(Outcome::Done);
+    }
+    for problem in &problems {
+        context.terminal.warn("trace", problem, "the other lines count");
+    }
+    let columns = context.terminal.width().unwrap_or(100);
+    if let Some(one) = summary.sessions.first().filter(|_| is_one) {
+        context.terminal.say(&paint(style::DIM, text::one_line(&one.session)));
+        context.terminal.print(&costs::page(one, columns))?;
+    } else if summary.sessions.is_empty() {
+        context.terminal.say("nothing was traced yet: `skillcue agent` does it");
+    } else {
+        let row = |session: &skillcue_agent::SessionSum| Row::of(text::one_line(&session.session), &session.sum);
+        let rows: Vec<Row> = summary.sessions.iter().map(row).collect();
+        context.terminal.print(&costs::pages("SESSION", &rows, &summary.total, columns))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Which files to read: none, if nothing was traced yet.
+fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
+    if let Some(file) = args.what.as_deref().filter(|what| what.contains('/') || Path::new(what).is_file()) {
+        return Ok(vec![PathBuf::from(file)]);
+    }
+    let dir = Places::needed(context)?.traces().unwrap_or_default();
+    let all = list_traces(&dir).map_err(|error| of_trace(&error))?;
+    let Some(id) = &args.what else {
+        let most = if args.all { usize::MAX } else { 1 };
+        return Ok(all.into_iter().take(most).map(|file| file.path).collect());
+    };
+    let fitting: Vec<_> = all.iter().filter(|file| file.session.starts_with(id.as_str())).collect();
+    let exact = fitting.iter().find(|file| file.session == *id).copied();
+    match (exact, &fitting[..]) {
+        (Some(file), _) => Ok(vec![file.path.clone()]),
+        (None, [file]) => Ok(vec![file.path.clone()]),
+        (None, []) => Err(CliError::failure("not_found", format!("there is no trace of a conversation {id:?}"))
+            .help("`skillcue trace --all` lists those that there are; a file is named with a / in it")),
+        (None, several) => {
+            let names: Vec<&str> = several.iter().take(5).map(|file| file.session.as_str()).collect();
+            let message = format!("{} conversations begin with {id:?}: {}", several.len(), names.join(", "));
+            Err(CliError::failure("session_ambiguous", message).help("give more of the id"))
+        }
+    }
+}
+
+fn of_trace(error: &TraceError) -> CliError {
+    failure(error.code(), error, error.hint())
+}
+
+/// What one conversation has cost so far, for who is in it.
+pub(crate) fn page(file: &Path, columns: usize) -> Result<Option<String>, CliError> {
+    let traced = match read_trace(file) {
+        Ok(traced) => traced,
+        Err(_) if !file.exists() => return Ok(None),
+        Err(error) => return Err(of_trace(&error)),
+    };
+    Ok(Summary::of(&traced.lines).sessions.first().map(|session| costs::page(session, columns)))
+}

@@ -1,0 +1,113 @@
+//! `skillcue validate`: the open standard's rules, strictly.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use skillcue::{Code, Diagnostic, SkillFile, format};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::progress::Progress;
+use crate::skill_file::{self, Targets, dir_name, file_of};
+use crate::terminal::{paint, style};
+use crate::{Outcome, report, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue validate skills/pdf       one skill
+  skillcue validate skills           all that stand below
+  skillcue validate pdf/SKILL.md     the same as its directory
+
+The rules are those of agentskills.io. It exits with 1 if there is an error.
+With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]}.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// A skill's directory, a SKILL.md, or a directory of skills
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// What `validate` and `lint` print for programs.
+#[derive(Serialize)]
+pub(crate) struct CheckJson<'c> {
+    pub(crate) valid: bool,
+    pub(crate) diagnostics: &'c [Diagnostic],
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let Targets { files, mut diagnostics } = Targets::of(&args.paths);
+    let progress = Progress::of("checking skills", files.len());
+    let found = check_all(&files, |path| {
+        let found = check(path);
+        progress.step();
+        found
+    });
+    drop(progress);
+    let wrong = found.iter().filter(|found| found.iter().any(Diagnostic::is_error)).count();
+    diagnostics.extend(found.into_iter().flatten());
+    diagnostics.sort();
+    let valid = !diagnostics.iter().any(Diagnostic::is_error);
+    let printed = if context.json() {
+        context.print_json(&CheckJson { valid, diagnostics: &diagnostics })
+    } else {
+        report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
+        context.terminal.print(&verdict(args, &files, wrong, &diagnostics)).map_err(CliError::from)
+    };
+    if valid { Outcome::Done } else { Outcome::Wanting }.once(printed)
+}
+
+/// Checks every file, on all cores if there are many.
+pub(crate) fn check_all<T: Send>(files: &[PathBuf], check: impl Fn(&Path) -> T + Sync) -> Vec<T> {
+    if files.len() < 16 {
+        return files.iter().map(|path| check(path)).collect();
+    }
+    files.par_iter().map(|path| check(path)).collect()
+}
+
+fn check(path: &Path) -> Vec<Diagnostic> {
+    let markdown = path.with_file_name(SkillFile::Markdown.name());
+    let path = if file_of(path) == Some(SkillFile::Yaml) {
+        if !markdown.exists() {
+            let message = "the open standard knows no `SKILL.yaml`, and no `SKILL.md` stands beside it";
+            let found = Diagnostic::new(Code::NoSkillFile, message)
+                .with_help("describe the skill in a SKILL.md; `skillcue lint` checks a SKILL.yaml");
+            return vec![found.at(path)];
+        }
+        &markdown
+    } else {
+        path
+    };
+    match skill_file::read(path) {
+        Ok(bytes) => format::validate(&bytes, dir_name(path)).into_iter().map(|found| found.at(path)).collect(),
+        Err(found) => vec![found],
+    }
+}
+
+fn verdict(args: &Args, files: &[PathBuf], wrong: usize, diagnostics: &[Diagnostic]) -> String {
+    let valid = !diagnostics.iter().any(Diagnostic::is_error);
+    let mut verdict = match files {
+        [one] if valid => format!("{} {} is valid", paint(style::GOOD, "✓"), text::one_line(dir_name(one))),
+        [one] if wrong == 1 => format!("{} {} is not valid", paint(style::BAD, "✗"), text::one_line(dir_name(one))),
+        all if valid => format!("{} {}, all valid", paint(style::GOOD, "✓"), counted(all.len())),
+        [] => format!("{} nothing to check", paint(style::BAD, "✗")),
+        all => format!("{} {} of {} are not valid", paint(style::BAD, "✗"), text::thousands(wrong), counted(all.len())),
+    };
+    if !diagnostics.is_empty() {
+        let _ = write!(verdict, ": {}", report::tally(diagnostics));
+    }
+    verdict.push('\n');
+    if diagnostics.iter().any(|found| found.code == Code::YamlRepaired) {
+        let paths: Vec<String> = args.paths.iter().map(|path| text::one_line(&path.to_string_lossy())).collect();
+        let command = paint(style::COMMAND, format_args!("skillcue lint --fix {}", paths.join(" ")));
+        let _ = writeln!(verdict, "{command} repairs the YAML");
+    }
+    verdict
+}
+
+fn counted(number: usize) -> String {
+    text::count(number, "skill")
+}

@@ -1,0 +1,91 @@
+//! `skillcue verify`: what is installed, against the lock.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use skillcue_registry::{Registry, Standing, Verified, What};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::registries::Whose;
+use crate::terminal::{paint, style};
+use crate::{Outcome, text};
+
+const AFTER: &str = "\
+Examples:
+  skillcue verify            everything that is installed, against skillcue.lock
+  skillcue verify pdf        one of it
+  skillcue verify --project  what is installed in the project; for CI
+
+Exit code 1 if something is not as it was installed.
+With --json it prints {valid, verified: [{name, kind, standing, drift: [{path, what}]}]}; `standing` is locked,
+unlocked, absent or stray, `what` is changed, missing, added, mode or link.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = crate::cli::footer(AFTER))]
+pub(crate) struct Args {
+    /// Installed skills and plugins; all without any
+    names: Vec<String>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
+    let registries = context.registries()?;
+    // Without being told whose: everything that counts here.
+    let registries: Vec<&Registry> = if args.whose.project || !args.names.is_empty() {
+        vec![registries.of(args.whose)?]
+    } else {
+        registries.present().map(|(registry, _)| registry).collect()
+    };
+    let mut verified = Vec::new();
+    for registry in registries {
+        let progress = crate::progress::Progress::unknown("comparing files");
+        let found = if args.names.is_empty() { registry.verify_all() } else { registry.verify(&args.names) };
+        drop(progress);
+        verified.extend(found?);
+        for trouble in registry.state().trouble {
+            let message = format!("{}: {}", context.short_path(&trouble.path), trouble.message);
+            context.terminal.warn("registry", &message, &trouble.help);
+        }
+    }
+    let valid = verified.iter().all(Verified::is_clean);
+    if context.json() {
+        let rows: Vec<Value> = verified.iter().map(|one| json!(one)).collect();
+        context.print_json(&json!({"valid": valid, "verified": rows}))?;
+    } else {
+        let mut out = String::new();
+        for one in &verified {
+            out.push_str(&lines(one));
+        }
+        if verified.is_empty() {
+            context.terminal.say("nothing is installed");
+        }
+        context.terminal.print(&out)?;
+    }
+    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+}
+
+pub(crate) fn lines(one: &Verified) -> String {
+    let said = match one.standing {
+        _ if one.is_clean() => paint(style::GOOD, "as it was installed"),
+        Standing::Locked => paint(style::BAD, "not as it was installed"),
+        Standing::Unlocked => paint(style::WARNING, "skillcue.lock says nothing of it"),
+        Standing::Absent => paint(style::BAD, "not there; `skillcue install` brings it back"),
+        Standing::Stray => paint(style::WARNING, "there, and the registry does not know it"),
+        _ => paint(style::WARNING, "not as it should be"),
+    };
+    let mut lines = format!("{}  {said}\n", paint(style::NAME, text::one_line(&one.name)));
+    for drift in &one.drift {
+        let what = match drift.what {
+            What::Changed => "changed",
+            What::Missing => "missing",
+            What::Added => "added",
+            What::Mode => "mode",
+            What::Link => "link",
+            _ => "different",
+        };
+        let _ = writeln!(lines, "  {what:<8}{}", text::one_line(&drift.path));
+    }
+    lines
+}

@@ -1,0 +1,185 @@
+//! Why a command failed, for people and for programs.
+
+use std::io;
+
+use serde::Serialize;
+use skillcue::Diagnostic;
+
+/// Why a command failed: what, where, and what to do.
+// Boxed, because every result of every command has room for one.
+#[derive(Debug)]
+pub(crate) struct CliError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    /// A stable word.
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+    /// What is wrong with the file that it is about, with excerpts.
+    diagnostics: Vec<Diagnostic>,
+    /// An excerpt that is no diagnostic of a skill: a line of a configuration file.
+    excerpt: Option<Excerpt>,
+    broken_pipe: bool,
+}
+
+/// A line to be shown and underlined.
+#[derive(Debug)]
+pub(crate) struct Excerpt {
+    /// The file.
+    pub(crate) path: String,
+    /// All of its text.
+    pub(crate) text: String,
+    /// Where to point, counted from 1.
+    pub(crate) line: usize,
+    /// In characters, counted from 1.
+    pub(crate) column: usize,
+    /// In characters.
+    pub(crate) width: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The command line, or a variable that stands for a part of it, is wrong.
+    Usage,
+    /// All was well asked for, and could not be had.
+    Failure,
+}
+
+impl CliError {
+    /// The command was used wrongly: exit code 2.
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> CliError {
+        let mut error = CliError::failure(code, message);
+        error.0.kind = Kind::Usage;
+        error
+    }
+
+    /// The command could not do its work: exit code 1.
+    pub(crate) fn failure(code: &'static str, message: impl Into<String>) -> CliError {
+        CliError(Box::new(Inner {
+            kind: Kind::Failure,
+            code,
+            message: message.into(),
+            help: None,
+            diagnostics: Vec::new(),
+            excerpt: None,
+            broken_pipe: false,
+        }))
+    }
+
+    /// The same, saying what to do.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> CliError {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// The same, showing where.
+    #[must_use]
+    pub(crate) fn excerpt(mut self, excerpt: Excerpt) -> CliError {
+        self.0.excerpt = Some(excerpt);
+        self
+    }
+
+    /// Writing to `path` failed.
+    pub(crate) fn write(path: &std::path::Path, error: &io::Error) -> CliError {
+        CliError::failure("unwritable", format!("cannot write {}: {}", path.display(), skillcue::os_message(error)))
+            .help("check that the directory is there and that you may write to it")
+    }
+
+    pub(crate) fn exit_code(&self) -> i32 {
+        match self.0.kind {
+            Kind::Usage => 2,
+            Kind::Failure => 1,
+        }
+    }
+
+    /// Whether the reader of our output went away.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.0.broken_pipe
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
+        &self.0.diagnostics
+    }
+
+    pub(crate) fn shown_excerpt(&self) -> Option<&Excerpt> {
+        self.0.excerpt.as_ref()
+    }
+
+    /// What `--json` prints instead of a result.
+    pub(crate) fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document {
+            error: Fields,
+        }
+        #[derive(Serialize)]
+        struct Fields {
+            code: &'static str,
+            message: String,
+            help: Option<String>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            diagnostics: Vec<Diagnostic>,
+        }
+        Document {
+            error: Fields {
+                code: self.0.code,
+                message: self.0.message.clone(),
+                help: self.0.help.clone(),
+                diagnostics: self.0.diagnostics.clone(),
+            },
+        }
+    }
+}
+
+impl From<skillcue::Error> for CliError {
+    fn from(error: skillcue::Error) -> CliError {
+        use skillcue::{Error, FileError, LoadError};
+        // The library's hints are for those who call it; some have a better answer here.
+        let missing = |skill: &str| format!("`skillcue files {skill}` lists what it has");
+        let help = match &error {
+            Error::File(FileError::NotFound { skill, .. }) => missing(skill),
+            Error::Load(LoadError::File(file)) if matches!(**file, FileError::NotFound { .. }) => missing(file.skill()),
+            Error::File(FileError::NotText { .. }) => "without --json its bytes are printed as they are".to_owned(),
+            Error::Load(LoadError::Section { skill, .. }) => {
+                format!("`skillcue load {skill} --outline` lists the sections")
+            }
+            other => other.hint(),
+        };
+        let mut failure = CliError::failure(error.code(), error.to_string()).help(help);
+        if let Error::Invalid { diagnostics, .. } = error {
+            failure.0.diagnostics = diagnostics;
+        }
+        failure
+    }
+}
+
+/// Errors of writing our output. What reads and writes other files says which.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        let mut failure =
+            CliError::failure("output", format!("the output could not be written: {}", skillcue::os_message(&error)));
+        failure.0.broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        failure
+    }
+}
+
+impl From<serde_json::Error> for CliError {
+    fn from(error: serde_json::Error) -> CliError {
+        // Our values serialise; what fails is writing them.
+        io::Error::from(error).into()
+    }
+}

@@ -1,0 +1,121 @@
+//! The binary `skillcue`: one file per command, over the library of the same name.
+//!
+//! The library never prints and never looks at the environment; both happen here. What a run may see of the machine is
+//! gathered in [`environment`] and [`settings`], what it says goes through [`terminal`], and [`commands`] are what is
+//! left: ask the library, show the answer.
+
+mod acting;
+#[cfg(feature = "agent")]
+mod agent;
+mod bundled;
+#[cfg(feature = "agent")]
+mod chat;
+mod chunks;
+mod cli;
+mod commands;
+mod context;
+mod environment;
+mod error;
+mod progress;
+mod registries;
+mod report;
+mod seen;
+mod settings;
+mod signals;
+mod skill_file;
+mod skill_json;
+mod terminal;
+mod text;
+mod trust;
+mod turn;
+
+use std::process::exit;
+
+use context::Context;
+use error::CliError;
+use terminal::Terminal;
+
+/// What runs toolsets inside the sandbox.
+#[cfg(feature = "engine")]
+const ENGINE: Option<fn() -> i32> = Some(skillcue_toolset::engine);
+#[cfg(not(feature = "engine"))]
+const ENGINE: Option<fn() -> i32> = None;
+
+/// What a command that did its work came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Done.
+    Done,
+    /// Done, and found wanting: `validate` and `lint` say so.
+    Wanting,
+    /// Ended by a signal before it was done, in an orderly way.
+    #[cfg(feature = "agent")]
+    Signalled(i32),
+}
+
+impl Outcome {
+    /// The exit codes are part of the interface.
+    fn exit_code(self) -> i32 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Wanting => 1,
+            #[cfg(feature = "agent")]
+            Outcome::Signalled(code) => code,
+        }
+    }
+
+    /// The outcome, once it was printed. It stands even if nobody wanted to read it to its end, as in
+    /// `skillcue list | head -1`: that is how pipes are meant to work, and no reason to complain. ripgrep does the same.
+    pub(crate) fn once(self, printed: Result<(), CliError>) -> Result<Outcome, CliError> {
+        match printed {
+            Err(error) if !error.is_broken_pipe() => Err(error),
+            _ => Ok(self),
+        }
+    }
+}
+
+fn main() {
+    // Whoever runs a skill's programs starts this very program again, as their sandbox.
+    skillcue_exec::helper::run_if_asked(ENGINE);
+    // Before the command line is parsed, because complaints about it are coloured, too.
+    let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLCUE_COLOR")) {
+        Ok(color) => color,
+        Err(error) => {
+            let terminal = Terminal::new(cli::Color::Auto);
+            terminal.error(&error);
+            if cli::wants_json(std::env::args_os()) {
+                let _ = terminal.print_json(&error.json());
+            }
+            exit(error.exit_code());
+        }
+    };
+    color.write_global();
+    let cli = match cli::Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, on stdout and with code 0. Nobody is left to hear of a failure.
+            let _ = error.print();
+            if error.use_stderr() && cli::wants_json(std::env::args_os()) {
+                let _ = Terminal::new(color).print_json(&CliError::from(&error).json());
+            }
+            exit(error.exit_code());
+        }
+    };
+    let terminal = Terminal::new(color);
+    terminal.log(cli.global.verbose, cli.command.reports_refused_paths());
+    let context = Context::new(terminal, cli.global);
+    let code = match commands::run(&cli.command, &context)
+        .and_then(|outcome| outcome.once(context.terminal.flush().map_err(CliError::from)))
+    {
+        Ok(outcome) => outcome.exit_code(),
+        // Commands that may find something wanting keep that; the others were just not read to their end.
+        Err(error) if error.is_broken_pipe() => 0,
+        Err(error) => {
+            context.fail(&error);
+            error.exit_code()
+        }
+    };
+    context.close();
+    // Without returning: taking a catalog of 100,000 skills apart costs more than the kernel needs to drop the lot.
+    exit(code);
+}

@@ -1,0 +1,122 @@
+//! Warnings that were printed before: while a set-up stays as it is, people are told their number and not each again.
+
+use std::path::{Path, PathBuf};
+
+use skillcue::Diagnostic;
+use skillcue_mcp::digest;
+
+/// How many digests are remembered, the latest: those of some dozen untidy projects.
+const MAX_SEEN: usize = 2_000;
+/// With more warnings than this, all of them together have one digest.
+const MAX_EACH: usize = 200;
+/// How many characters of a digest are kept, those of 128 bits.
+const DIGITS: usize = 32;
+
+/// The warnings that earlier runs have printed, as digests in a file of the cache directory.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    file: PathBuf,
+    /// Oldest first.
+    digests: Vec<String>,
+}
+
+impl Seen {
+    /// Reads the file beside the index cache. One that is missing or damaged has nothing in it.
+    pub(crate) fn read(index_cache: &Path) -> Seen {
+        let file = index_cache.with_file_name("seen-warnings");
+        let most = (MAX_SEEN * (DIGITS + 1)) as u64;
+        let is_ours = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= most);
+        let text = if is_ours { std::fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
+        Seen { file, digests: text.lines().map(str::to_owned).collect() }
+    }
+
+    /// Keeps errors, and warnings that no earlier run has printed, which are remembered. Returns how many warnings went.
+    pub(crate) fn retain_new(mut self, found: &mut Vec<&Diagnostic>) -> usize {
+        let (before, known) = (found.len(), self.digests.len());
+        let warnings: Vec<&Diagnostic> = found.iter().copied().filter(|found| !found.is_error()).collect();
+        if warnings.len() > MAX_EACH {
+            let all: Vec<String> = warnings.iter().map(|warning| described(warning)).collect();
+            if self.knows(&all.join("\n")) {
+                found.retain(|found| found.is_error());
+            }
+        } else {
+            found.retain(|found| found.is_error() || !self.knows(&described(found)));
+        }
+        if self.digests.len() > known {
+            self.write();
+        }
+        before - found.len()
+    }
+
+    /// Whether an earlier run has printed it; this one does.
+    fn knows(&mut self, warning: &str) -> bool {
+        let digest = digest(warning.as_bytes());
+        let digest = digest.rsplit(':').next().unwrap_or_default().chars().take(DIGITS).collect();
+        let is_known = self.digests.contains(&digest);
+        if !is_known {
+            self.digests.push(digest);
+        }
+        is_known
+    }
+
+    /// A file that cannot be written costs no more than being told again.
+    fn write(&self) {
+        let oldest = self.digests.len().saturating_sub(MAX_SEEN);
+        let text = self.digests[oldest..].join("\n");
+        if self.file.parent().is_some_and(|dir| std::fs::create_dir_all(dir).is_ok()) {
+            let _ = skillcue::replace_file(&self.file, [text.as_bytes(), b"\n"]);
+        }
+    }
+}
+
+/// Everything of a warning that a reader would see a change of.
+fn described(warning: &Diagnostic) -> String {
+    let place = warning.place.map(|place| (place.line, place.column));
+    format!("{:?}", (warning.code, &warning.path, place, &warning.message, &warning.help))
+}
+
+#[cfg(test)]
+mod tests {
+    use skillcue::Code;
+
+    use super::*;
+
+    fn warning(number: usize) -> Diagnostic {
+        Diagnostic::new(Code::Shadowed, format!("number {number}"))
+    }
+
+    /// How many of these warnings are new.
+    fn new(cache: &Path, warnings: &[Diagnostic]) -> usize {
+        let mut found = warnings.iter().collect();
+        Seen::read(cache).retain_new(&mut found);
+        found.len()
+    }
+
+    #[test]
+    fn a_warning_is_new_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("made/index");
+        let error = Diagnostic::new(Code::MissingField, "it is missing");
+        let all = [warning(1), error, warning(2)];
+        assert_eq!(new(&cache, &all[..2]), 2);
+        assert_eq!(new(&cache, &all), 2, "the error again, and the new warning");
+        assert_eq!(new(&cache, &all), 1);
+        std::fs::write(cache.with_file_name("seen-warnings"), b"\xff\n").unwrap();
+        assert_eq!(new(&cache, &all), 3, "a damaged file has nothing in it");
+    }
+
+    #[test]
+    fn the_file_stays_small() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("index");
+        let many: Vec<Diagnostic> = (0..=MAX_EACH).map(warning).collect();
+        assert_eq!((new(&cache, &many), new(&cache, &many)), (MAX_EACH + 1, 0));
+        assert_eq!(std::fs::read_to_string(cache.with_file_name("seen-warnings")).unwrap().lines().count(), 1);
+        for some in 0..12 {
+            let some: Vec<Diagnostic> = (0..MAX_EACH).map(|number| warning(number + some * MAX_EACH)).collect();
+            assert_eq!((new(&cache, &some), new(&cache, &some)), (MAX_EACH, 0));
+        }
+        assert_eq!(std::fs::read_to_string(cache.with_file_name("seen-warnings")).unwrap().lines().count(), MAX_SEEN);
+        assert_eq!(new(&cache, &many), MAX_EACH + 1, "the oldest were forgotten");
+    }
+}

@@ -1,0 +1,442 @@
+//! What counts: the user's `skillcue.toml`, the project's, variables, flags, each over the one before.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use skillcue::{
+    AgentSection, Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root,
+    RunSection, Setup, Source, installed_plugins, plugin_roots,
+};
+
+use skillcue_registry::State;
+
+use crate::bundled;
+use crate::cli::Global;
+use crate::environment::{Environment, absolute};
+use crate::error::{CliError, Excerpt};
+use crate::registries::{self, Registries};
+use crate::trust::Trust;
+
+const FILE: &str = "skillcue.toml";
+/// No sane configuration is larger, and a device that never ends must not be read to its end.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// Where to look, and how.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// Those that stay as long as this process.
+    pub(crate) roots: Vec<Root>,
+    /// Those that there were when it began, beside: what is installed, and plugins. None if they do not count.
+    further: Option<Further>,
+    /// Plugins that the files name.
+    plugins: Vec<NamedPlugin>,
+    /// What the files enable and disable; the registries have a say, too.
+    pub(crate) by_files: Enablement,
+    /// What the user's file alone says of that, if the project's is not trusted.
+    by_user: Option<Enablement>,
+    pub(crate) loader: LoaderConfig,
+    pub(crate) disclose: DiscloseSection,
+    /// How far what skills bring along may go when it runs.
+    pub(crate) run: RunSection,
+    /// Servers whose skills join.
+    pub(crate) servers: Vec<McpServer>,
+    /// How the agent works.
+    pub(crate) agent: AgentSection,
+    /// The index cache, if it is to be used.
+    pub(crate) cache: Option<PathBuf>,
+    /// The configuration files that were read.
+    pub(crate) files: Vec<PathBuf>,
+    /// Whether a file that cannot be used is a notice, and no failure.
+    lenient: bool,
+    /// What was found on the way, to be told.
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// A plugin that a configuration file names.
+#[derive(Debug, Clone)]
+struct NamedPlugin {
+    dir: PathBuf,
+    /// Whether it is the project's file, which comes with a checkout.
+    by_project: bool,
+}
+
+/// Something that the user should know, though the work goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Settings {
+    /// Puts together what all of them say.
+    pub(crate) fn gather(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        Settings::default().gathered(global, environment)
+    }
+
+    /// The same for who wants to see what is wrong: a file that cannot be used is a notice.
+    pub(crate) fn gather_leniently(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        Settings { lenient: true, ..Settings::default() }.gathered(global, environment)
+    }
+
+    fn gathered(self, global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+        let mut settings = self;
+        let isolated = global.isolated || environment.isolated;
+        settings.named_dirs(global, environment)?;
+        let config = settings.configure(global, environment, isolated)?;
+        if !isolated {
+            settings.usual_places(environment);
+        }
+        let all = switches(&config);
+        settings.by_files = match settings.by_user.take() {
+            // A project's file comes with a checkout: it switches its own skills, and no others.
+            Some(own) => Enablement { foreign: Some(Box::new(all)), ..own },
+            None => all,
+        };
+        settings.disclose = config.disclose;
+        settings.disclose.select(environment.select);
+        settings.run = config.run;
+        settings.servers = config.mcp;
+        settings.agent = config.agent;
+        if let Some(entries) = config.load.cache_entries {
+            settings.loader.cache_capacity = entries;
+        }
+        if !(global.no_cache || environment.no_cache) {
+            settings.cache = environment.cache_home.as_ref().map(|dir| dir.join("skillcue/index"));
+        }
+        Ok(settings)
+    }
+
+    /// The directories that were named for this run: by flags, or else by the variable.
+    fn named_dirs(&mut self, global: &Global, environment: &Environment) -> Result<(), CliError> {
+        let (dirs, by) = if global.skills_dir.is_empty() {
+            (&environment.skills_dirs, "SKILLCUE_SKILLS_DIRS")
+        } else {
+            (&global.skills_dir, "--skills-dir")
+        };
+        for dir in dirs {
+            let problem = match dir.metadata() {
+                Ok(metadata) if metadata.is_dir() => None,
+                Ok(_) => Some("it is not a directory".to_owned()),
+                Err(error) => Some(skillcue::os_message(&error)),
+            };
+            if let Some(problem) = problem {
+                let message = format!("{by} {}: {problem}", dir.display());
+                return Err(CliError::usage("usage", message).help("name a directory that holds skills"));
+            }
+            self.roots.push(Root::required(absolute(dir), Source::Inline));
+        }
+        Ok(())
+    }
+
+    /// Reads the configuration files. Their directories become roots here, because what a directory counts as depends
+    /// on who named it; the rest is merged.
+    fn configure(&mut self, global: &Global, environment: &Environment, isolated: bool) -> Result<Config, CliError> {
+        if let Some(file) = global.config.as_ref().or(environment.config.as_ref()) {
+            let by = if global.config.is_some() { "--config" } else { "SKILLCUE_CONFIG" };
+            let file = absolute(file);
+            let Some((_, config)) = read_config(&file)? else {
+                return Err(CliError::usage("usage", format!("{by} {}: no such file", file.display()))
+                    .help("name a skillcue.toml that is there"));
+            };
+            self.files.push(file);
+            if !isolated {
+                self.configured_places(&config, Source::User);
+            }
+            return Ok(config);
+        }
+        if isolated {
+            return Ok(Config::default());
+        }
+        let mut all = Config::default();
+        if let Some(dir) = &environment.config_home
+            && let Some((_, config)) = self.read(&dir.join("skillcue").join(FILE))?
+        {
+            self.files.push(dir.join("skillcue").join(FILE));
+            self.configured_places(&config, Source::User);
+            all.merge(config);
+        }
+        if let Some(project) = environment.project()
+            && let Some((text, mut config)) = self.read(&project.join(FILE))?
+        {
+            self.files.push(project.join(FILE));
+            // A file that cannot be read trusts nobody, and the work goes on.
+            let trust = Trust::open(environment).unwrap_or_else(|error| {
+                let help = error.hint().unwrap_or_default().to_owned();
+                self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
+                Trust::default()
+            });
+            let is_trusted = trust.covers(project, &text);
+            let distrusted = if is_trusted { Distrusted::default() } else { config.distrust(project) };
+            for server in &distrusted.servers {
+                let again = if trust.knew(project) { "; the file has changed since you trusted it" } else { "" };
+                self.notices.push(Notice {
+                    code: "untrusted_server",
+                    message: format!(
+                        "{} may not add the server {:?}{again}",
+                        project.join(FILE).display(),
+                        server.name
+                    ),
+                    help: "look at the file; `skillcue trust` lets it".to_owned(),
+                });
+            }
+            if distrusted.run != RunSection::default() {
+                self.notices.push(Notice {
+                    code: "untrusted_limits",
+                    message: format!("{} may not set limits for what runs", project.join(FILE).display()),
+                    help: "look at [run] in it; `skillcue trust` lets it".to_owned(),
+                });
+            }
+            if distrusted.agent != AgentSection::default() {
+                self.notices.push(Notice {
+                    code: "untrusted_agent",
+                    message: format!("{} may not say how the agent works", project.join(FILE).display()),
+                    help: "look at [agent] in it; `skillcue trust` lets it".to_owned(),
+                });
+            }
+            for refused in distrusted.dirs {
+                let refused = absolute(&refused);
+                self.notices.push(Notice {
+                    code: "untrusted_path",
+                    message: format!(
+                        "{} may not add {}: it is outside of the project",
+                        project.join(FILE).display(),
+                        refused.display()
+                    ),
+                    help: format!("if you trust it, pass --skills-dir {}, or say `skillcue trust`", refused.display()),
+                });
+            }
+            self.configured_places(&config, Source::Project);
+            if !is_trusted {
+                self.by_user = Some(switches(&all));
+            }
+            all.merge(config);
+        }
+        Ok(all)
+    }
+
+    /// Reads a configuration file, if there is one that can be used.
+    fn read(&mut self, path: &Path) -> Result<Option<(String, Config)>, CliError> {
+        match read_config(path) {
+            Err(error) if self.lenient => {
+                let place = error.shown_excerpt().map_or(String::new(), |at| format!(":{}:{}", at.line, at.column));
+                let message = format!("{}{place}: {}", path.display(), error.message());
+                let help = error.hint().unwrap_or_default().to_owned();
+                self.files.push(path.to_path_buf());
+                self.notices.push(Notice { code: "config", message, help });
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+
+    fn configured_places(&mut self, config: &Config, source: Source) {
+        self.roots.extend(config.skills.dirs.iter().map(|dir| Root::required(absolute(dir), source)));
+        let by_project = source == Source::Project;
+        let plugins = config.skills.plugins.iter();
+        self.plugins.extend(plugins.map(|dir| NamedPlugin { dir: absolute(dir), by_project }));
+    }
+
+    /// The places where skills usually are.
+    fn usual_places(&mut self, environment: &Environment) {
+        let user = environment.home.as_deref().map(skillcue::user_roots).unwrap_or_default();
+        if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
+            let roots = skillcue::project_roots(cwd, project);
+            // Whoever stands in their home directory has no project there.
+            let own = |root: &Root| !user.iter().any(|other| other.path == root.path);
+            self.roots.extend(roots.into_iter().filter(own));
+        }
+        self.roots.extend(user);
+        let mut further = further(environment, &self.plugins);
+        self.diagnostics.append(&mut further.diagnostics);
+        self.notices.append(&mut further.notices);
+        self.further = Some(further);
+        match bundled::unpack(environment) {
+            Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
+            Err(error) => self.notices.push(Notice {
+                code: "bundled_missing",
+                message: format!(
+                    "the bundled skills are missing, as they could not be unpacked: {}",
+                    skillcue::os_message(&error)
+                ),
+                help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
+            }),
+        }
+    }
+
+    /// Who knows by now and later where what is installed stands, and what is enabled: what the files say stays, what the
+    /// registries and other programs say may change.
+    pub(crate) fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
+        let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
+        // Looked at a moment ago, for the settings themselves.
+        let first = Mutex::new(self.further.clone());
+        move || {
+            let mut enablement = by_files.clone();
+            if isolated {
+                return Setup { roots: Vec::new(), enablement };
+            }
+            let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Further { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
+            for (address, on) in user.iter().flat_map(State::enabled_by_skill) {
+                let Enablement { enable, disable, foreign } = &mut enablement;
+                for (enable, disable) in foreign
+                    .as_deref_mut()
+                    .map(|it| (&mut it.enable, &mut it.disable))
+                    .into_iter()
+                    .chain([(enable, disable)])
+                {
+                    if on { enable } else { disable }.insert(address.clone());
+                }
+            }
+            if let Some(project) = &project {
+                let own = Enablement { foreign: None, ..enablement.clone() };
+                registries::switch_own(enablement.foreign.get_or_insert_with(|| Box::new(own)), project);
+            }
+            Setup { roots, enablement }
+        }
+    }
+
+    /// Every root there is by now.
+    pub(crate) fn all_roots(&self) -> impl Iterator<Item = &Root> {
+        self.roots.iter().chain(self.further.iter().flat_map(|further| &further.roots))
+    }
+}
+
+/// What a configuration enables and disables.
+fn switches(config: &Config) -> Enablement {
+    let set = |names: &[String]| names.iter().cloned().collect::<HashSet<_>>();
+    Enablement { enable: set(&config.skills.enable), disable: set(&config.skills.disable), foreign: None }
+}
+
+/// What may be elsewhere the next time somebody looks: what is installed, and plugins.
+#[derive(Debug, Clone, Default)]
+struct Further {
+    roots: Vec<Root>,
+    /// The registries as they were read.
+    user: Option<State>,
+    project: Option<State>,
+    diagnostics: Vec<Diagnostic>,
+    notices: Vec<Notice>,
+}
+
+fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
+    let mut further = Further::default();
+    let mut dirs = plugins.to_vec();
+    let registries = Registries::open(environment);
+    for (registry, source) in registries.both() {
+        let mut state = registry.state();
+        further.roots.extend(registries::roots(registry, &state, source));
+        further.notices.extend(std::mem::take(&mut state.trouble).into_iter().map(|trouble| Notice {
+            code: "registry",
+            message: format!("{}: {}", trouble.path.display(), trouble.message),
+            help: trouble.help,
+        }));
+        *if source == Source::Project { &mut further.project } else { &mut further.user } = Some(state);
+    }
+    if let Some(home) = &environment.home {
+        let installed = installed_plugins(&home.join(".claude/plugins"), environment.cwd.as_deref());
+        dirs.extend(installed.into_iter().map(|dir| NamedPlugin { dir, by_project: false }));
+    }
+    for plugin in &dirs {
+        let (roots, diagnostics) = plugin_roots(&plugin.dir);
+        let by_project = plugin.by_project;
+        further.roots.extend(roots.into_iter().map(|root| if by_project { root.from_checkout() } else { root }));
+        further.diagnostics.extend(diagnostics);
+    }
+    further
+}
+
+/// What the project's file wants and may not have unless the user trusts it, with the file's text.
+pub(crate) fn project_wants(project: &Path) -> Result<Option<(String, Distrusted)>, CliError> {
+    Ok(read_config(&project.join(FILE))?.map(|(text, mut config)| (text, config.distrust(project))))
+}
+
+/// Reads a configuration file; none if there is none.
+fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(CliError::failure(
+                "config",
+                format!("cannot read {}: {}", path.display(), skillcue::os_message(&error)),
+            )
+            .help("make it readable, or pass another one with --config"));
+        }
+    };
+    match Config::parse(&text) {
+        Ok(config) => {
+            let config = config.below(path.parent().unwrap_or(Path::new("/")));
+            Ok(Some((text, config)))
+        }
+        Err(error) => Err(CliError::failure("config", hidden_in(&error.message, &text, error.line))
+            .help(hidden_in(&error.help, &text, error.line))
+            .excerpt(Excerpt {
+                path: path.display().to_string(),
+                line: error.line,
+                column: error.column,
+                width: error.width,
+                text: without_key(&text, error.line),
+            })),
+    }
+}
+
+/// What a line is about that may hold a key, however it is misspelt.
+const SECRETS: [&str; 4] = ["key", "token", "secret", "password"];
+
+/// The value on a line that may hold a key: all that stands behind the first sign that something is one.
+fn secret_of(line: &str) -> Option<&str> {
+    let lower = line.to_lowercase();
+    let (at, _) = line.char_indices().find(|(_, c)| matches!(c, '=' | ':'))?;
+    let value = line.get(at + 1..)?;
+    // Numbers of tokens are none.
+    let is_long = words(value).any(|word| word.len() >= 8);
+    (is_long && SECRETS.iter().any(|word| lower.contains(word))).then_some(value)
+}
+
+/// Runs of what keys are made of.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
+}
+
+/// The same text, but for what may be a key on the line that is shown. Every place stays where it is.
+fn without_key(text: &str, line: usize) -> String {
+    let hidden = |(number, line_text): (usize, &str)| match secret_of(line_text).filter(|_| number + 1 == line) {
+        Some(secret) => {
+            let stars = secret.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_') { '*' } else { c });
+            let head = &line_text[..line_text.len() - secret.len()];
+            head.chars().chain(stars).collect()
+        }
+        None => line_text.to_owned(),
+    };
+    text.split_inclusive('\n').enumerate().map(hidden).collect()
+}
+
+/// What a parser complains about, without what may be a key.
+fn hidden_in(message: &str, text: &str, line: usize) -> String {
+    let secret = text.lines().nth(line.saturating_sub(1)).and_then(secret_of).unwrap_or_default();
+    let mut message = message.to_owned();
+    for word in words(secret).filter(|word| word.len() > 5) {
+        message = message.replace(word, "…");
+    }
+    message
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    use std::io::Read as _;
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_CONFIG + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_CONFIG {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
+}

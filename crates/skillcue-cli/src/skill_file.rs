@@ -1,0 +1,150 @@
+//! Skill files that people name by path, for `validate` and `lint`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use skillcue::format::MAX_FILE;
+use skillcue::{Catalog, Code, Diagnostic, Discovery, FileError, Root, SkillDir, SkillFile, Source};
+
+use crate::environment::absolute;
+use skillcue::os_message;
+
+/// The skill files that some paths mean, and what is wrong with those that mean none.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    /// Each once, sorted.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Targets {
+    /// A path is a skill's directory, a skill file, or a directory with skills somewhere below it.
+    pub(crate) fn of(paths: &[PathBuf]) -> Targets {
+        let mut targets = Targets::default();
+        for path in paths {
+            targets.add(&absolute(path));
+        }
+        targets.sorted()
+    }
+
+    /// The skill files of a catalog that `wanted` lets through.
+    pub(crate) fn of_catalog(catalog: &Catalog, wanted: &dyn Fn(Source) -> bool, below: &[PathBuf]) -> Targets {
+        let mut targets = Targets::default();
+        for skill in catalog.all() {
+            // Copies that count as one skill have equal front matter; their bodies may differ.
+            let places = skill.places().into_iter().filter(|place| wanted(place.root.source));
+            targets.files.extend(places.map(|place| place.path));
+        }
+        let ours = |path: &Path| below.iter().any(|root| path.starts_with(root));
+        targets.files.extend(catalog.invalid().iter().map(|invalid| invalid.path.clone()).filter(|path| ours(path)));
+        let concerned = |found: &&Diagnostic| found.path.as_deref().is_some_and(ours);
+        targets.keep_diagnostics(catalog.diagnostics().iter().filter(concerned));
+        targets.sorted()
+    }
+
+    fn add(&mut self, path: &Path) {
+        let metadata = match path.metadata() {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", os_message(&error)))
+                    .with_help("name a skill's directory, a SKILL.md, or a directory of skills");
+                return self.diagnostics.push(found.at(path));
+            }
+        };
+        if metadata.is_dir() {
+            return self.add_dir(path);
+        }
+        if file_of(path).is_some() {
+            return self.files.push(path.to_path_buf());
+        }
+        let found = Diagnostic::new(Code::NoSkillFile, "this is not a skill file")
+            .with_help("skills are described by a file called SKILL.md");
+        self.diagnostics.push(found.at(path));
+    }
+
+    /// Looks as discovery does, so that what is checked is what would be found.
+    fn add_dir(&mut self, dir: &Path) {
+        let catalog = Discovery::new([Root::required(dir, Source::Inline)]).run();
+        if catalog.all().is_empty() && catalog.invalid().is_empty() && catalog.diagnostics().is_empty() {
+            let found = Diagnostic::new(Code::NoSkillFile, "no skill stands here, nor below")
+                .with_help("a skill is a directory with a SKILL.md; `skillcue new NAME` makes one");
+            return self.diagnostics.push(found.at(dir));
+        }
+        for skill in catalog.all() {
+            self.files.extend(skill.places().into_iter().map(|place| place.path));
+        }
+        self.files.extend(catalog.invalid().iter().map(|invalid| invalid.path.clone()));
+        // Two skills of one name may well stand in a directory that is checked; they are not used together.
+        self.keep_diagnostics(catalog.diagnostics().iter().filter(|found| found.code != Code::Shadowed));
+    }
+
+    /// Takes over what only discovery can tell. What it said about the contents of a file, the checks will say anew.
+    fn keep_diagnostics<'d>(&mut self, diagnostics: impl Iterator<Item = &'d Diagnostic>) {
+        for found in diagnostics {
+            let of_discovery = matches!(
+                found.code,
+                Code::FileNameCase
+                    | Code::IgnoredBody
+                    | Code::MissingBody
+                    | Code::DanglingLink
+                    | Code::LinkCycle
+                    | Code::SearchLimit
+                    | Code::Shadowed
+                    | Code::RequiresMissing
+            );
+            let of_a_file = found.path.as_ref().is_some_and(|path| file_of(path).is_some());
+            if of_discovery || !of_a_file {
+                self.diagnostics.push(found.clone());
+            }
+        }
+    }
+
+    fn sorted(mut self) -> Targets {
+        self.files.sort();
+        self.files.dedup();
+        self
+    }
+}
+
+/// Which skill file a path names.
+pub(crate) fn file_of(path: &Path) -> Option<SkillFile> {
+    SkillFile::of(path.file_name()?.as_encoded_bytes())
+}
+
+/// The name of the directory that a skill file stands in, by which the standard compares.
+pub(crate) fn dir_name(path: &Path) -> &str {
+    path.parent().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// Reads a skill file, or says why not. Neither a FIFO nor a file of a gigabyte is a problem.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+    let unreadable = |reason: String| {
+        Diagnostic::new(Code::Unreadable, format!("it cannot be read: {reason}"))
+            .with_help("check that it is there and that you may read it")
+            .at(path)
+    };
+    // The file may be a link to that of another skill's directory, as it may be for discovery.
+    let real = path.canonicalize().map_err(|error| unreadable(os_message(&error)))?;
+    let (Some(dir), Some(name)) = (real.parent(), real.file_name().and_then(OsStr::to_str)) else {
+        return Err(unreadable("it has no name".to_owned()));
+    };
+    if file_of(&real).is_none() {
+        return Err(Diagnostic::new(Code::LinkLeadsOut, "the file is a link to something that is no skill file")
+            .with_help("put a copy of the file here")
+            .at(path));
+    }
+    if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(Diagnostic::new(Code::NotAFile, "this is not an ordinary file")
+            .with_help("put a text file here")
+            .at(path));
+    }
+    SkillDir::open(dir_name(&real), dir).and_then(|dir| dir.read(name, MAX_FILE)).map_err(|error| match error {
+        FileError::TooLarge { size, limit, .. } => {
+            Diagnostic::new(Code::TooLarge, format!("the file has {size} bytes, more than the limit of {limit}"))
+                .with_help("move depth into files of its own, below references/")
+                .at(path)
+        }
+        FileError::Unreadable { source, .. } => unreadable(os_message(&source)),
+        other => unreadable(other.to_string()),
+    })
+}

@@ -1,0 +1,198 @@
+//! The one way out: results to stdout, everything else to stderr, colours where they belong.
+
+use std::fmt::Display;
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
+
+use anstream::AutoStream;
+use anstream::adapter::strip_str;
+use anstyle::{AnsiColor, Effects, Style};
+use serde::Serialize;
+use tracing::Level;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets, filter_fn};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+
+use crate::cli::Color;
+use crate::error::CliError;
+use crate::{report, text};
+
+/// Colours by meaning. Sixteen-colour names, so that the user's theme decides what they look like.
+pub(crate) mod style {
+    use super::{AnsiColor, Effects, Style};
+
+    pub(crate) const NAME: Style = Style::new().effects(Effects::BOLD);
+    pub(crate) const DIM: Style = Style::new().effects(Effects::DIMMED);
+    pub(crate) const SOURCE: Style = AnsiColor::Cyan.on_default();
+    pub(crate) const GOOD: Style = AnsiColor::Green.on_default().effects(Effects::BOLD);
+    pub(crate) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+    pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+    pub(crate) const HELP: Style = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
+    pub(crate) const COMMAND: Style = AnsiColor::Cyan.on_default();
+}
+
+/// `text` in a style; what is written to a stream without colours loses it on the way.
+pub(crate) fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Where output goes and how it may look.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    stdout: io::Stdout,
+    stdout_color: anstream::ColorChoice,
+    stdout_tty: bool,
+    stderr_color: anstream::ColorChoice,
+    stderr_tty: bool,
+    /// The columns of the terminal that results go to; none if they go elsewhere, where nothing is cut.
+    width: Option<usize>,
+}
+
+impl Terminal {
+    /// Looks at both streams. `Auto` honours `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb`.
+    pub(crate) fn new(color: Color) -> Terminal {
+        color.write_global();
+        let stdout = io::stdout();
+        let stdout_tty = stdout.is_terminal();
+        let width = stdout_tty.then(terminal_size::terminal_size).flatten();
+        Terminal {
+            stdout_color: AutoStream::choice(&stdout),
+            stdout_tty,
+            stdout,
+            stderr_color: AutoStream::choice(&io::stderr()),
+            stderr_tty: io::stderr().is_terminal(),
+            width: width.map(|(width, _)| usize::from(width.0).max(40)),
+        }
+    }
+
+    /// The same terminal, for who has to own one.
+    #[cfg(feature = "agent")]
+    pub(crate) fn twin(&self) -> Terminal {
+        Terminal { stdout: io::stdout(), ..*self }
+    }
+
+    /// Sends what the library logs to stderr: warnings always, more if asked for. A command whose own error says that a
+    /// path was refused shows the log line about it only if asked for.
+    pub(crate) fn log(&self, verbose: u8, reports_refused_paths: bool) {
+        let level = match verbose {
+            0 => Level::WARN,
+            1 => Level::INFO,
+            2 => Level::DEBUG,
+            _ => Level::TRACE,
+        };
+        let shown = tracing_subscriber::fmt::layer()
+            .with_writer(io::stderr)
+            .with_ansi(self.stderr_color != anstream::ColorChoice::Never)
+            .without_time();
+        // What other crates have to say is for those who look for it.
+        let others = if verbose > 2 { LevelFilter::DEBUG } else { LevelFilter::OFF };
+        let is_twice = reports_refused_paths && verbose == 0;
+        let once = filter_fn(move |metadata| !(is_twice && metadata.name() == "refused_path"));
+        let ours = Targets::new().with_target("skillcue", level).with_default(others).and(once);
+        let subscriber = tracing_subscriber::registry().with(shown.with_filter(ours));
+        // It fails if there is one already, and this is the only place that sets one.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+
+    /// The columns of the terminal that results go to, if they go to one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.stdout_tty
+    }
+
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        self.stderr_tty
+    }
+
+    /// Writes a text for people to stdout.
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        if self.stdout_color == anstream::ColorChoice::Never {
+            // In one piece: a stream that strips colours writes once for each piece between two of them.
+            return self.stdout.lock().write_all(strip_str(text).to_string().as_bytes());
+        }
+        AutoStream::new(self.stdout.lock(), self.stdout_color).write_all(text.as_bytes())
+    }
+
+    /// Writes bytes to stdout as they are.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout.lock().write_all(bytes)
+    }
+
+    /// Writes a text that is for a model to stdout: every byte of it, but on a terminal nothing that commands it. It ends
+    /// with a line end, so that what is printed next begins a line.
+    pub(crate) fn print_for_model(&self, content: &str) -> io::Result<()> {
+        let mut whole = if self.stdout_tty { text::visible(content) } else { content.to_owned() };
+        if !(whole.is_empty() || whole.ends_with('\n')) {
+            whole.push('\n');
+        }
+        self.print_bytes(whole.as_bytes())
+    }
+
+    /// Writes one JSON document to stdout: on one line for programs, indented on a terminal.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut bytes =
+            if self.stdout_is_terminal() { serde_json::to_vec_pretty(value)? } else { serde_json::to_vec(value)? };
+        bytes.push(b'\n');
+        Ok(self.print_bytes(&bytes)?)
+    }
+
+    /// Writes to stderr. A stderr that is gone is no reason to fail.
+    pub(crate) fn say(&self, text: &str) {
+        let mut stream = AutoStream::new(io::stderr().lock(), self.stderr_color);
+        let _ = writeln!(stream, "{text}");
+    }
+
+    /// Asks a person on a terminal; fails if there is none, or if the answer is not yes.
+    pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
+        match self.choose(&format!("{question} [y/N]"))?.as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(CliError::failure("declined", "nothing has changed")),
+        }
+    }
+
+    /// Whether there is a person to ask.
+    #[expect(clippy::unused_self, reason = "a terminal is the one way to a person")]
+    pub(crate) fn can_ask(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
+    /// What a person on a terminal answers, in lower case; fails if there is none.
+    pub(crate) fn choose(&self, question: &str) -> Result<String, CliError> {
+        if !self.can_ask() {
+            return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
+        }
+        self.say(question);
+        let mut answer = String::new();
+        // Whoever closes the terminal has said nothing.
+        let _ = io::stdin().lock().read_line(&mut answer);
+        Ok(answer.trim().to_lowercase())
+    }
+
+    /// Something is not as it should be, and the work goes on.
+    pub(crate) fn warn(&self, code: &str, message: &str, help: &str) {
+        let head = paint(style::WARNING, format_args!("warning[{code}]"));
+        // What they quote comes from files, which may say anything.
+        let (message, help) = (text::one_line(message), text::one_line(help));
+        self.say(&format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help")));
+    }
+
+    /// Why the command failed.
+    pub(crate) fn error(&self, error: &CliError) {
+        let excerpt = error.shown_excerpt();
+        if let Some(excerpt) = excerpt {
+            self.say(&report::excerpt(error, excerpt));
+            return;
+        }
+        let head = paint(style::BAD, format_args!("error[{}]", error.code()));
+        self.say(&format!("{head}: {}", text::one_line(error.message())));
+        if let Some(help) = error.hint() {
+            self.say(&format!("  {}: {}", paint(style::HELP, "help"), text::one_line(help)));
+        }
+    }
+
+    /// Makes sure that everything is out.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        self.stdout.lock().flush()
+    }
+}

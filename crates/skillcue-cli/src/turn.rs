@@ -1,0 +1,109 @@
+//! The part of the command line that says what a turn is about.
+
+use std::io::Read as _;
+
+use clap::ValueEnum;
+use skillcue::{Mode, ReasonKind, Turn, languages_of, os_message};
+
+use crate::error::CliError;
+
+/// No message is longer.
+const MAX_MESSAGE: u64 = 16 << 20;
+
+// The turn that skills are matched with.
+// No doc comment: clap would open the help of every command that has these with it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TurnArgs {
+    /// A file that the turn is about, and its language; may be given several times
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<String>,
+    /// A programming language that the turn is about; may be given several times
+    #[arg(long = "language", value_name = "LANGUAGE")]
+    languages: Vec<String>,
+    /// An earlier message of the user, latest first; may be given several times
+    #[arg(long = "earlier", value_name = "MESSAGE")]
+    earlier: Vec<String>,
+}
+
+/// A turn that owns nothing but its lists.
+pub(crate) struct Lists<'a> {
+    files: Vec<&'a str>,
+    languages: Vec<&'a str>,
+    earlier: Vec<&'a str>,
+}
+
+impl TurnArgs {
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        fn texts(list: &[String]) -> Vec<&str> {
+            list.iter().map(String::as_str).collect()
+        }
+        let files = texts(&self.files);
+        let languages = texts(&self.languages).into_iter().chain(languages_of(files.iter().copied())).collect();
+        Lists { files, languages, earlier: texts(&self.earlier) }
+    }
+}
+
+impl Lists<'_> {
+    pub(crate) fn turn<'t>(&'t self, message: &'t str) -> Turn<'t> {
+        Turn { files: &self.files, languages: &self.languages, earlier: &self.earlier, ..Turn::new(message) }
+    }
+}
+
+/// The message, or what stands on stdin if it is `-`.
+pub(crate) fn message(written: &str) -> Result<String, CliError> {
+    if written != "-" {
+        return Ok(written.to_owned());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes).map_err(|error| {
+        CliError::failure("unreadable", format!("cannot read the message from stdin: {}", os_message(&error)))
+            .help("pipe the message in, or write it in place of `-`")
+    })?;
+    if bytes.len() as u64 > MAX_MESSAGE {
+        return Err(CliError::usage("usage", "the message is larger than 16 MiB").help("send the part that matters"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::usage("usage", format!("the message is not UTF-8: byte {at}")).help("convert it first")
+    })
+}
+
+/// A number of tokens, skills or hits. A negative one gets the same answer as any other wrong one, and no advice of the
+/// parser's to write `-- -1`.
+pub(crate) fn whole_number(written: &str) -> Result<usize, String> {
+    written.parse().map_err(|_| "write a whole number, 0 or more".to_owned())
+}
+
+/// How skills are matched.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// By mentions and triggers
+    Keyword,
+    /// By the words of names, descriptions and bodies, too
+    Hybrid,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Mode {
+        match mode {
+            ModeArg::Keyword => Mode::Keyword,
+            ModeArg::Hybrid => Mode::Hybrid,
+        }
+    }
+}
+
+/// The word for a kind of reasons.
+pub(crate) fn kind(kind: ReasonKind) -> &'static str {
+    match kind {
+        ReasonKind::Mention => "mention",
+        ReasonKind::Phrase => "phrase",
+        ReasonKind::Keyword => "keyword",
+        ReasonKind::Verb => "verb",
+        ReasonKind::Pattern => "pattern",
+        ReasonKind::File => "file",
+        ReasonKind::Language => "language",
+        ReasonKind::Text => "text",
+        ReasonKind::Nearby => "nearby",
+        ReasonKind::Recent => "recent",
+    }
+}

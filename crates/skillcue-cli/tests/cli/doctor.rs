@@ -1,0 +1,256 @@
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::Sandbox;
+
+/// A part of the page, without what differs from machine to machine.
+fn part(page: &str, from: &str, to: &str) -> String {
+    let start = page.find(from).unwrap_or_else(|| panic!("no {from:?} in {page}"));
+    let end = page[start..].find(to).map_or(page.len(), |end| start + end);
+    let line = |line: &str| match line.rsplit_once(", ") {
+        Some((before, took)) if took.ends_with(" ms") => format!("{before}, N ms"),
+        _ => line.to_owned(),
+    };
+    page[start..end].lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_empty_machine() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["doctor", "--isolated"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.starts_with("skillcue "), "{run}");
+    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @r"
+    Configuration
+      no skillcue.toml
+
+    Roots
+      none
+
+    Skills
+      0, 0 enabled
+
+    What clients would show a model of them
+      Claude Code  all, 0 of 8,000 characters
+        1 % of 200,000 tokens, 4 characters each
+      Claude Code, before 2026  all, 0 of 15,000 characters
+        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      Codex  all, 0 of 4,000 tokens
+        2 % of 200,000 tokens, 4 bytes each
+      OpenClaw  all, 0 of 18,000 characters
+        18,000 characters, 150 skills
+      a list of 50 KB  all, 0 of 51,200 bytes
+        51,200 bytes
+
+    MCP servers
+      none
+    ");
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{run}");
+}
+
+#[test]
+fn copies_of_ones_own_are_compared() {
+    let sandbox = Sandbox::with_pdf();
+    let pdf = fs::read_to_string(sandbox.path("work/skills/pdf/SKILL.md")).unwrap();
+    sandbox.write("home/.agents/skills/mine/SKILL.md", pdf.replace("name: pdf", "name: mine"));
+    sandbox
+        .write("home/.claude/skills/mine/SKILL.md", pdf.replace("name: pdf", "name: mine").replace("# PDF", "# FDP"));
+    let page = sandbox.run(&["doctor"]).stdout;
+    assert!(page.contains("  mine  bodies differ\n"), "{page}");
+    assert!(page.contains("  warning[copies_differ]  1\n"), "{page}");
+}
+
+#[test]
+fn the_whole_page() {
+    let sandbox = Sandbox::with_library();
+    sandbox.skill("home/.claude/skills/origami", "Another one. Use when nothing else fits.");
+    // The same front matter and size, another body: what a checkout puts in the place of the user's own.
+    let pdf = fs::read_to_string(sandbox.path("work/skills/pdf/SKILL.md")).unwrap();
+    sandbox.write("home/.claude/skills/pdf/SKILL.md", pdf.replace("# PDF", "# FDP"));
+    sandbox.skill("home/.agents/skills/csv-copy", "Twice the same.");
+    fs::create_dir_all(sandbox.path("work/.claude/skills/csv-copy")).unwrap();
+    fs::copy(
+        sandbox.path("home/.agents/skills/csv-copy/SKILL.md"),
+        sandbox.path("work/.claude/skills/csv-copy/SKILL.md"),
+    )
+    .unwrap();
+    sandbox.write("work/skills/bad/SKILL.md", "nothing at the front\n");
+    sandbox.write("work/skillcue.toml", "[skills]\ndisable = [\"csv\"]\ndirs = [\"/elsewhere\"]\n");
+    let run = sandbox.run(&["doctor"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "everything is on the page: {run}");
+    assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @r"
+    Configuration
+      skillcue.toml
+      not trusted: 1 setting of the project
+
+    Roots
+      project  .claude/skills
+        1 skill, N ms
+      project  skills
+        4 skills, 1 not usable, 1 disabled, N ms
+      user  ~/.agents/skills
+        1 skill, N ms
+      user  ~/.claude/skills
+        2 skills, N ms
+      bundled  ~/.local/share/skillcue/bundled/[VERSION]
+        2 skills, N ms
+      5 usual places are not there
+
+    Skills
+      7, 6 enabled, 1 only for people, 1 disabled, 1 not usable
+
+    Hidden by another of their name
+      origami@user
+        ~/.claude/skills/origami
+        behind skills/origami
+      pdf@user
+        ~/.claude/skills/pdf
+        behind skills/pdf
+
+    In several places
+      csv-copy  the same
+        .claude/skills/csv-copy
+        ~/.agents/skills/csv-copy
+
+    What clients would show a model of them
+      Claude Code  all, 729 of 8,000 characters
+        1 % of 200,000 tokens, 4 characters each
+      Claude Code, before 2026  all, 729 of 15,000 characters
+        SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      Codex  all, 268 of 4,000 tokens
+        2 % of 200,000 tokens, 4 bytes each
+      OpenClaw  all, 1,486 of 18,000 characters
+        18,000 characters, 150 skills
+      a list of 50 KB  all, 729 of 51,200 bytes
+        51,200 bytes
+
+    MCP servers
+      none
+    ");
+    // Messages have whole paths in them, which are longer on some machines, and are wrapped.
+    let findings = part(&run.stdout, "Findings", "\u{0}");
+    let wanted = [
+        "  error[no_front_matter]  1",
+        "    skills/bad/SKILL.md:1:1",
+        "      the file does not start with a `---` line",
+        "  error[untrusted_path]  1",
+        "  warning[shadowed]  2",
+        "    ~/.claude/skills/pdf/SKILL.md",
+        "    ~/.claude/skills/origami/SKILL.md",
+        "✗ 2 errors, 2 warnings",
+    ];
+    for line in wanted {
+        assert!(findings.lines().any(|found| found == line), "{line:?} in {findings}");
+    }
+}
+
+#[test]
+fn what_clients_would_leave_out() {
+    let sandbox = Sandbox::new();
+    for n in 0..200 {
+        let text = "Does something that takes a long sentence to say. Use when the user asks for exactly this.";
+        sandbox.skill(&format!("work/skills/skill-{n:03}"), text);
+    }
+    let run = sandbox.run(&["doctor", "--isolated", "--skills-dir", "skills"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    let codex = part(&run.stdout, "  Codex", "  OpenClaw");
+    assert!(codex.contains("not all"), "{codex}");
+    assert_snapshot!(part(&run.stdout, "  Claude Code  ", "  Codex"), @r"
+    Claude Code  not all, 20,800 of 8,000 characters
+      1 % of 200,000 tokens, 4 characters each
+      143 only the name: skill-057, skill-058, skill-059, skill-060, skill-061 and
+      138 more
+    Claude Code, before 2026  not all, 20,800 of 15,000 characters
+      SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
+      56 left out: skill-144, skill-145, skill-146, skill-147, skill-148 and 51
+      more
+    ");
+    let json = sandbox.run(&["doctor", "--isolated", "--skills-dir", "skills", "--json"]).json();
+    let claw = json["clients"].as_array().unwrap().iter().find(|client| client["client"] == "OpenClaw").unwrap();
+    assert!(claw["omitted"].as_array().unwrap().contains(&json!("skill-199")), "{claw}");
+}
+
+#[test]
+fn for_programs() {
+    let sandbox = Sandbox::with_pdf();
+    let json = sandbox.run(&["doctor", "--json"]).json();
+    assert_eq!(json["valid"], true);
+    assert_eq!(
+        json["skills"]["total"],
+        json["roots"].as_array().unwrap().iter().map(|root| root["skills"].as_u64().unwrap()).sum::<u64>()
+    );
+    let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    let wanted = [
+        "clients",
+        "config",
+        "copies",
+        "diagnostics",
+        "kept",
+        "programs",
+        "records",
+        "registry",
+        "roots",
+        "sandbox",
+        "servers",
+        "shadowed",
+        "skills",
+        "valid",
+        "versions",
+    ];
+    let mut keys = keys.clone();
+    keys.sort();
+    assert_eq!(keys, wanted);
+
+    sandbox.write("work/skills/bad/SKILL.md", "nothing at the front\n");
+    let run = sandbox.run(&["doctor", "--json"]);
+    assert_eq!(run.code, Some(1));
+    let found = &run.json()["diagnostics"][0];
+    let keys: Vec<&str> = found.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys.len(), 7, "{found}");
+    assert_eq!((&found["severity"], &found["line"], &found["column"]), (&json!("error"), &json!(1), &json!(1)));
+}
+
+#[test]
+fn strict_counts_warnings() {
+    let sandbox = Sandbox::new();
+    sandbox.skill("work/skills/one", "Is hidden. Use when told.");
+    sandbox.skill("work/.claude/skills/one", "Hides. Use when told.");
+    let run = sandbox.run(&["doctor"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(run.stdout.ends_with("✓ 0 errors, 1 warning\n"), "{run}");
+    let run = sandbox.run(&["doctor", "--strict"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stdout.ends_with("✗ 0 errors, 1 warning\n"), "{run}");
+}
+
+#[test]
+fn what_is_not_trusted_is_an_error() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skillcue.toml", "[[mcp]]\nname = \"acme\"\nurl = \"https://mcp.example.com\"\n");
+    let run = sandbox.run(&["doctor", "--json"]);
+    let json = run.json();
+    assert_eq!((run.code, &json["config"]["untrusted"]), (Some(1), &json!(1)));
+    assert_eq!(json["diagnostics"][0]["code"], "untrusted_server");
+    assert_eq!(json["servers"], json!([]), "nobody is asked");
+}
+
+#[test]
+fn a_broken_configuration_and_a_broken_registry_are_findings() {
+    let sandbox = Sandbox::with_pdf();
+    sandbox.write("work/skillcue.toml", "[skils]\n");
+    sandbox.write("home/.local/share/skillcue/registry.json", "{bad");
+    let doctor = sandbox.run(&["doctor", "--json"]);
+    assert_eq!(doctor.code, Some(1));
+    let json = doctor.json();
+    let codes: Vec<&str> =
+        json["diagnostics"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
+    assert_eq!(
+        (json["valid"].as_bool(), codes.contains(&"config"), codes.contains(&"registry")),
+        (Some(false), true, true),
+        "{codes:?}"
+    );
+    assert!(sandbox.run(&["doctor"]).stdout.contains("the registry cannot be believed"), "not called healthy");
+    assert_eq!(sandbox.run(&["list"]).code, Some(1), "others do not go on with a file that they cannot read");
+}

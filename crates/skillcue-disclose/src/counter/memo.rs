@@ -1,0 +1,80 @@
+//! A counter that remembers.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use lru::LruCache;
+use skillcue_format::Tokens;
+use twox_hash::XxHash3_128;
+
+use super::TokenCounter;
+
+/// Shorter texts are counted as fast as they are looked up.
+const SHORT: usize = 512;
+/// Many small caches instead of one: threads hardly ever meet at the same.
+const SHARDS: usize = 16;
+/// How many counts each of them remembers.
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
+
+/// Counts as another counter does, and remembers the counts of long texts: bodies come again with every turn.
+pub(crate) struct Memo {
+    counter: &'static dyn TokenCounter,
+    shards: [Mutex<LruCache<u128, Tokens>>; SHARDS],
+}
+
+impl Memo {
+    pub(crate) fn new(counter: &'static dyn TokenCounter) -> Memo {
+        Memo { counter, shards: std::array::from_fn(|_| Mutex::new(LruCache::new(CAPACITY))) }
+    }
+}
+
+impl TokenCounter for Memo {
+    fn count(&self, text: &str) -> Tokens {
+        if text.len() < SHORT {
+            return self.counter.count(text);
+        }
+        let digest = XxHash3_128::oneshot(text.as_bytes());
+        // The lowest bits of a digest are as good as any.
+        let shard = &self.shards[(digest % SHARDS as u128) as usize];
+        // Whoever panicked left whole entries behind: a count is put in when it is known.
+        if let Some(tokens) = shard.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
+            return *tokens;
+        }
+        let tokens = self.counter.count(text);
+        shard.lock().unwrap_or_else(PoisonError::into_inner).put(digest, tokens);
+        tokens
+    }
+
+    fn count_64ths(&self, text: &str) -> usize {
+        self.counter.count_64ths(text)
+    }
+
+    fn name(&self) -> &'static str {
+        self.counter.name()
+    }
+
+    fn reserve(&self, limit: Tokens) -> Tokens {
+        self.counter.reserve(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bytes4, Segment};
+
+    #[test]
+    fn it_counts_as_the_other_does_however_often() {
+        for counter in [&Bytes4 as &'static dyn TokenCounter, &Segment] {
+            let memo = Memo::new(counter);
+            for round in 0..2 {
+                for length in [0, 1, SHORT / 5, SHORT, 4 * SHORT] {
+                    let text = "word ".repeat(length);
+                    assert_eq!(memo.count(&text), counter.count(&text), "{length} words, round {round}");
+                    assert_eq!(memo.count_64ths(&text), counter.count_64ths(&text));
+                }
+            }
+            assert_eq!((memo.name(), memo.reserve(Tokens(115))), (counter.name(), counter.reserve(Tokens(115))));
+        }
+    }
+}

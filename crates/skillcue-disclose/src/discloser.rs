@@ -1,0 +1,424 @@
+//! From a selection to what the model is shown.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use skillcue_catalog::{Catalog, Skill};
+use skillcue_format::Tokens;
+use skillcue_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection};
+
+use crate::counter::memo::Memo;
+use crate::documentation::{Asked, Documentation};
+use crate::names::MAX_NAMES;
+use crate::report::{Disclosed, Listed, Spent, TOO_WEAK};
+use crate::session::is_listed;
+use crate::shelf::{Item, Style, fold, section, shorten};
+use crate::{
+    CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
+};
+
+/// Where bodies come from. This crate reads no file.
+pub trait Bodies {
+    /// The processed content of a skill: its base directory and its body, without arguments. Or why it cannot be had.
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String>;
+
+    /// Like [`body`](Bodies::body), with these arguments where the body has places for them. Without an implementation of
+    /// its own, they are left out.
+    fn body_with(&self, skill: &Skill, arguments: &str) -> Result<Arc<str>, String> {
+        let _ = arguments;
+        self.body(skill)
+    }
+}
+
+impl<F: Fn(&Skill) -> Result<Arc<str>, String>> Bodies for F {
+    fn body(&self, skill: &Skill) -> Result<Arc<str>, String> {
+        self(skill)
+    }
+}
+
+/// What one turn brings.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// How many skills there are.
+    pub census: Census,
+    /// What fits the message.
+    pub selection: &'a Selection,
+    /// What comes closest, for [`Fallback::AskUser`] when nothing fits; the selection's own weak hits, if empty.
+    pub closest: &'a [Hit],
+    /// Where bodies come from.
+    pub bodies: &'a dyn Bodies,
+    /// What this conversation has been shown so far.
+    pub session: Option<&'a Session>,
+    /// How the message was matched. By keywords alone, skills without triggers cannot be found, and are listed instead.
+    pub mode: Mode,
+}
+
+impl<'a> Situation<'a> {
+    /// A turn without a session, matched in the usual mode.
+    pub fn new(census: Census, selection: &'a Selection, bodies: &'a dyn Bodies) -> Situation<'a> {
+        Situation { census, selection, closest: &[], bodies, session: None, mode: Mode::default() }
+    }
+}
+
+/// Decides, for one catalog and one configuration, what the model is shown.
+///
+/// Cheap to make: what depends on the whole catalog (the stable part, the registry, the cost of everything) is made when
+/// first asked for and then kept. Make a new one when the catalog changes.
+///
+/// ```
+/// use std::sync::Arc;
+/// use skillcue_catalog::{Discovery, Root, Skill, Source};
+/// use skillcue_disclose::{DiscloseConfig, Discloser, Situation};
+/// use skillcue_select::{Census, Selection};
+///
+/// let dir = tempfile::tempdir()?;
+/// std::fs::create_dir(dir.path().join("pdf"))?;
+/// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n# How\n")?;
+/// let catalog = Arc::new(Discovery::new([Root::new(dir.path(), Source::User)]).run());
+///
+/// let discloser = Discloser::new(catalog, DiscloseConfig::default())?;
+/// let bodies = |_: &Skill| Ok(Arc::from("# How"));
+/// let census = Census { visible: 1, triggered: true };
+/// let shown = discloser.disclose(&Situation::new(census, &Selection::default(), &bodies));
+/// assert_eq!(shown.turn, "[1 skill available]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Discloser {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) config: DiscloseConfig,
+    pub(crate) counter: &'static dyn TokenCounter,
+    /// The same, for bodies.
+    pub(crate) memo: Memo,
+    stable: OnceLock<Section>,
+    registry: OnceLock<Section>,
+    /// What those two leave out.
+    left_out: [OnceLock<Arc<Listed>>; 2],
+    eager: OnceLock<Tokens>,
+    nothing: Section,
+}
+
+impl std::fmt::Debug for Discloser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Discloser").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A turn's text and what is in it, before it is counted.
+pub(crate) struct Turn {
+    pub(crate) tier: Tier,
+    pub(crate) text: String,
+    pub(crate) skills: Vec<Disclosed>,
+    /// What the text costs beside the skills' own, if it is known already.
+    pub(crate) overhead: Option<Tokens>,
+}
+
+impl Discloser {
+    /// For a catalog and a configuration. Fails if this build does not have the counter that the configuration wants.
+    pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
+        let counter = config.counter.counter()?;
+        let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), Section::default());
+        Ok(Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing })
+    }
+
+    /// The catalog it is for.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The configuration it is for.
+    pub fn config(&self) -> &DiscloseConfig {
+        &self.config
+    }
+
+    /// What counts tokens for it.
+    pub fn counter(&self) -> &'static dyn TokenCounter {
+        self.counter
+    }
+
+    /// The part that is the same for every message: empty for [`Policy::Inject`], else [`Discloser::prompt`].
+    pub fn stable(&self) -> &Section {
+        if self.config.policy == Policy::Inject { &self.nothing } else { self.prompt() }
+    }
+
+    /// The static section, whatever the policy.
+    pub fn prompt(&self) -> &Section {
+        self.stable.get_or_init(|| self.shelf(Style::Prompt))
+    }
+
+    /// The registry tier. Made from every skill the first time (40 ms at 100,000), a copy after that: a host with that
+    /// many asks for it once, when nobody waits.
+    pub fn registry(&self) -> &Section {
+        self.registry.get_or_init(|| self.shelf(Style::Registry))
+    }
+
+    /// What the documentation of all visible skills would cost, estimated from the sizes of their files, and
+    /// [`Spent::AROUND`] for each.
+    pub fn eager(&self) -> Tokens {
+        let listed = || self.catalog.skills().filter(|skill| is_listed(skill));
+        *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + Spent::AROUND).sum())
+    }
+
+    fn shelf(&self, style: Style) -> Section {
+        let skills = self.catalog.skills().filter(|skill| skill.enabled());
+        let items = skills.filter_map(|skill| item(skill, style, &self.config)).collect();
+        section(style, items, self.config.catalog_tokens(), self.counter)
+    }
+
+    /// What the model is shown this turn. [`Disclosure::trace`] tells about it.
+    pub fn disclose(&self, situation: &Situation<'_>) -> Disclosure {
+        let turn = self.turn(situation);
+        let stable = if turn.tier == Tier::Nothing { &self.nothing } else { self.stable() };
+        // The parts were counted one by one; the bodies among them need not be counted again.
+        let overhead = turn.overhead.unwrap_or_else(|| self.counter.count(&turn.text));
+        let bodies: Tokens = turn.skills.iter().map(|skill| skill.tokens).sum();
+        let tokens = Spent { stable: stable.tokens, turn: bodies + overhead, overhead, eager: self.eager() };
+        Disclosure {
+            tier: turn.tier,
+            policy: self.config.policy,
+            stable: Arc::clone(&stable.text),
+            turn: turn.text,
+            tokens,
+            skills: turn.skills,
+            matched: situation.selection.matched.max(situation.selection.hits.len()),
+            listed: self.listed(turn.tier),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// What the list of a disclosure leaves out, if there is one in it.
+    fn listed(&self, tier: Tier) -> Arc<Listed> {
+        let (place, section) = match (self.config.policy, tier) {
+            (_, Tier::Nothing) => return Arc::default(),
+            (Policy::Catalog | Policy::Hint, _) => (&self.left_out[0], self.prompt()),
+            (Policy::Inject, Tier::Registry) => (&self.left_out[1], self.registry()),
+            (Policy::Inject, _) => return Arc::default(),
+        };
+        Arc::clone(place.get_or_init(|| Arc::new(Listed::of(section))))
+    }
+
+    fn turn(&self, situation: &Situation<'_>) -> Turn {
+        let Situation { census, selection, .. } = *situation;
+        let called = |hit: &Hit| hit.mention == Some(Mention::Sigil) && self.visible(hit).is_some();
+        if census.visible == 0 && !selection.hits.iter().any(called) {
+            return Turn { tier: Tier::Nothing, text: String::new(), skills: Vec::new(), overhead: None };
+        }
+        let hits: Vec<(&Hit, &Skill)> =
+            selection.hits.iter().filter_map(|hit| Some((hit, self.visible(hit)?))).collect();
+        let named = hits.iter().any(|(hit, _)| hit.mention == Some(Mention::Sigil));
+        let intent = if named { Intent::None } else { selection.intent };
+        let sure = |(hit, _): &(&Hit, &Skill)| self.is_sure(hit);
+        let (sure, unsure): (Vec<_>, Vec<_>) = hits.into_iter().partition(sure);
+        let tier = match intent {
+            // With these policies documentation comes by `load_skill`; what there is to see of all skills is the list.
+            Intent::All if self.config.policy != Policy::Inject => Tier::Registry,
+            Intent::All => Tier::Documentation,
+            Intent::Registry => Tier::Registry,
+            Intent::None if !sure.is_empty() => Tier::Documentation,
+            Intent::None => match self.config.fallback {
+                Fallback::None | Fallback::AskUser if census.triggered || situation.mode != Mode::Keyword => {
+                    Tier::Breadcrumb
+                }
+                Fallback::AskUser if !(unsure.is_empty() && situation.closest.is_empty()) => Tier::Breadcrumb,
+                Fallback::None | Fallback::AskUser | Fallback::ShowAll => Tier::Registry,
+            },
+        };
+        let report_each = |why: &dyn Fn(&str) -> &'static str| {
+            let omitted =
+                |(hit, skill): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why(skill.name()).to_owned()));
+            sure.iter().chain(&unsure).map(omitted).collect()
+        };
+        let report = |why: &'static str| report_each(&|_| why);
+        // A list that leaves names out has them sorted.
+        let is_in = |section: &Section, name: &str| {
+            section.omitted.binary_search_by(|omitted| omitted.as_str().cmp(name)).is_err()
+        };
+        match (self.config.policy, tier) {
+            (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !is_listed(skill)) => {
+                self.called(situation, sure, &unsure)
+            }
+            (Policy::Catalog, _) => {
+                Turn { tier, text: String::new(), skills: report("the policy shows nothing per turn"), overhead: None }
+            }
+            (Policy::Hint, Tier::Documentation) => self.hint(&sure, &unsure),
+            (Policy::Hint, _) => {
+                let missing = "the stable part has no room for it; `search_skills` finds it";
+                let why = |name: &str| if is_in(self.prompt(), name) { "the stable part lists it" } else { missing };
+                let text = if intent == Intent::All { self.all_listed(census.visible) } else { String::new() };
+                Turn { tier, text, skills: report_each(&why), overhead: None }
+            }
+            (Policy::Inject, Tier::Documentation) => {
+                let asked = match intent {
+                    Intent::All => Asked::All(self.first_visible(), &sure),
+                    _ => Asked::Matching(&sure),
+                };
+                let beyond = self.beyond(selection);
+                Documentation { discloser: self, situation, beyond }.write(&asked, &unsure)
+            }
+            (Policy::Inject, Tier::Registry) => {
+                let text = self.registry().text.to_string();
+                let (list, missing) = ("only the list of skills is shown", "only a list without room for it is shown");
+                let why = |name: &str| if is_in(self.registry(), name) { list } else { missing };
+                Turn { tier, text, skills: report_each(&why), overhead: None }
+            }
+            (Policy::Inject, _) => {
+                let (count, s) = (census.visible, if census.visible == 1 { "" } else { "s" });
+                let text = match self.config.fallback {
+                    Fallback::AskUser => self.question(situation, &unsure),
+                    _ => format!("[{count} skill{s} available]"),
+                };
+                Turn { tier, text, skills: report(TOO_WEAK), overhead: None }
+            }
+        }
+    }
+
+    /// The hit's skill, unless it may not be shown.
+    fn visible(&self, hit: &Hit) -> Option<&Skill> {
+        let at = self.catalog.all().get(hit.skill).map(AsRef::as_ref).filter(|skill: &&Skill| skill.name() == hit.name);
+        // Whom `disable-model-invocation` hides from models, a person may still call by name.
+        let called = |skill: &&Skill| {
+            hit.mention == Some(Mention::Sigil) && skill.enabled() && skill.available() && !skill.shadowed()
+        };
+        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill) || called(skill))
+    }
+
+    fn is_sure(&self, hit: &Hit) -> bool {
+        hit.is_sure(self.config.min_confidence)
+    }
+
+    /// How many skills match beside the hits of a selection. A weak hit among these, and all that come after it are at
+    /// least as weak: what is not there to be seen is no match then.
+    fn beyond(&self, selection: &Selection) -> usize {
+        let sure = selection.hits.iter().all(|hit| self.is_sure(hit));
+        if sure { selection.matched.saturating_sub(selection.hits.len()) } else { 0 }
+    }
+
+    fn first_visible(&self) -> Vec<&Skill> {
+        let most = if self.config.max_all_skills == 0 { usize::MAX } else { self.config.max_all_skills };
+        self.catalog.skills().filter(|skill| is_listed(skill)).take(most).collect()
+    }
+
+    /// What a person called by name although it hides from models: its body, whatever the policy, because the model
+    /// cannot load it. The rest as the policy has it.
+    fn called(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> Turn {
+        let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| is_listed(skill));
+        let mut turn = Documentation { discloser: self, situation, beyond: 0 }.write(&Asked::Matching(&hidden), &[]);
+        if self.config.policy == Policy::Hint && !open.is_empty() {
+            let hint = self.hint(&open, unsure);
+            turn.overhead = turn.overhead.map(|overhead| overhead + self.counter.count(&hint.text));
+            turn.text.push_str("\n\n");
+            turn.text.push_str(&hint.text);
+            turn.skills.extend(hint.skills);
+            return turn;
+        }
+        let why = "the policy shows nothing per turn but what is called and hides from models";
+        let omitted = |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.to_owned()));
+        turn.skills.extend(open.iter().chain(unsure).map(omitted));
+        turn
+    }
+
+    /// One line that names the best matches and why.
+    fn hint(&self, sure: &[(&Hit, &Skill)], unsure: &[(&Hit, &Skill)]) -> Turn {
+        let most = if self.config.max_skills == 0 { MAX_NAMES } else { self.config.max_skills.min(MAX_NAMES) };
+        let named: Vec<String> = sure.iter().take(most).map(|(hit, _)| because(hit)).collect();
+        let text = format!("[Skills that may fit: {}. `load_skill` gives one by its id.]", named.join(", "));
+        let decide = |(rank, (hit, _)): (usize, &(&Hit, &Skill))| {
+            let (decision, why) = match rank {
+                _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
+                _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
+                _ => (Decision::Omitted, TOO_WEAK),
+            };
+            disclosed(hit, decision, Some(why.to_owned()))
+        };
+        let skills = sure.iter().chain(unsure).enumerate().map(decide).collect();
+        Turn { tier: Tier::Documentation, text, skills, overhead: None }
+    }
+
+    /// One line that says where all skills are listed, for one who asks to see them.
+    fn all_listed(&self, visible: usize) -> String {
+        let omitted = self.prompt().omitted.len().min(visible);
+        let (listed, load) = (visible - omitted, "`load_skill` gives the documentation of one by its id.");
+        match (omitted, visible) {
+            (0, 1) => format!("[The one skill there is is listed under \"Agent Skills\". {load}]"),
+            (0, _) => format!("[All {visible} skills are listed under \"Agent Skills\". {load}]"),
+            _ => format!(
+                "[{listed} of {visible} skills are listed under \"Agent Skills\", `search_skills` finds the others. {load}]"
+            ),
+        }
+    }
+
+    /// One line from which the model can ask which skill is meant.
+    fn question(&self, situation: &Situation<'_>, unsure: &[(&Hit, &Skill)]) -> String {
+        let mut close: Vec<&str> = unsure.iter().map(|(_, skill)| skill.name()).collect();
+        if close.is_empty() {
+            close = situation.closest.iter().filter_map(|hit| self.visible(hit)).map(Skill::name).collect();
+        }
+        close.truncate(3);
+        let (count, s) = (situation.census.visible, if situation.census.visible == 1 { "" } else { "s" });
+        if close.is_empty() {
+            return format!("[{count} skill{s} available, none clearly fits. If one is wanted, ask the user which.]");
+        }
+        format!("[{count} skill{s} available, none clearly fits. Closest: {}. Ask the user.]", close.join(", "))
+    }
+}
+
+pub(crate) fn disclosed(hit: &Hit, decision: Decision, why: Option<String>) -> Disclosed {
+    Disclosed {
+        name: hit.name.clone(),
+        decision,
+        score: hit.score,
+        confidence: hit.confidence,
+        reasons: hit.reasons.clone(),
+        tokens: Tokens(0),
+        why,
+        trace: None,
+    }
+}
+
+/// Most characters of a message that a hint repeats as the reason for a skill.
+const MAX_REASON: usize = 40;
+
+/// A name and the strongest reason, in the words of the message: `pdf (keyword "pdf")`.
+fn because(hit: &Hit) -> String {
+    let Some(reason) = hit.reasons.first() else { return hit.name.clone() };
+    let kind = match reason.kind {
+        ReasonKind::Mention => return format!("{} (named)", hit.name),
+        ReasonKind::Recent => return format!("{} (used before)", hit.name),
+        ReasonKind::Phrase => "phrase",
+        ReasonKind::Keyword => "keyword",
+        ReasonKind::Verb => "verb",
+        ReasonKind::Pattern => "pattern",
+        ReasonKind::File => "file",
+        ReasonKind::Nearby => "nearby file",
+        ReasonKind::Language => "language",
+        ReasonKind::Text => "words",
+    };
+    format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
+}
+
+/// What a list needs to know of a skill; nothing, if it hides.
+fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Item<'c>> {
+    let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
+    let (id, source) = (skill.name().into(), skill.source());
+    if let Some(glimpse) = skill.glimpse()
+        && !skill.front_matter().contains("priority")
+    {
+        let entry = Entry { id, description: glimpse.description.into(), priority: 0, source, pinned };
+        return Some(Item { entry, is_whole: style == Style::Registry });
+    }
+    let manifest = skill.make_manifest();
+    let description = match style {
+        Style::Prompt => manifest.description().to_owned(),
+        Style::Registry => one_line(&manifest.brief()),
+    };
+    let (description, priority) = (description.into(), manifest.priority());
+    let entry = Entry { id, description, priority, source, pinned };
+    (!manifest.disable_model_invocation()).then_some(Item { entry, is_whole: false })
+}
+
+/// A brief description that its author wrote may be of any length.
+fn one_line(brief: &str) -> String {
+    let folded = fold(brief);
+    let fits = |text: &str| text.chars().count() <= skillcue_format::MAX_BRIEF;
+    if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
+}

@@ -1,0 +1,272 @@
+//! The documentation tier: bodies within a budget, and one line that names what did not fit.
+//!
+//! Bodies are shown as they are. A body may hold a heading that looks like one of ours; nothing is won by that, because
+//! nobody takes this text apart again: what was shown is in the report, and a skill's text is instructions to begin with.
+//! Names, which do decide where ours stand, cannot hold anything but letters, digits and hyphens.
+
+use std::sync::Arc;
+
+use skillcue_catalog::Skill;
+use skillcue_format::Tokens;
+use skillcue_select::Hit;
+
+use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
+use crate::discloser::{Discloser, Situation, Turn, disclosed};
+use crate::names::sentence;
+use crate::report::{Disclosed, TOO_WEAK, Trace};
+use crate::session::{Remembered, address, digest, is_listed};
+use crate::{Decision, Tier};
+
+/// What headings and naming lines may take beyond the budget.
+const OVERHEAD: Tokens = Tokens(100);
+/// Room that is kept for the line that names what was left out, however long the headings are.
+const NAMING: Tokens = Tokens(30);
+/// In place of a body that is in context already.
+const REFERENCE: &str = "(Already in this conversation, unchanged.)";
+
+/// What is to be documented.
+pub(crate) enum Asked<'a> {
+    /// The skills that match.
+    Matching(&'a [(&'a Hit, &'a Skill)]),
+    /// All skills, of which these come first by name; and what matched, for the report.
+    All(Vec<&'a Skill>, &'a [(&'a Hit, &'a Skill)]),
+}
+
+pub(crate) struct Documentation<'a> {
+    pub(crate) discloser: &'a Discloser,
+    pub(crate) situation: &'a Situation<'a>,
+    /// How many more skills match than the selection returned.
+    pub(crate) beyond: usize,
+}
+
+/// A skill that may be shown.
+struct Candidate<'a> {
+    skill: &'a Skill,
+    hit: Option<&'a Hit>,
+    body: Result<Arc<str>, String>,
+    /// What is still in context of the same body: all of it, or its beginning.
+    known: Option<&'a Remembered>,
+    /// Whether the model can load it by itself.
+    listed: bool,
+}
+
+impl Candidate<'_> {
+    /// Whether all of it is in context.
+    fn is_known(&self) -> bool {
+        self.known.is_some_and(|known| !known.shortened)
+    }
+}
+
+impl<'a> Documentation<'a> {
+    pub(crate) fn write(&self, asked: &Asked<'a>, unsure: &[(&Hit, &Skill)]) -> Turn {
+        let config = &self.discloser.config;
+        let most = if config.max_skills == 0 { usize::MAX } else { config.max_skills };
+        let (candidates, rest): (Vec<Candidate<'a>>, &[(&Hit, &Skill)]) = match asked {
+            Asked::Matching(hits) => {
+                let (best, rest) = hits.split_at(most.min(hits.len()));
+                (best.iter().map(|(hit, skill)| self.candidate(skill, Some(hit))).collect(), rest)
+            }
+            Asked::All(skills, hits) => {
+                let hit = |skill: &Skill| hits.iter().find(|(hit, _)| hit.name == skill.name()).map(|(hit, _)| *hit);
+                (skills.iter().map(|skill| self.candidate(skill, hit(skill))).collect(), &[])
+            }
+        };
+        let all = matches!(asked, Asked::All(..));
+        let shares = self.deal(&candidates, rest);
+        let mut skills: Vec<Disclosed> =
+            candidates.iter().zip(&shares).map(|(one, share)| Self::report(one, share.as_ref())).collect();
+        let (text, overhead) = self.text(&candidates, &shares, &skills, rest, all);
+        let others =
+            |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
+        skills.extend(rest.iter().map(others("more than `max_skills` match better")));
+        if !all {
+            skills.extend(unsure.iter().map(others(TOO_WEAK)));
+        }
+        Turn { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
+    }
+
+    fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> Candidate<'a> {
+        let body = self.situation.bodies.body(skill);
+        let known = self.situation.session.and_then(|session| session.in_context(&address(skill)));
+        let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
+        Candidate { skill, hit, body, known, listed: is_listed(skill) }
+    }
+
+    /// What each candidate gets, in the order of the candidates.
+    fn deal<'c>(&self, candidates: &'c [Candidate<'_>], rest: &[(&Hit, &Skill)]) -> Vec<Option<Share<'c>>> {
+        let counter = self.discloser.counter;
+        let budget = self.discloser.config.budget();
+        let mut purse = Purse::new(&budget, &self.discloser.memo);
+        // What is free for headings and lines that name skills. Beyond it they are paid from the budget.
+        let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
+        let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !is_listed(skill)));
+        let lines = Tokens(counter.reserve(NAMING).0 * lines) + counter.count(&showing(99_999, 99_999));
+        let mut free = counter.reserve(OVERHEAD);
+        pay(counter.count(HEAD) + lines, &mut free, &mut purse);
+        // A reference costs next to nothing: it is paid first, and never left out.
+        let reference = counter.count(REFERENCE);
+        let refer = |at: usize, decision: Decision, why: Option<String>| Share {
+            fragment: at,
+            decision,
+            text: REFERENCE.into(),
+            shown: 0,
+            tokens: reference,
+            why,
+        };
+        for one in candidates.iter().filter(|one| one.known.is_some()) {
+            purse.charge(reference + Tokens(2));
+            pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
+        }
+        let fragments: Vec<Fragment<'c>> = candidates.iter().map(Candidate::fragment).collect();
+        let mut shares: Vec<Option<Share<'c>>> = candidates.iter().map(|_| None).collect();
+        for at in budget.order(&fragments) {
+            let one = &candidates[at];
+            if one.body.is_err() {
+                continue;
+            }
+            if one.is_known() {
+                shares[at] = Some(refer(at, Decision::Included, None));
+                continue;
+            }
+            let before = (free, purse.clone());
+            if one.known.is_none() {
+                pay(counter.count(&heading(one.skill.name())), &mut free, &mut purse);
+            }
+            let rest = if one.listed { loadable(one.skill.name()) } else { UNLOADABLE.to_owned() };
+            let mut share = purse.serve(at, &rest, fragments[at].text);
+            if one.known.is_some_and(|known| share.shown <= known.shown) {
+                // As much of it is in context already: what it would have taken is left to others.
+                (free, purse) = before;
+                let why = "its beginning is in this conversation already";
+                share = refer(at, Decision::Shortened, Some(why.to_owned()));
+            } else if share.decision == Decision::Omitted {
+                // Its heading is not shown either.
+                free = before.0;
+                purse.refund(&before.1);
+            }
+            shares[at] = Some(share);
+        }
+        shares
+    }
+
+    fn report(one: &Candidate<'_>, share: Option<&Share<'_>>) -> Disclosed {
+        let (decision, tokens, mut why) = match (share, &one.body) {
+            (Some(share), _) => (share.decision, share.tokens, share.why.clone()),
+            (None, Err(why)) => (Decision::Omitted, Tokens(0), Some(format!("it cannot be read: {why}"))),
+            (None, Ok(_)) => (Decision::Omitted, Tokens(0), None),
+        };
+        let mut trace = None;
+        if let (Some(share), Ok(body)) = (share, &one.body)
+            && decision != Decision::Omitted
+        {
+            let reference = share.text == REFERENCE;
+            trace = Some(if let Some(known) = one.known.filter(|_| reference) {
+                let (address, digest, tokens) = (known.address.clone(), known.digest, known.tokens);
+                Trace { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
+            } else {
+                Trace::of(address(one.skill), body, share.shown, tokens)
+            });
+            if let Some(known) = one.known.filter(|known| !known.shortened) {
+                why = Some(format!("in this conversation since turn {}, unchanged", known.turn));
+            }
+        }
+        match one.hit {
+            Some(hit) => Disclosed { tokens, trace, ..disclosed(hit, decision, why) },
+            None => Disclosed {
+                name: one.skill.name().to_owned(),
+                decision,
+                score: 0.0,
+                confidence: 0.0,
+                reasons: Vec::new(),
+                tokens,
+                why,
+                trace,
+            },
+        }
+    }
+
+    fn text<'n>(
+        &self,
+        candidates: &'n [Candidate<'_>],
+        shares: &[Option<Share<'_>>],
+        skills: &[Disclosed],
+        rest: &'n [(&Hit, &Skill)],
+        all: bool,
+    ) -> (String, Tokens) {
+        let (mut text, mut used, mut shown) = (HEAD.to_owned(), self.discloser.counter.count(HEAD), 0);
+        for (one, share) in candidates.iter().zip(shares) {
+            let Some(share) = share.as_ref().filter(|share| share.decision != Decision::Omitted) else { continue };
+            let heading = heading(one.skill.name());
+            used = used + self.discloser.counter.count(&heading);
+            shown += 1;
+            text.push_str(&heading);
+            text.push_str(share.text.trim_end_matches('\n'));
+            text.push('\n');
+        }
+        // What the model can load is offered to it. What it cannot is only named, so that it does not try.
+        let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
+        let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
+        let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), is_listed(skill))));
+        let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable)| *loadable);
+        let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
+        let (left, lost) = (names(left), names(lost));
+        let total = if all { left.len() } else { left.len() + self.beyond };
+        let visible = self.situation.census.visible;
+        let showing = (all && shown < visible).then(|| showing(shown, visible));
+        used = used + showing.as_ref().map_or(Tokens(0), |line| self.discloser.counter.count(line));
+        let counter = self.discloser.counter;
+        let limited = self.discloser.config.max_total_tokens.is_some_and(|total| total.0 > 0);
+        if !lost.is_empty() {
+            let say = |list: &str| format!("\nCannot be shown: {list}.\n");
+            let line = sentence(&lost, lost.len(), limited.then_some(counter.reserve(NAMING)), counter, say);
+            used = used + counter.count(&line);
+            text.push_str(&line);
+        }
+        if total > 0 {
+            let free = counter.reserve(OVERHEAD).0.saturating_sub(used.0).max(counter.reserve(NAMING).0);
+            let what = match (all, shown) {
+                (true, _) => "Left out to save space",
+                (false, 0) => "Matching, but left out to save space",
+                (false, _) => "Matching, too, but not shown",
+            };
+            let say = |list: &str| format!("\n{what}: {list}. `load_skill` gives one by its id.\n");
+            let line = sentence(&left, total, limited.then_some(Tokens(free)), counter, say);
+            used = used + counter.count(&line);
+            text.push_str(&line);
+        }
+        if let Some(line) = showing {
+            text.push_str(&line);
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        (text, used)
+    }
+}
+
+impl Candidate<'_> {
+    fn fragment(&self) -> Fragment<'_> {
+        Fragment {
+            name: self.skill.name(),
+            source: self.skill.source(),
+            mention: self.hit.is_some_and(|hit| hit.mention.is_some()),
+            score: self.hit.map_or(0.0, |hit| hit.score),
+            priority: self.skill.manifest().priority(),
+            text: self.body.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+/// Pays from what is free, and the rest from the budget.
+fn pay(tokens: Tokens, free: &mut Tokens, purse: &mut Purse<'_>) {
+    purse.charge(Tokens(tokens.0.saturating_sub(free.0)));
+    free.0 = free.0.saturating_sub(tokens.0);
+}
+
+const HEAD: &str = "## Relevant Skill Documentation\n";
+
+fn heading(name: &str) -> String {
+    format!("\n### {name}\n\n")
+}
+
+fn showing(shown: usize, of: usize) -> String {
+    format!("\n*Showing {shown} of {of} skills. Ask about specific skills for more details.*\n")
+}

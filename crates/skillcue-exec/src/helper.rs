@@ -1,0 +1,81 @@
+//! The other side: what the helper program does when a [`Launcher`](crate::Launcher) starts it.
+//!
+//! ```text
+//! host ── socket ── the helper, which waits
+//!   └──── socket ──── H0 supervisor ── H1 first process of the namespace ── the job
+//! ```
+//!
+//! The helper has always forked for the next job already, and its namespaces are made, because starting a program and
+//! making them takes longer than everything else; it goes when the host does, or when the last launcher does. H0 makes the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1
+//! is the first process inside; when it ends, the kernel ends all others in there, whatever they have done to be
+//! overlooked. Only the job's process takes on the layers that cannot be taken off again, and then becomes the program,
+//! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
+//! leaves behind, and kills it.
+//!
+//! On other systems the helper is simpler (`plain`): it starts the job in a process group, on macOS through
+//! `sandbox-exec`, and kills the group when the job ends or the host is gone.
+
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod held;
+#[cfg(target_os = "linux")]
+mod inside;
+#[cfg(target_os = "linux")]
+mod mounts;
+mod plain;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod root;
+#[cfg(target_os = "linux")]
+mod supervisor;
+mod tmp;
+
+use crate::layer::Layer;
+#[cfg(target_os = "linux")]
+use crate::wire::Prepare;
+
+/// The first argument by which a program knows that it is asked to be the helper.
+pub(crate) const WORD: &str = "__skillcue-helper";
+
+/// The same, for starting without any layer that only Linux has.
+pub(crate) const PLAIN: &str = "__skillcue-helper-plain";
+
+/// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
+const ENGINE: &str = "__skillcue-engine";
+
+/// Whether one helper waits for jobs, or each job has a helper of its own.
+pub(crate) fn waits(without: &[Layer]) -> bool {
+    cfg!(target_os = "linux") && !without.contains(&Layer::Supervisor)
+}
+
+/// The exit code of a helper that cannot even say what is wrong.
+const NOT_A_HELPER: i32 = 125;
+
+/// Becomes the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
+///
+/// Call it first thing in `main`, before any thread is started: the helper forks. `engine` is what
+/// [`Program::Engine`](crate::Program::Engine) runs, with the job's pipes as standard input, output and error; what it
+/// returns is the exit code.
+///
+/// ```
+/// // In `main`:
+/// skillcue_exec::helper::run_if_asked(None);
+/// // …then the program's own business.
+/// ```
+pub fn run_if_asked(engine: Option<fn() -> i32>) {
+    let Some(word) = std::env::args_os().nth(1) else { return };
+    if word == WORD {
+        #[cfg(target_os = "linux")]
+        supervisor::run(engine, &std::env::args().nth(2).map(|text| Prepare::from_text(&text)).unwrap_or_default());
+        #[cfg(not(target_os = "linux"))]
+        plain::run(engine);
+    } else if word == PLAIN {
+        plain::run(engine);
+    } else if word == ENGINE {
+        std::process::exit(engine.map_or(NOT_A_HELPER, |engine| engine()));
+    }
+}

@@ -1,0 +1,71 @@
+//! Starts programs in a sandbox: scripts of skills with limits, and the child that toolsets run in.
+//!
+//! A [`Launcher`] starts a [`Job`] through a helper process (the host's own program, or `skillcue-sandbox`), which puts
+//! as many layers around it as the machine offers: namespaces, Landlock, a filter of system calls, resource limits, a
+//! supervisor. Each [`Child`] says which were in force ([`SandboxReport`]). Without Landlock and seccomp nothing runs,
+//! unless somebody allows it explicitly. Whatever a job does, when its first process ends, when it is killed, or when the
+//! host dies, all of its processes are gone.
+//!
+//! A [`Runner`] runs the [`scripts`] of a skill on top of that: with their interpreter, within [`Limits`], with what a
+//! person has granted ([`Grants`]).
+//!
+//! ```no_run
+//! use skillcue_catalog::SkillDir;
+//! use skillcue_exec::{Launcher, RunRequest, Runner, RunnerOptions};
+//! use skillcue_format::{FileKind, Parsed};
+//!
+//! // First thing in `main`: the same program is also the sandbox's helper.
+//! skillcue_exec::helper::run_if_asked(None);
+//!
+//! let dir = SkillDir::open("pdf", "skills/pdf".as_ref())?;
+//! let manifest = Parsed::of(&dir.read("SKILL.md", 1 << 20)?, FileKind::Markdown).manifest.unwrap();
+//! let runner = Runner::new(Launcher::new(std::env::current_exe()?), RunnerOptions::default());
+//! let arguments = ["report.pdf".to_owned()];
+//! let result = runner.run(&RunRequest { arguments: &arguments, ..RunRequest::new(&dir, &manifest, "count.py") })?;
+//! assert!(result.sandboxed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What it does not do: read the environment, print, or run anything because a skill was found, matched or loaded. It
+//! runs on Linux. On macOS it uses `sandbox-exec`, which is written but not tested. Other systems have no sandbox: there
+//! it refuses, unless somebody allows running without.
+
+mod bytecode;
+mod comment;
+mod digest;
+mod error;
+mod grants;
+pub mod helper;
+mod interpreter;
+mod job;
+mod launcher;
+mod layer;
+mod measure;
+mod memory;
+mod packages;
+mod policy;
+mod profile;
+mod provider;
+mod result;
+mod runner;
+mod scripts;
+mod stream;
+mod sys;
+mod wire;
+
+pub use digest::of_skill as content_digest;
+pub use error::ExecError;
+pub use grants::{Grant, GrantError, Grants, TOOLSETS};
+pub use interpreter::on_path as find_program;
+pub use job::{Bounds, Job, Policy, Program};
+pub use launcher::{Child, Killer, Launcher};
+pub use layer::{Layer, Missing, SandboxReport, Support};
+pub use measure::{Measured, measure_start};
+pub use memory::{MemoryBound, MemoryUse};
+pub use policy::{interpreter_paths, system_paths};
+pub use provider::ScriptTools;
+pub use result::{RunError, RunResult};
+pub use runner::{Limits, RunRequest, Runner, RunnerOptions};
+pub use scripts::{ScriptInfo, scripts};
+pub use stream::Stream;
+pub use wire::{EndReason, Ended};

@@ -1,0 +1,290 @@
+//! `run_skill_script`: the scripts of skills as a tool for models.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use skillcue::tools::{
+    Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
+    check_loaded, for_model, neutralise, said,
+};
+use skillcue::{Shown, Skill, SkillDir, Skillcue};
+
+use crate::{RunError, RunRequest, RunResult, Runner, ScriptInfo, scripts};
+
+const NAME: &str = "run_skill_script";
+const DESCRIPTION: &str = "Runs a script of a skill that you have loaded, in a sandbox: it reads the skill's files, \
+                           writes only to a temporary directory of its own, and has no network unless the user has \
+                           granted more. `list` names the skill's scripts, `help` shows how one is used.";
+
+/// Most bytes of each stream that a model is shown: the beginning and the end of what was printed.
+const MOST_SHOWN: usize = 48 * 1024;
+
+/// Gives models the scripts of the skills that they have loaded: `run_skill_script`.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use skillcue::Skillcue;
+/// use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
+///
+/// let runner = Runner::new(Launcher::new("/usr/bin/skillcue"), RunnerOptions::default());
+/// let skills = Skillcue::builder().tools(Arc::new(ScriptTools::new(runner))).build();
+/// assert_eq!(skills.tools(&[]).len(), 3, "it joins once a skill with scripts is loaded");
+/// ```
+#[derive(Debug)]
+pub struct ScriptTools {
+    runner: Runner,
+}
+
+/// What a call asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    List,
+    Help,
+    Run,
+}
+
+struct Wanted<'a> {
+    id: &'a str,
+    script: &'a str,
+    action: Action,
+    arguments: Vec<String>,
+    input: Option<&'a Value>,
+}
+
+impl ScriptTools {
+    /// Runs scripts with this runner.
+    pub fn new(runner: Runner) -> ScriptTools {
+        ScriptTools { runner }
+    }
+}
+
+impl ToolProvider for ScriptTools {
+    fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
+        // Without a script to run it would only cost tokens.
+        let is_wanted = loaded.iter().any(|name| self.brings(skills, name));
+        is_wanted.then(definition).into_iter().collect()
+    }
+
+    fn brings(&self, skills: &Skillcue, skill: &str) -> bool {
+        let catalog = skills.catalog();
+        for_model(&catalog, skill).is_ok_and(|skill| {
+            let dir = opened(skill);
+            dir.is_ok_and(|dir| !scripts(&dir, skill.manifest()).is_empty())
+        })
+    }
+
+    fn runs(
+        &self,
+        skills: &Skillcue,
+        name: &str,
+        arguments: &Map<String, Value>,
+        loaded: &[String],
+    ) -> Option<Program> {
+        // What it refuses it does not run.
+        let wanted = (name == NAME).then(|| wanted(arguments).ok()).flatten()?;
+        let catalog = skills.catalog();
+        check_loaded(&catalog, for_model(&catalog, wanted.id).ok()?, loaded).ok()?;
+        (wanted.action != Action::List).then(|| Program {
+            skill: wanted.id.to_owned(),
+            name: wanted.script.to_owned(),
+            is_script: true,
+        })
+    }
+
+    fn call(
+        &self,
+        skills: &Skillcue,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput> {
+        (name == NAME).then(|| self.act(skills, arguments, context))
+    }
+}
+
+fn definition() -> ToolDefinition {
+    ToolDefinition {
+        name: NAME.into(),
+        title: "Run a script of a skill".into(),
+        description: DESCRIPTION.into(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill."},
+                "script": {
+                    "type": "string",
+                    "description": "The script, relative to the skill's root. Only `list` does without."
+                },
+                "action": {
+                    "type": "string",
+                    "enum": ["run", "help", "list"],
+                    "default": "run",
+                    "description": "What to do."
+                },
+                "arguments": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Its command-line arguments, one by one; no shell sees them."
+                },
+                "input": {"description": "Any JSON value: it is written to the script's standard input."}
+            },
+            "required": ["skill_id"],
+            "additionalProperties": false
+        }),
+        read_only: false,
+    }
+}
+
+impl ScriptTools {
+    fn act(&self, skills: &Skillcue, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
+        let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let opening = opening(given("skill_id"), given("script"));
+        let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
+        let wanted = match wanted(arguments) {
+            Ok(wanted) => wanted,
+            Err(refused) => return fail("invalid_argument", &refused.to_string()),
+        };
+        let catalog = skills.catalog();
+        let skill = match for_model(&catalog, wanted.id) {
+            Ok(skill) => skill,
+            Err(error) => {
+                let (code, message) = said(&error, wanted.id);
+                return fail(code, &message);
+            }
+        };
+        if let Err((code, message)) = context.check_loaded(&catalog, skill) {
+            return fail(code, &message);
+        }
+        let dir = match opened(skill) {
+            Ok(dir) => dir,
+            Err(message) => return fail("not_found", &message),
+        };
+        let manifest = skill.manifest();
+        if wanted.action == Action::List {
+            return listed(wanted.id, &scripts(&dir, manifest));
+        }
+        if wanted.script.trim().is_empty() {
+            let known: Vec<String> = scripts(&dir, manifest).into_iter().map(|script| script.path).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return fail("invalid_argument", &format!("The argument `script` is missing. There are: {known}."));
+        }
+        let request = RunRequest {
+            arguments: &wanted.arguments,
+            input: wanted.input,
+            cancelled: &|| (context.cancelled)(),
+            ..RunRequest::new(&dir, manifest, wanted.script)
+        };
+        let outcome = match wanted.action {
+            Action::Help => self.runner.help(&request),
+            Action::Run | Action::List => self.runner.run(&request),
+        };
+        match outcome {
+            Ok(result) => told(wanted.id, wanted.script, &result, None),
+            Err(error) => match error.result() {
+                Some(result) => told(wanted.id, wanted.script, result, Some(&error)),
+                None => fail(error.code(), &sentences(&error)),
+            },
+        }
+    }
+}
+
+fn wanted(arguments: &Map<String, Value>) -> Result<Wanted<'_>, Refused> {
+    let given = Arguments::of(arguments, &["skill_id", "script", "action", "arguments", "input"])?;
+    let action = match given.text("action")? {
+        None | Some("run") => Action::Run,
+        Some("help") => Action::Help,
+        Some("list") => Action::List,
+        Some(_) => return Err(Refused::new("The argument `action` must be run, help or list.")),
+    };
+    Ok(Wanted {
+        id: given.required("skill_id")?,
+        script: given.text("script")?.unwrap_or_default(),
+        action,
+        arguments: given.texts("arguments")?,
+        input: given.value("input"),
+    })
+}
+
+/// The skill's directory, if it is one on this machine.
+fn opened(skill: &Skill) -> Result<SkillDir, String> {
+    if skill.server().is_some() {
+        return Err("Scripts of skills that a remote server serves do not run here.".to_owned());
+    }
+    SkillDir::open(skill.name(), &skill.dir()).map_err(|error| format!("{error}."))
+}
+
+fn opening(id: &str, script: &str) -> String {
+    let (id, script) = (Shown(id).to_string(), Shown(script).to_string());
+    let script = if script.is_empty() { String::new() } else { format!(" script=\"{}\"", attribute(&script)) };
+    format!("skill_script id=\"{}\"{script}", attribute(&id))
+}
+
+fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
+    let mut text = format!("<skill_scripts id=\"{}\">\n", attribute(id));
+    for script in known {
+        let _ = write!(text, "- {}", neutralise(&Shown(&script.path).to_string(), &["skill_scripts"]));
+        if let Some(description) = &script.description {
+            let _ = write!(text, ": {}", neutralise(description, &["skill_scripts"]));
+        }
+        text.push('\n');
+    }
+    text.push_str("</skill_scripts>");
+    let rows: Vec<Value> = known
+        .iter()
+        .map(
+            |script| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter}),
+        )
+        .collect();
+    ToolOutput { structured: Some(json!({"skill_id": id, "scripts": rows})), ..ToolOutput::said(text) }
+}
+
+/// What a script did, and why it was ended if it was.
+fn told(id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
+    let mut text = format!("<{}", opening(id, script));
+    match result.exit_code {
+        Some(code) => {
+            let _ = write!(text, " exit_code=\"{code}\"");
+        }
+        None => text.push_str(" exit_code=\"none\""),
+    }
+    let _ = writeln!(text, " sandboxed=\"{}\">", result.sandboxed);
+    let (stdout, stderr) = (shown(&result.stdout), shown(&result.stderr));
+    for (element, content) in [("stdout", &stdout), ("stderr", &stderr)] {
+        if content.is_empty() {
+            continue;
+        }
+        let end = if content.ends_with('\n') { "" } else { "\n" };
+        let content = neutralise(content, &["skill_script", "stdout", "stderr"]);
+        let _ = writeln!(text, "<{element}>\n{content}{end}</{element}>");
+    }
+    if let Some(error) = error {
+        let _ = writeln!(text, "  <error code=\"{}\">\n    {}\n  </error>", error.code(), sentences(error));
+    }
+    text.push_str("</skill_script>");
+    let mut structured = serde_json::to_value(result).unwrap_or_default();
+    structured["stdout"] = stdout.into();
+    structured["stderr"] = stderr.into();
+    if let Some(error) = error {
+        structured["error"] = json!({"code": error.code(), "message": error.to_string()});
+    }
+    let is_error = error.is_some() || !result.is_success();
+    ToolOutput { structured: Some(structured), is_error, ..ToolOutput::said(text) }
+}
+
+/// The beginning and the end of what was printed, and what is left out between them.
+fn shown(printed: &[u8]) -> String {
+    let text = String::from_utf8_lossy(printed);
+    if text.len() <= MOST_SHOWN {
+        return Cow::into_owned(text);
+    }
+    let head = text.floor_char_boundary(MOST_SHOWN * 3 / 4);
+    let tail = text.ceil_char_boundary(text.len() - MOST_SHOWN / 4);
+    format!("{}\n[{} bytes are left out here.]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// What went wrong and what to do, as sentences.
+fn sentences(error: &RunError) -> String {
+    format!("{}. {}.", capital(&error.to_string()), capital(&error.hint()))
+}

@@ -1,0 +1,307 @@
+//! What comes of running a script.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::time::Duration;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use skillcue_catalog::{FileError, Shown};
+use skillcue_format::counted;
+use thiserror::Error;
+
+use crate::error::ExecError;
+use crate::grants::{Grant, GrantError};
+use crate::layer::SandboxReport;
+use crate::memory::{MemoryBound, MemoryUse};
+
+/// What a script did.
+///
+/// As JSON it is `{exit_code, stdout, stderr, truncated, duration, sandboxed, sandbox: {layers, missing, own_root,
+/// memory}}`, with the
+/// duration in seconds; `signal` is there if one ended it, and `stdout_encoding` or `stderr_encoding` says `lossy` where
+/// the output was not UTF-8.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RunResult {
+    /// What it exited with; nothing, if a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Standard output, byte for byte.
+    pub stdout: Vec<u8>,
+    /// Standard error, byte for byte.
+    pub stderr: Vec<u8>,
+    /// Whether there would have been more output.
+    pub truncated: bool,
+    /// How long it took, with everything around it.
+    pub duration: Duration,
+    /// Whether it ran in a sandbox.
+    pub sandboxed: bool,
+    /// Which layers were in force.
+    pub sandbox: SandboxReport,
+}
+
+impl RunResult {
+    pub(crate) fn new(
+        exit_code: Option<i32>,
+        signal: Option<i32>,
+        stdout: Vec<u8>,
+        stderr: Vec<u8>,
+        truncated: bool,
+        duration: Duration,
+        sandbox: SandboxReport,
+    ) -> RunResult {
+        RunResult { exit_code, signal, stdout, stderr, truncated, duration, sandboxed: sandbox.sandboxed, sandbox }
+    }
+
+    /// Standard output as text.
+    pub fn stdout_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stdout)
+    }
+
+    /// Standard error as text.
+    pub fn stderr_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stderr)
+    }
+
+    /// Whether it exited with 0.
+    pub fn is_success(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+}
+
+impl Serialize for RunResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Sandbox<'s> {
+            layers: &'s [crate::Layer],
+            missing: &'s [crate::Missing],
+            own_root: bool,
+            memory: MemoryBound,
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("exit_code", &self.exit_code)?;
+        if let Some(signal) = self.signal {
+            map.serialize_entry("signal", &signal)?;
+        }
+        for (name, encoding, bytes) in
+            [("stdout", "stdout_encoding", &self.stdout), ("stderr", "stderr_encoding", &self.stderr)]
+        {
+            let text = String::from_utf8_lossy(bytes);
+            map.serialize_entry(name, &text)?;
+            if let Cow::Owned(_) = text {
+                map.serialize_entry(encoding, "lossy")?;
+            }
+        }
+        map.serialize_entry("truncated", &self.truncated)?;
+        map.serialize_entry("duration", &self.duration.as_secs_f64())?;
+        map.serialize_entry("sandboxed", &self.sandboxed)?;
+        let SandboxReport { layers, missing, own_root, memory, .. } = &self.sandbox;
+        map.serialize_entry("sandbox", &Sandbox { layers, missing, own_root: *own_root, memory: *memory })?;
+        map.end()
+    }
+}
+
+/// Why a script did not run, or did not run to its end.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It took too long.
+    #[error("it did not end within {}", seconds(limit))]
+    Timeout {
+        /// How long it had.
+        limit: Duration,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
+    /// It wrote too much.
+    #[error("it wrote more than {}", counted(*limit, "byte"))]
+    OutputTruncated {
+        /// How much it could write.
+        limit: usize,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
+    /// Its processes took too much memory together.
+    #[error("its processes took more than {} MiB of memory together: {used}", limit / (1024 * 1024))]
+    Memory {
+        /// How much they could take, in bytes.
+        limit: u64,
+        /// What they took.
+        used: MemoryUse,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
+    /// It started too many processes.
+    #[error("it had more than {limit} processes and threads at once")]
+    Processes {
+        /// How many it could have.
+        limit: u32,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
+    /// It wrote too much into its private temporary directory.
+    #[error("it wrote more than {} MiB into its temporary directory", limit / (1024 * 1024))]
+    Disk {
+        /// How much it could write, in bytes.
+        limit: u64,
+        /// What it did until then.
+        result: Box<RunResult>,
+    },
+    /// Somebody stopped it.
+    #[error("it was cancelled")]
+    Cancelled {
+        /// What it did until then, if it had begun.
+        result: Option<Box<RunResult>>,
+    },
+    /// Too many or too long arguments, or such that no program can get. Nothing was started.
+    #[error("{reason}")]
+    ArgsTooLarge {
+        /// What is too much.
+        reason: String,
+    },
+    /// The skill has no such script.
+    #[error("skill \"{}\" has no script \"{}\"{}", Shown(skill), Shown(script), meant(close))]
+    NotFound {
+        /// The skill.
+        skill: String,
+        /// What was asked for.
+        script: String,
+        /// Scripts with names like it, the likest first.
+        close: Vec<String>,
+    },
+    /// The script's path leads where it must not, or cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What would run the script is not there.
+    #[error("nothing runs \"{}\": {reason}", Shown(script))]
+    InterpreterNotFound {
+        /// The script.
+        script: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// It could not be started.
+    #[error("{reason}")]
+    ExecutionFailed {
+        /// Why.
+        reason: String,
+    },
+    /// As many scripts run as may.
+    #[error("{}, and no more may", running(*concurrent))]
+    Busy {
+        /// How many may.
+        concurrent: usize,
+    },
+    /// It asks for something that nobody has granted, for this content of the skill.
+    #[error("skill \"{}\" asks for {}{}", Shown(&asked.skill), asked.permissions, because(reason.as_deref()))]
+    PermissionRequired {
+        /// What it asks for: what to grant.
+        asked: Box<Grant>,
+        /// Why, if it is not the manifest that asks.
+        reason: Option<String>,
+    },
+    /// It asks for something that nobody can grant, or what it asks for cannot be looked up.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// The machine offers no sandbox.
+    #[error("this machine offers no sandbox: {reason}")]
+    SandboxUnavailable {
+        /// What is missing.
+        reason: String,
+    },
+}
+
+impl RunError {
+    pub(crate) fn failed(error: &dyn Display) -> RunError {
+        RunError::ExecutionFailed { reason: error.to_string() }
+    }
+
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Timeout { .. } => "timeout",
+            Self::OutputTruncated { .. } => "output_truncated",
+            Self::Memory { .. } => "memory",
+            Self::Processes { .. } => "processes",
+            Self::Disk { .. } => "disk",
+            Self::Cancelled { .. } => "cancelled",
+            Self::ArgsTooLarge { .. } => "args_too_large",
+            Self::NotFound { .. } => "not_found",
+            Self::File(error) => error.code(),
+            Self::InterpreterNotFound { .. } => "interpreter_not_found",
+            Self::ExecutionFailed { .. } => "execution_failed",
+            Self::Busy { .. } => "busy",
+            Self::PermissionRequired { .. } => "permission_required",
+            Self::Grant(error) => error.code(),
+            Self::SandboxUnavailable { .. } => "sandbox_unavailable",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Timeout { .. } => "give it less to do, or more time".into(),
+            Self::OutputTruncated { .. } => "let it write less, or to a file it may write".into(),
+            Self::Memory { .. } | Self::Processes { .. } | Self::Disk { .. } => "give it less to do at once, or raise the limit".into(),
+            Self::Cancelled { .. } => "run it again".into(),
+            Self::ArgsTooLarge { .. } => "pass less, or pass it as JSON on standard input".into(),
+            Self::NotFound { .. } => "list the skill's scripts to see what it has".into(),
+            Self::File(error) => error.hint().into(),
+            Self::InterpreterNotFound { .. } => "install what is missing, and see that it is on the PATH".into(),
+            Self::ExecutionFailed { .. } => "look at the script's first line and at what it needs".into(),
+            Self::Busy { .. } => "wait for one to end".into(),
+            Self::PermissionRequired { asked, reason: None } => {
+                format!("look at the skill, then: skillcue permissions grant {}", Shown(&asked.skill))
+            }
+            Self::PermissionRequired { .. } => "let its manifest ask for it: permissions: {network: true}".into(),
+            Self::Grant(_) => "the skill's author has to ask for less".into(),
+            Self::SandboxUnavailable { .. } => {
+                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
+                    .into()
+            }
+        }
+    }
+
+    /// What the script did until it was ended.
+    pub fn result(&self) -> Option<&RunResult> {
+        match self {
+            Self::Timeout { result, .. }
+            | Self::OutputTruncated { result, .. }
+            | Self::Memory { result, .. }
+            | Self::Processes { result, .. }
+            | Self::Disk { result, .. } => Some(result),
+            Self::Cancelled { result } => result.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<ExecError> for RunError {
+    fn from(error: ExecError) -> RunError {
+        match error {
+            ExecError::SandboxUnavailable { reason } => RunError::SandboxUnavailable { reason },
+            other => RunError::failed(&other),
+        }
+    }
+}
+
+fn seconds(limit: &Duration) -> String {
+    format!("{} s", limit.as_secs_f64())
+}
+
+fn running(scripts: usize) -> String {
+    format!("{} {} running", counted(scripts, "script"), if scripts == 1 { "is" } else { "are" })
+}
+
+fn meant(close: &[String]) -> String {
+    match close.first() {
+        Some(close) => format!(" (did you mean \"{}\"?)", Shown(close)),
+        None => String::new(),
+    }
+}
+
+fn because(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}

@@ -1,0 +1,379 @@
+//! Running a script of a skill: within limits, and with nothing left afterwards.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use skillcue::LOCALE;
+use skillcue_catalog::SkillDir;
+use skillcue_format::{Manifest, Permissions, counted};
+
+use crate::bytecode::Bytecode;
+use crate::grants::{Grant, Grants, applicable};
+use crate::interpreter::{self, Interpreter, Wanted};
+use crate::job::{Bounds, Job, Policy, Program};
+use crate::launcher::Launcher;
+use crate::packages::{Asking, Header, Trouble};
+use crate::result::{RunError, RunResult};
+use crate::scripts::{ScriptInfo, scripts};
+use crate::stream::{Conversation, Stream};
+
+/// How much one run may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Bytes of output, standard output and standard error together.
+    pub output: usize,
+    /// Arguments.
+    pub arguments: usize,
+    /// Bytes of all arguments together.
+    pub argument_bytes: usize,
+    /// Bytes of the JSON on standard input.
+    pub input: usize,
+    /// What its processes may use up.
+    pub bounds: Bounds,
+}
+
+impl Default for Limits {
+    /// 60 seconds, 1 MiB of output, 100 arguments of 4,096 bytes, 1 MiB of input.
+    fn default() -> Limits {
+        Limits {
+            timeout: Duration::from_mins(1),
+            output: 1024 * 1024,
+            arguments: 100,
+            argument_bytes: 4096,
+            input: 1024 * 1024,
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// How scripts are run. The library looks at no environment: whoever calls it says what is in it.
+#[derive(Debug, Clone)]
+pub struct RunnerOptions {
+    /// Where interpreters are looked for.
+    pub path: OsString,
+    /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `TZ`, `LC_ALL` and the other
+    /// categories that the C library knows), and those that were granted by name.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How much one run may take.
+    pub limits: Limits,
+    /// So many scripts run at once; more are refused.
+    pub concurrent: usize,
+    /// Where packages that Python scripts ask for are kept.
+    pub packages: Option<PathBuf>,
+    /// What people have allowed.
+    pub grants: Grants,
+}
+
+impl Default for RunnerOptions {
+    /// The system's programs, no environment, nothing granted, eight scripts at once.
+    fn default() -> RunnerOptions {
+        RunnerOptions {
+            path: "/usr/local/bin:/usr/bin:/bin".into(),
+            environment: Vec::new(),
+            limits: Limits::default(),
+            concurrent: 8,
+            packages: None,
+            grants: Grants::default(),
+        }
+    }
+}
+
+/// One script to run.
+#[derive(Clone, Copy)]
+pub struct RunRequest<'r> {
+    /// The skill's directory. Its name is the `SKILL_NAME` that the script sees.
+    pub dir: &'r SkillDir,
+    /// The skill's manifest: names scripts, and asks for permissions.
+    pub manifest: &'r Manifest,
+    /// The script's path below the skill's directory; what is in `scripts/` also by what follows.
+    pub script: &'r str,
+    /// Its arguments, as they are: no shell sees them, and none becomes an option of the interpreter.
+    pub arguments: &'r [String],
+    /// What it gets on standard input, as JSON; nothing at all without.
+    pub input: Option<&'r Value>,
+    /// Sees the output as it comes, up to the limit.
+    pub on_output: &'r dyn Fn(Stream, &[u8]),
+    /// Whether to stop. Asked every few milliseconds.
+    pub cancelled: &'r dyn Fn() -> bool,
+}
+
+impl<'r> RunRequest<'r> {
+    /// A request for `script` without arguments, which nobody watches and nobody cancels.
+    pub fn new(dir: &'r SkillDir, manifest: &'r Manifest, script: &'r str) -> RunRequest<'r> {
+        RunRequest { dir, manifest, script, arguments: &[], input: None, on_output: &|_, _| {}, cancelled: &|| false }
+    }
+}
+
+impl std::fmt::Debug for RunRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("skill", &self.dir.skill())
+            .field("script", &self.script)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs scripts of skills. Cheap to clone; clones count together.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    launcher: Launcher,
+    options: Arc<RunnerOptions>,
+    running: Arc<AtomicUsize>,
+}
+
+impl Runner {
+    /// A runner that starts what it runs with `launcher`.
+    pub fn new(launcher: Launcher, options: RunnerOptions) -> Runner {
+        Runner { launcher, options: Arc::new(options), running: Arc::default() }
+    }
+
+    /// How processes are started.
+    pub fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    /// How scripts are run.
+    pub fn options(&self) -> &RunnerOptions {
+        &self.options
+    }
+
+    /// What people have allowed.
+    pub fn grants(&self) -> &Grants {
+        &self.options.grants
+    }
+
+    /// What the script says about itself: runs it with the single argument `--help`, within the same limits.
+    pub fn help(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
+        self.run(&RunRequest { arguments: &["--help".to_owned()], input: None, ..*request })
+    }
+
+    /// What a script asks for that a person has not granted yet; nothing, if it may run.
+    pub fn missing_grant(&self, request: &RunRequest<'_>) -> Result<Option<Grant>, RunError> {
+        let info = find_script(request)?;
+        self.asked(request, &info).map(|asked| asked.filter(|asked| !self.grants().is_granted(asked)))
+    }
+
+    /// Runs a script. Comes back when no process of it is left.
+    ///
+    /// A script that fails is no error: the result says what it exited with. An error is what kept it from running, or
+    /// ended it: that one has [the result so far](RunError::result).
+    pub fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
+        let limits = &self.options.limits;
+        check_arguments(request, limits)?;
+        let input = match request.input {
+            Some(value) => serde_json::to_vec(value).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        if input.len() > limits.input {
+            let reason =
+                format!("the input has {}; at most {} are allowed", counted(input.len(), "byte"), limits.input);
+            return Err(RunError::ArgsTooLarge { reason });
+        }
+        let _place = Place::take(&self.running, self.options.concurrent)?;
+        let info = find_script(request)?;
+        let granted = self.asked(request, &info)?;
+        if let Some(asked) = granted.as_ref().filter(|asked| !self.grants().is_granted(asked)) {
+            return Err(RunError::PermissionRequired { asked: Box::new(asked.clone()), reason: None });
+        }
+        let job = self.job(request, &info, granted.as_ref())?;
+        tracing::debug!(skill = request.dir.skill(), script = info.path, program = ?job.program, "runs a script");
+        Conversation { request, limits, input: &input }.hold(&self.launcher, &job)
+    }
+
+    /// What the skill asks for, for this script; nothing, if it asks for nothing.
+    fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Grant>, RunError> {
+        match request.manifest.permissions() {
+            Some(permissions) if !applicable(&info.path, permissions).is_empty() => {
+                Ok(Some(self.grants().ask(request.dir, &info.path, permissions)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn job(&self, request: &RunRequest<'_>, info: &ScriptInfo, granted: Option<&Grant>) -> Result<Job, RunError> {
+        let nothing = Permissions::default();
+        let permissions = granted.map_or(&nothing, |granted| &granted.permissions);
+        let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
+        let script = dir.join(&info.path);
+        let mut bytecode = Bytecode::of(&dir);
+        let mut policy = Policy {
+            read: crate::system_paths(permissions.network),
+            // As they were resolved when it was compared with what was granted.
+            write: granted.map_or_else(Vec::new, |granted| granted.write.clone()),
+            names: self.grants().names(request.dir, permissions),
+            hidden: std::mem::take(&mut bytecode.hidden),
+            execute: true,
+            network: permissions.network,
+            private_tmp: true,
+        };
+        policy.read.push(dir.clone());
+        policy.read.extend(granted.into_iter().flat_map(|granted| granted.read.iter().cloned()));
+        let mut args: Vec<OsString> = Vec::new();
+        let program = match self.interpreter(request, info, &dir, &script, permissions)? {
+            Some(interpreter) => {
+                policy.read.extend(interpreter.paths());
+                let options = bytecode.options(&interpreter.program);
+                args.extend(options.iter().chain(&interpreter.options).map(OsString::from));
+                args.push(script.into());
+                interpreter.program
+            }
+            None => script,
+        };
+        args.extend(request.arguments.iter().map(OsString::from));
+        let mut job = Job::new(Program::File(program), policy);
+        job.env = self.environment(request, &dir, permissions, &job.policy);
+        job.env.extend(bytecode.variables().map(|(name, value)| (name.into(), value.into())));
+        job.args = args;
+        job.cwd = Some(dir);
+        let limits = &self.options.limits;
+        let wall = limits.bounds.wall.map_or(limits.timeout, |wall| wall.min(limits.timeout));
+        job.bounds = Bounds { wall: Some(wall), ..limits.bounds.clone() };
+        Ok(job)
+    }
+
+    fn interpreter(
+        &self,
+        request: &RunRequest<'_>,
+        info: &ScriptInfo,
+        dir: &Path,
+        script: &Path,
+        permissions: &Permissions,
+    ) -> Result<Option<Interpreter>, RunError> {
+        if info.wanted == Wanted::Native {
+            return Ok(None);
+        }
+        let not_found = |reason: String| RunError::InterpreterNotFound { script: info.path.clone(), reason };
+        let broken = |reason: String| RunError::ExecutionFailed { reason: format!("{}, {reason}", info.path) };
+        let header = if info.wanted.is_python() { Header::of(&info.head).map_err(broken)? } else { None };
+        if header.as_ref().is_some_and(|header| !header.dependencies.is_empty()) {
+            let asking = Asking {
+                launcher: &self.launcher,
+                path: &self.options.path,
+                store: self.options.packages.as_deref(),
+                skill_dir: dir,
+                script,
+                network: permissions.network,
+                environment: &self.options.environment,
+                cancelled: request.cancelled,
+                limit: self.options.limits.timeout,
+                began: Instant::now(),
+            };
+            return asking.prepare().map(Some).map_err(|trouble| match trouble {
+                Trouble::NoUv(reason) => not_found(reason),
+                Trouble::Cancelled => RunError::Cancelled { result: None },
+                Trouble::Failed(reason) => RunError::ExecutionFailed { reason: format!("its packages: {reason}") },
+                Trouble::NeedsNetwork => {
+                    let needed = Permissions { network: true, ..permissions.clone() };
+                    let reason = "its packages are not here yet, and the skill does not ask for the network";
+                    match self.grants().ask(request.dir, &info.path, &needed) {
+                        Ok(asked) => {
+                            RunError::PermissionRequired { asked: Box::new(asked), reason: Some(reason.to_owned()) }
+                        }
+                        Err(error) => error.into(),
+                    }
+                }
+            });
+        }
+        let found = interpreter::find(&info.wanted, &self.options.path, dir).map_err(not_found)?;
+        if let Some(header) = header
+            && let Some(wanted) = &header.requires_python
+            && let Some(version) = found.python_version()
+            && !header.accepts(&version)
+        {
+            let version = version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+            let program = found.program.display();
+            return Err(not_found(format!("its header asks for Python {wanted}, and {program} is {version}")));
+        }
+        Ok(Some(found))
+    }
+
+    fn environment(
+        &self,
+        request: &RunRequest<'_>,
+        dir: &Path,
+        permissions: &Permissions,
+        policy: &Policy,
+    ) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("SKILL_NAME".into(), request.dir.skill().into()),
+            ("SKILL_DIR".into(), dir.into()),
+            ("SKILL_VERSION".into(), request.manifest.version().unwrap_or_default().into()),
+            ("PATH".into(), interpreter::reachable(&self.options.path, &policy.read)),
+        ];
+        for (name, value) in &self.options.environment {
+            let Some(text) = name.to_str() else { continue };
+            if LOCALE.contains(&text) || permissions.env.iter().any(|granted| **granted == *text) {
+                env.push((name.clone(), value.clone()));
+            }
+        }
+        env
+    }
+}
+
+/// One of the places for scripts that run at once.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(running: &Arc<AtomicUsize>, most: usize) -> Result<Place, RunError> {
+        let more = |now: usize| (now < most).then_some(now + 1);
+        match running.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
+            Ok(_) => Ok(Place(Arc::clone(running))),
+            Err(_) => Err(RunError::Busy { concurrent: most }),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunError> {
+    let (count, bytes) = (request.arguments.len(), request.arguments.iter().map(String::len).sum::<usize>());
+    let reason = if count > limits.arguments {
+        format!("there are {count} arguments; at most {} are allowed", limits.arguments)
+    } else if bytes > limits.argument_bytes {
+        format!("the arguments have {}; at most {} are allowed", counted(bytes, "byte"), limits.argument_bytes)
+    } else if request.arguments.iter().any(|argument| argument.contains('\0')) {
+        "an argument holds a NUL, which no program can get".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(RunError::ArgsTooLarge { reason })
+}
+
+/// The script that is meant, among those that the skill has.
+fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
+    let path = SkillDir::meaning(request.dir.skill(), request.script)?;
+    let mut listed = scripts(request.dir, request.manifest);
+    let short = format!("scripts/{path}");
+    let found = listed.iter().position(|it| it.path == path).or_else(|| listed.iter().position(|it| it.path == short));
+    if let Some(at) = found {
+        return Ok(listed.swap_remove(at));
+    }
+    // A link that leads out is not listed; whoever asks for it hears why.
+    if let Err(error) = request.dir.open_file(&path)
+        && error.code() == "security"
+    {
+        return Err(error.into());
+    }
+    let mut close: Vec<(f64, String)> = listed
+        .into_iter()
+        .map(|it| {
+            let name = it.path.rsplit('/').next().unwrap_or(&it.path);
+            let likeness = strsim::jaro_winkler(&it.path, &path).max(strsim::jaro_winkler(name, &path));
+            (likeness, it.path)
+        })
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .collect();
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let close = close.into_iter().take(3).map(|(_, path)| path).collect();
+    Err(RunError::NotFound { skill: request.dir.skill().to_owned(), script: path, close })
+}

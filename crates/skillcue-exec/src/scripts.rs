@@ -1,0 +1,166 @@
+//! Which scripts a skill has, and what they say they do. Runs nothing.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Serialize;
+use skillcue_catalog::SkillDir;
+use skillcue_format::Manifest;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::comment;
+use crate::interpreter::Wanted;
+
+/// How much of a file is looked at for its first line and its first comment.
+const HEAD: u64 = 16 * 1024;
+
+/// How deep below `scripts/` files are looked for.
+const DEPTH: usize = 4;
+
+/// So many scripts are listed; a skill that has more has something else.
+const MOST: usize = 1000;
+
+/// One script of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ScriptInfo {
+    /// Its path below the skill's directory.
+    pub path: String,
+    /// What it does: as the manifest says, else its first comment.
+    pub description: Option<String>,
+    /// What runs it; `native`, if it is a program itself.
+    pub interpreter: String,
+    #[serde(skip)]
+    pub(crate) wanted: Wanted,
+    #[serde(skip)]
+    pub(crate) head: String,
+}
+
+/// The scripts of a skill, sorted by path: those the manifest names, and those in `scripts/` that have a known
+/// extension, a `#!` line or the right to be executed, without those in `scripts_ignore`.
+///
+/// ```
+/// use skillcue_catalog::SkillDir;
+/// use skillcue_format::{FileKind, Parsed};
+///
+/// let tmp = tempfile::tempdir()?;
+/// std::fs::create_dir(tmp.path().join("scripts"))?;
+/// std::fs::write(tmp.path().join("scripts/count.py"), "\"\"\"Counts the pages of a file.\"\"\"\nimport sys\n")?;
+/// std::fs::write(tmp.path().join("scripts/notes.txt"), "no script\n")?;
+///
+/// let manifest = Parsed::of(b"---\nname: pdf\ndescription: Reads.\n---\n", FileKind::Markdown).manifest.unwrap();
+/// let scripts = skillcue_exec::scripts(&SkillDir::open("pdf", tmp.path())?, &manifest);
+/// assert_eq!(scripts.len(), 1);
+/// assert_eq!(scripts[0].path, "scripts/count.py");
+/// assert_eq!(scripts[0].description.as_deref(), Some("Counts the pages of a file."));
+/// assert_eq!(scripts[0].interpreter, "python3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
+    let mut found: BTreeMap<String, ScriptInfo> = BTreeMap::new();
+    let ignored = ignored(manifest);
+    let mut paths = Vec::new();
+    gather(dir, "scripts", DEPTH, &mut paths);
+    for path in paths {
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        let below = path.strip_prefix("scripts/").unwrap_or(&path);
+        let is_module = name == "__init__.py" || name.starts_with('.') || path.contains("__pycache__");
+        if is_module || [name, below, &path].iter().any(|it| ignored.is_match(it)) {
+            continue;
+        }
+        if let Some(info) = look(dir, &path, None) {
+            found.insert(path, info);
+        }
+    }
+    for named in manifest.scripts() {
+        let Ok(path) = SkillDir::meaning(dir.skill(), &named.path) else { continue };
+        let description = named.description.as_deref().map(str::to_owned);
+        if let Some(info) = look(dir, &path, description) {
+            found.insert(path, info);
+        } else {
+            tracing::debug!(skill = dir.skill(), path, "the manifest names a script that cannot be run");
+        }
+    }
+    found.into_values().collect()
+}
+
+fn gather(dir: &SkillDir, at: &str, depth: usize, paths: &mut Vec<String>) {
+    let Ok(children) = dir.children(at) else { return };
+    for child in children {
+        let path = format!("{at}/{}", child.name);
+        if child.size.is_some() {
+            if paths.len() < MOST {
+                paths.push(path);
+            }
+        } else if depth > 0 {
+            gather(dir, &path, depth - 1, paths);
+        }
+    }
+}
+
+fn ignored(manifest: &Manifest) -> GlobSet {
+    let mut set = GlobSetBuilder::new();
+    for pattern in manifest.scripts_ignore() {
+        match GlobBuilder::new(pattern).literal_separator(true).build() {
+            Ok(glob) => drop(set.add(glob)),
+            Err(error) => tracing::debug!(pattern, %error, "scripts_ignore holds something that is no pattern"),
+        }
+    }
+    set.build().unwrap_or_default()
+}
+
+/// What stands at `path`, if it is a script.
+fn look(dir: &SkillDir, path: &str, description: Option<String>) -> Option<ScriptInfo> {
+    let opened = dir.open_file(path).ok()?;
+    let executable = opened.file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
+    let mut head = Vec::new();
+    opened.file.take(HEAD).read_to_end(&mut head).ok()?;
+    let wanted = Wanted::of(path, &head, executable)?;
+    let head = if wanted == Wanted::Native { String::new() } else { String::from_utf8_lossy(&head).into_owned() };
+    let description = description.or_else(|| comment::first(path, &head));
+    Some(ScriptInfo { path: path.to_owned(), description, interpreter: wanted.word().to_owned(), wanted, head })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skillcue_format::{FileKind, Parsed};
+    use std::fs;
+
+    fn manifest(fields: &str) -> Manifest {
+        let text = format!("---\nname: x\ndescription: Does x.\n{fields}---\n");
+        Parsed::of(text.as_bytes(), FileKind::Markdown).manifest.unwrap()
+    }
+
+    #[test]
+    fn scripts_are_found_by_extension_first_line_and_right_to_execute() {
+        let tmp = tempfile::tempdir().unwrap();
+        let at = |path: &str| tmp.path().join(path);
+        fs::create_dir_all(at("scripts/sub")).unwrap();
+        fs::write(at("scripts/a.py"), "# Does a.\n").unwrap();
+        fs::write(at("scripts/b"), "#!/usr/bin/env -S python3 -u\n# Does b.\n").unwrap();
+        fs::write(at("scripts/c"), "echo no\n").unwrap();
+        fs::write(at("scripts/sub/d.mjs"), "// Does d.\n").unwrap();
+        fs::write(at("scripts/__init__.py"), "").unwrap();
+        fs::write(at("scripts/helper_test.py"), "").unwrap();
+        fs::write(at("scripts/native"), [0x7f, b'E', b'L', b'F', 0, 1]).unwrap();
+        fs::set_permissions(at("scripts/native"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(at("main.rb"), "# Does main.\n").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", at("scripts/out.sh")).unwrap();
+        let manifest = manifest(
+            "scripts:\n  - path: main.rb\n    description: The main thing.\n  - ../out.py\nscripts_ignore: ['*_test.py']\n",
+        );
+        let listed = scripts(&SkillDir::open("x", tmp.path()).unwrap(), &manifest);
+        let seen: Vec<_> =
+            listed.iter().map(|it| (it.path.as_str(), it.description.as_deref(), it.interpreter.as_str())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("main.rb", Some("The main thing."), "ruby"),
+                ("scripts/a.py", Some("Does a."), "python3"),
+                ("scripts/b", Some("Does b."), "python3"),
+                ("scripts/native", None, "native"),
+                ("scripts/sub/d.mjs", Some("Does d."), "node"),
+            ]
+        );
+    }
+}

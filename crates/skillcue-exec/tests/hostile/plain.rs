@@ -1,0 +1,136 @@
+//! Where the system has no sandbox: refused, or started in a process group, with what a group can do.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use skillcue_exec::{
+    Child, EndReason, ExecError, Job, Launcher, Layer, Policy, Program, RunRequest, Runner, RunnerOptions,
+};
+
+use crate::case::{Case, Mode};
+
+/// Starts as it does where Linux's layers are not to be had.
+fn launcher() -> Launcher {
+    Launcher::new(env!("CARGO_BIN_EXE_skillcue-sandbox")).without(&[Layer::Supervisor])
+}
+
+fn sh(script: &str) -> Job {
+    let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program(Path::new("/bin/sh")));
+    job.args = vec!["-c".into(), script.into()];
+    job.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    job
+}
+
+fn start(script: &str) -> Child {
+    launcher().allow_unsandboxed(true).spawn(&sh(script)).unwrap()
+}
+
+/// What it says until it closes its output.
+fn output(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.take_stdout().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+fn is_there(pid: &str) -> bool {
+    // What has ended and was not reaped by whoever adopted it is not there any more.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+#[test]
+fn nothing_runs_unless_somebody_allows_it() {
+    let case = Case::new("plain", Mode::All);
+    let trace = case.tmp.path().join("trace");
+    case.script("probe.sh", &format!("#!/bin/sh\necho \"$SKILL_NAME\"; echo x > {}\n", trace.display()));
+    let (dir, manifest) = (case.dir(), case.manifest());
+    let request = RunRequest::new(&dir, &manifest, "probe.sh");
+    let error = Runner::new(launcher(), RunnerOptions::default()).run(&request).unwrap_err();
+    assert_eq!(error.code(), "sandbox_unavailable");
+    assert!(error.to_string().contains("seatbelt"), "{error}");
+    assert!(!trace.exists());
+
+    let allowed = launcher().allow_unsandboxed(true);
+    let result = Runner::new(allowed, RunnerOptions::default()).run(&request).unwrap();
+    assert!(!result.sandboxed && trace.exists());
+    assert_eq!(result.stdout_text(), format!("{}\n", case.name));
+    assert_eq!(result.sandbox.layers, [Layer::ResourceLimits]);
+}
+
+#[test]
+fn a_job_has_its_pipes_its_environment_and_a_directory_of_its_own() {
+    let mut child = start("cat; env | sort; pwd; umask; ulimit -c; : > \"$TMPDIR/file\"; echo bad >&2; exit 3");
+    let tmp = child.private_tmp().unwrap().to_path_buf();
+    assert!(tmp.is_dir());
+    child.take_stdin().unwrap().write_all(b"input\n").unwrap();
+    let text = output(&mut child);
+    let home = tmp.display();
+    let variables: Vec<&str> =
+        text.lines().filter(|line| line.contains('=') && !line.starts_with(['_', 'P', 'O'])).collect();
+    assert_eq!(variables, ["HOME", "TEMP", "TMP", "TMPDIR"].map(|name| format!("{name}={home}")));
+    assert!(text.starts_with("input\n") && text.ends_with("\n/\n0077\n0\n"), "{text}");
+    let mut said = String::new();
+    child.take_stderr().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "bad\n");
+    let ended = child.wait().unwrap();
+    assert_eq!((ended.code, ended.signal, ended.reason), (Some(3), None, None));
+    assert!(!tmp.exists());
+}
+
+#[test]
+fn who_is_left_in_the_group_goes_with_the_first() {
+    let mut child = start("sleep 1000 > /dev/null 2>&1 & echo $!; exit 0");
+    let other = output(&mut child);
+    assert_eq!(child.wait().unwrap().code, Some(0));
+    assert!(!is_there(&other));
+}
+
+#[test]
+fn killing_reaches_the_whole_group_even_those_that_ignore_a_signal() {
+    let mut child = start("trap '' TERM INT HUP; sleep 1000 > /dev/null & echo $!; exec > /dev/null; wait");
+    let other = output(&mut child);
+    assert!(is_there(&other));
+    assert_eq!(child.try_wait().unwrap(), None);
+    let killer = child.killer().unwrap();
+    std::thread::spawn(move || killer.kill());
+    let ended = child.wait().unwrap();
+    assert_eq!((ended.code, ended.signal, ended.reason), (None, Some(9), Some(EndReason::Killed)));
+    assert!(!is_there(&other));
+}
+
+#[test]
+fn a_host_that_is_gone_takes_its_job_with_it() {
+    let mut child = start("echo $$; exec sleep 1000");
+    let mut pid = [0; 32];
+    let read = child.take_stdout().unwrap().read(&mut pid).unwrap();
+    let pid = String::from_utf8(pid[..read].to_vec()).unwrap();
+    drop(child);
+    let patience = Instant::now() + Duration::from_secs(30);
+    while is_there(&pid) {
+        assert!(Instant::now() < patience, "it is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let allowed = launcher().allow_unsandboxed(true);
+    let missing = Job::new(Program::File("/no/such/program".into()), Policy::nothing());
+    assert!(matches!(allowed.spawn(&missing), Err(ExecError::Program { .. })));
+    let nowhere = Job { cwd: Some("/no/such/directory".into()), ..sh("true") };
+    let error = allowed.spawn(&nowhere).unwrap_err();
+    assert!(error.to_string().contains("its working directory"), "{error}");
+    let nul = Job { args: vec!["a\0b".into()], ..sh("true") };
+    assert!(matches!(allowed.spawn(&nul), Err(ExecError::Program { .. })));
+    // This helper has none.
+    let engine = Job::new(Program::Engine, Policy::nothing());
+    assert!(matches!(allowed.spawn(&engine), Err(ExecError::NoEngine)));
+}
+
+#[test]
+fn support_says_that_there_is_no_sandbox() {
+    let support = launcher().support().unwrap();
+    assert!(!support.sandboxed && !support.has(Layer::Supervisor));
+    assert!(support.missing.iter().any(|missing| missing.layer == Layer::Seatbelt));
+}

@@ -1,0 +1,239 @@
+//! What is wrong with a file, where, and what to do about it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::Code;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The skill cannot be used, or breaks a rule it was checked against.
+    Error,
+    /// The skill works, but not as its author wrote it down.
+    Warning,
+    /// Nothing is wrong; something could be better.
+    Info,
+}
+
+impl Severity {
+    /// `error`, `warning` or `info`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+}
+
+/// One finding about one place in one file.
+///
+/// As JSON it is `{path, line, column, code, severity, message, help}`; lines and columns count from 1, columns in
+/// characters, and both are `null` where a finding concerns the whole file.
+///
+/// ```
+/// use skillcue_format::{Code, Diagnostic};
+///
+/// let finding = Diagnostic::new(Code::MissingField, "`description` is missing").with_help("add one");
+/// assert_eq!(finding.at("pdf/SKILL.md").to_string(), "pdf/SKILL.md: error[missing_field]: `description` is missing");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    /// The file, once somebody who knows it has filled it in (parsing does no I/O and knows no path).
+    pub path: Option<PathBuf>,
+    /// Where in the file, if it is about one place.
+    pub place: Option<Place>,
+    /// What kind of finding: a stable word.
+    pub code: Code,
+    /// How bad.
+    pub severity: Severity,
+    /// What is wrong, in one sentence.
+    pub message: Cow<'static, str>,
+    /// What to do about it.
+    pub help: Option<Cow<'static, str>>,
+}
+
+/// A stretch of one line. Counted from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The first column.
+    pub column: u32,
+    /// How many characters, at least 1.
+    pub width: u32,
+}
+
+impl Place {
+    /// The place of `range` in `text`, whose first line is line `first_line` of the file. A range over several lines
+    /// is cut at the end of its first. Lines end with LF, CRLF or, on a very old Mac, CR.
+    pub fn of(text: &str, range: Range<usize>, first_line: u32) -> Place {
+        let start = floor_char(text, range.start);
+        let (breaks, line_start) = line_of(text.as_bytes(), start);
+        Place::on(text, start..range.end, line_start, first_line.saturating_add(clamp(breaks)))
+    }
+
+    /// The place of `range` on a line that starts at `line_start`.
+    fn on(text: &str, range: Range<usize>, line_start: usize, line: u32) -> Place {
+        let end = floor_char(text, range.end.max(range.start));
+        let marked = &text[range.start..end];
+        let marked = marked[..marked.find(['\n', '\r']).unwrap_or(marked.len())].trim_end();
+        Place {
+            line,
+            column: clamp(text[line_start..range.start].chars().count()).saturating_add(1),
+            width: clamp(marked.chars().count()).max(1),
+        }
+    }
+}
+
+/// Places in one text, of which many may be wanted: where its lines start is found out once.
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    first_line: u32,
+    /// Where each line but the first starts.
+    starts: OnceCell<Vec<usize>>,
+}
+
+impl<'t> Places<'t> {
+    pub(crate) fn new(text: &'t str, first_line: u32) -> Places<'t> {
+        Places { text, first_line, starts: OnceCell::new() }
+    }
+
+    /// What [`Place::of`] says.
+    pub(crate) fn of(&self, range: Range<usize>) -> Place {
+        let start = floor_char(self.text, range.start);
+        let starts = self.starts.get_or_init(|| line_starts(self.text.as_bytes()).collect());
+        let breaks = starts.partition_point(|line| *line <= start);
+        let line_start = breaks.checked_sub(1).map_or(0, |last| starts[last]);
+        Place::on(self.text, start..range.end, line_start, self.first_line.saturating_add(clamp(breaks)))
+    }
+}
+
+/// Where lines start, but the first: behind LF, CRLF or CR.
+fn line_starts(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    memchr::memchr2_iter(b'\n', b'\r', bytes)
+        // The CR of a CRLF ends nothing by itself.
+        .filter(|&found| bytes[found] == b'\n' || bytes.get(found + 1) != Some(&b'\n'))
+        .map(|found| found + 1)
+}
+
+/// How many lines end before byte `at`, and where the line starts that it stands on.
+pub(crate) fn line_of(bytes: &[u8], at: usize) -> (usize, usize) {
+    line_starts(bytes).take_while(|start| *start <= at).fold((0, 0), |(lines, _), start| (lines + 1, start))
+}
+
+/// The nearest character boundary at or before `at`.
+pub(crate) fn floor_char(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn clamp(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl Diagnostic {
+    /// A finding of the code's own severity, without a place.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Diagnostic {
+        Diagnostic { path: None, place: None, code, severity: code.severity(), message: message.into(), help: None }
+    }
+
+    /// The same, saying what to do.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<Cow<'static, str>>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, at a place.
+    #[must_use]
+    pub fn with_place(mut self, place: Place) -> Diagnostic {
+        self.place = Some(place);
+        self
+    }
+
+    /// The same, as bad as said.
+    #[must_use]
+    pub fn with_severity(mut self, severity: Severity) -> Diagnostic {
+        self.severity = severity;
+        self
+    }
+
+    /// The same, in a file.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<PathBuf>) -> Diagnostic {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// One line, in the form that editors and CI understand: `path:line:column: severity[code]: message`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}:", path.display())?;
+        }
+        if let Some(place) = self.place {
+            write!(f, "{}:{}:", place.line, place.column)?;
+        }
+        if self.path.is_some() || self.place.is_some() {
+            f.write_str(" ")?;
+        }
+        write!(f, "{}[{}]: {}", self.severity.as_str(), self.code.as_str(), self.message)
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        out.serialize_field("path", &self.path.as_deref().map(Path::to_string_lossy))?;
+        out.serialize_field("line", &self.place.map(|place| place.line))?;
+        out.serialize_field("column", &self.place.map(|place| place.column))?;
+        out.serialize_field("code", self.code.as_str())?;
+        out.serialize_field("severity", &self.severity)?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("help", &self.help)?;
+        out.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let text = "a: ä\nbé: wörd x\n";
+        let at = text.find("wörd").unwrap();
+        assert_eq!(Place::of(text, at..at + 5, 2), Place { line: 3, column: 5, width: 4 });
+        assert_eq!(Place::of(text, 0..text.len(), 1), Place { line: 1, column: 1, width: 4 });
+        let mac = "a: b\rc: d\r\ne: f\r";
+        let line = |word: &str| Place::of(mac, mac.find(word).unwrap()..mac.len(), 1);
+        assert_eq!(line("d"), Place { line: 2, column: 4, width: 1 });
+        assert_eq!(line("f"), Place { line: 3, column: 4, width: 1 });
+        for text in [text, mac, "", "\n\n", "\r\n"] {
+            let places = Places::new(text, 7);
+            for at in 0..=text.len() + 1 {
+                assert_eq!(places.of(at..at + 2), Place::of(text, at..at + 2, 7), "{text:?} at {at}");
+            }
+        }
+        assert_eq!(Place::of(text, 4..4, 1).column, 4, "inside `ä`: its start");
+        assert_eq!(Place::of("", 9..12, 1), Place { line: 1, column: 1, width: 1 });
+    }
+}

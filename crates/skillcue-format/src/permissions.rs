@@ -1,0 +1,85 @@
+//! What a skill's programs ask for beyond the sandbox.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Words;
+
+/// What a skill's scripts and toolsets ask to be allowed beyond what the sandbox allows everybody. Asking grants
+/// nothing: a person does.
+///
+/// ```
+/// let file = b"---\nname: fetch\ndescription: Gets pages. Use when asked.\npermissions:\n  network: true\n  env: [API_KEY]\n---\n";
+/// let manifest = skillcue_format::Parsed::of(file, skillcue_format::FileKind::Markdown).manifest.unwrap();
+/// assert_eq!(manifest.permissions().unwrap().to_string(), "the network, the variable API_KEY");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Permissions {
+    /// Files and directories to read: absolute, below `~/`, or relative to the skill's directory.
+    pub read: Words,
+    /// Files and directories to write, written like those to read.
+    pub write: Words,
+    /// Whether to reach the network.
+    pub network: bool,
+    /// Variables of the user's environment to see.
+    pub env: Words,
+    /// What runs the toolsets, if not the embedded engine.
+    pub runtime: Option<Runtime>,
+}
+
+/// A program that runs toolsets which need more than the embedded engine has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    /// Node.js.
+    Node,
+    /// Bun.
+    Bun,
+    /// Deno.
+    Deno,
+}
+
+impl Permissions {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Permissions::default()
+    }
+}
+
+impl Runtime {
+    /// The program's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Node => "node",
+            Runtime::Bun => "bun",
+            Runtime::Deno => "deno",
+        }
+    }
+
+    /// The runtime of that name.
+    pub fn named(name: &str) -> Option<Runtime> {
+        [Runtime::Node, Runtime::Bun, Runtime::Deno].into_iter().find(|runtime| runtime.name() == name)
+    }
+}
+
+/// In words, for the person who decides.
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let many = |one: &str, some: &str, words: &Words| {
+            let list = words.join(", ");
+            (!words.is_empty()).then(|| format!("{} {list}", if words.len() == 1 { one } else { some }))
+        };
+        let parts = [
+            many("reading", "reading", &self.read),
+            many("writing", "writing", &self.write),
+            self.network.then(|| "the network".to_owned()),
+            many("the variable", "the variables", &self.env),
+            self.runtime.map(|runtime| format!("running its tools in {}", runtime.name())),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(if parts.is_empty() { "nothing" } else { "" })?;
+        f.write_str(&parts.join(", "))
+    }
+}

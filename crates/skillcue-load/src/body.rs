@@ -1,0 +1,178 @@
+//! Bodies as they stand in their files, before arguments.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use lru::LruCache;
+use skillcue_catalog::{BodyAt, BodyFile, FileError, SkillDir, Stamp, StampPath};
+use skillcue_format::split::body_start;
+
+use crate::error::LoadError;
+use crate::flight::{Flights, Whose, lock};
+
+/// A skill's body, every byte as it stands in its file.
+#[derive(Clone, Debug)]
+pub struct Body(Arc<ReadBody>);
+
+impl Body {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The file it was read from.
+    pub(crate) fn file(&self) -> &Arc<BodyFile> {
+        &self.0.file
+    }
+
+    /// The skill's name.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Where relative paths in it start.
+    pub(crate) fn base_dir(&self) -> &Arc<Path> {
+        &self.0.base_dir
+    }
+
+    /// What it takes in memory: its text, and its file's names and paths.
+    pub(crate) fn bytes(&self) -> usize {
+        let BodyFile { name, base_dir, open_dir, body } = &**self.file();
+        let paths = base_dir.as_os_str().len() + open_dir.as_os_str().len() + body.path().map_or(0, str::len);
+        size_of::<ReadBody>() + size_of::<BodyFile>() + self.0.text.len() + name.len() + paths
+    }
+
+    /// A body of no file.
+    #[cfg(test)]
+    pub(crate) fn of(file: &BodyFile, text: &str) -> Body {
+        let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
+        Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text: text.into(), origin: None }))
+    }
+
+    /// Tells one reading from all others that are held.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Whether its file is still as it was read.
+    pub(crate) fn is_current(&self) -> bool {
+        self.origin().is_none_or(Origin::is_current)
+    }
+
+    /// The file's stamp when it was read; none if there is no file.
+    fn origin(&self) -> Option<&Origin> {
+        self.0.origin.as_ref()
+    }
+}
+
+#[derive(Debug)]
+struct ReadBody {
+    file: Arc<BodyFile>,
+    name: Arc<str>,
+    base_dir: Arc<Path>,
+    text: Box<str>,
+    origin: Option<Origin>,
+}
+
+/// From which version of which file something was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    path: Arc<StampPath>,
+    stamp: Stamp,
+}
+
+impl Origin {
+    /// Whether the file is still that version. Exactly one `stat`.
+    pub(crate) fn is_current(&self) -> bool {
+        self.path.stamp().is_ok_and(|stamp| stamp == self.stamp)
+    }
+}
+
+/// Reads bodies: each version of a file once, however many want it at a time.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    max_bytes: u64,
+    flights: Flights<BodyFile, Result<Body, LoadError>>,
+    recent: Option<Mutex<LruCache<Arc<BodyFile>, Body>>>,
+    reads: AtomicU64,
+}
+
+impl Bodies {
+    /// Keeps as many bodies as results are cached, each once: results with different arguments share them.
+    pub(crate) fn new(max_bytes: u64, capacity: usize) -> Self {
+        let recent = NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::sparse(capacity)));
+        Self { max_bytes, flights: Flights::default(), recent, reads: AtomicU64::new(0) }
+    }
+
+    /// The body as it stands in the file now, or did at some moment since this call began.
+    pub(crate) fn get(&self, file: &BodyFile) -> Result<Body, LoadError> {
+        loop {
+            let (body, whose) = self.flights.run(file, || self.recent_or_read(file));
+            // Somebody else may have read the file before an edit that this call comes after.
+            match &body {
+                Ok(body) if whose == Whose::Shared && !body.is_current() => {}
+                _ => return body,
+            }
+        }
+    }
+
+    /// Looking among the recent ones is a part of the flight. Otherwise one who looked just before a flight ended, and
+    /// came too late to join it, would read the file a second time.
+    fn recent_or_read(&self, file: &BodyFile) -> Result<Body, LoadError> {
+        if let Some(body) = self.recent(file) {
+            return Ok(body);
+        }
+        let body = self.read(file)?;
+        if let Some(recent) = &self.recent {
+            lock(recent).put(Arc::clone(body.file()), body.clone());
+        }
+        Ok(body)
+    }
+
+    /// How many times a file was read.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// The kept bodies.
+    pub(crate) fn kept(&self) -> Vec<Body> {
+        self.recent.as_ref().map_or_else(Vec::new, |recent| lock(recent).iter().map(|(_, body)| body.clone()).collect())
+    }
+
+    pub(crate) fn clear(&self, skill: Option<&str>) {
+        if let Some(recent) = &self.recent {
+            lock(recent).retain(|file, _| skill.is_some_and(|skill| *file.name != *skill));
+        }
+    }
+
+    fn recent(&self, file: &BodyFile) -> Option<Body> {
+        let body = lock(self.recent.as_ref()?).get(file).cloned()?;
+        body.is_current().then_some(body)
+    }
+
+    fn read(&self, file: &BodyFile) -> Result<Body, LoadError> {
+        let (text, origin) = self.text_of(file)?;
+        let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
+        Ok(Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text, origin })))
+    }
+
+    fn text_of(&self, file: &BodyFile) -> Result<(Box<str>, Option<Origin>), LoadError> {
+        let Some(path) = file.body.path() else { return Ok((Box::default(), None)) };
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let dir = SkillDir::open(&file.name, &file.open_dir)?;
+        let (text, stamp) = dir.read_stamped(path, self.max_bytes)?;
+        let start = match file.body {
+            BodyAt::AfterFrontMatter(_) => body_start(text.as_bytes())
+                .ok_or_else(|| LoadError::NoFrontMatter { skill: file.name.clone(), path: path.into() })?,
+            // A byte order mark tells the encoding; it is no part of the text.
+            BodyAt::WholeFile(_) | BodyAt::None => text.len() - text.trim_start_matches('\u{feff}').len(),
+        };
+        let stamped_path = StampPath::new(&file.open_dir.join(path)).map_err(|source| {
+            LoadError::from(FileError::Unreadable { skill: file.name.clone(), path: path.into(), source })
+        })?;
+        // The front matter is with the catalog already.
+        Ok((text[start..].into(), Some(Origin { path: Arc::new(stamped_path), stamp })))
+    }
+}

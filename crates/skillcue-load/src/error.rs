@@ -1,0 +1,104 @@
+//! Why a skill could not be loaded.
+
+use std::sync::Arc;
+
+use skillcue_catalog::{FileError, Shown};
+
+use crate::arguments::ContentTooLarge;
+use crate::outline::SectionError;
+
+/// Why a skill could not be loaded.
+///
+/// It can be cloned, because those who waited for one reading of a file share its failure. It never holds the text of
+/// the arguments: they may be private, and errors are logged.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error(transparent)]
+    File(Arc<FileError>),
+    /// The file has no front matter any more, or it is not closed: where the body starts cannot be told.
+    #[error("skill \"{}\": \"{}\" has no closed front matter", Shown(skill), Shown(path))]
+    NoFrontMatter {
+        /// The skill's name.
+        skill: Box<str>,
+        /// The file, relative to the skill's directory.
+        path: Box<str>,
+    },
+    /// The arguments are too long.
+    #[error("skill \"{}\": the arguments have {size} bytes, more than the limit of {limit}", Shown(skill))]
+    ArgumentsTooLarge {
+        /// The skill's name.
+        skill: Box<str>,
+        /// How long they are.
+        size: usize,
+        /// How long they may be.
+        limit: usize,
+    },
+    /// The body with its arguments is too long.
+    #[error("skill \"{}\": {source}", Shown(skill))]
+    ContentTooLarge {
+        /// The skill's name.
+        skill: Box<str>,
+        /// The limit.
+        source: ContentTooLarge,
+    },
+    /// The section that was asked for cannot be told.
+    #[error("skill \"{}\": {source}", Shown(skill))]
+    Section {
+        /// The skill's name.
+        skill: Box<str>,
+        /// What is wrong, with the headings that come close.
+        source: SectionError,
+    },
+}
+
+impl LoadError {
+    /// The error as a stable word. Those of [`FileError::code`], and `no_front_matter`, `invalid_argument` (arguments
+    /// or a section that will not do) and `too_large`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(error) => error.code(),
+            Self::NoFrontMatter { .. } => "no_front_matter",
+            Self::ArgumentsTooLarge { .. } | Self::Section { .. } => "invalid_argument",
+            Self::ContentTooLarge { .. } => "too_large",
+        }
+    }
+
+    /// The skill's name.
+    pub fn skill(&self) -> &str {
+        match self {
+            Self::File(error) => error.skill(),
+            Self::NoFrontMatter { skill, .. }
+            | Self::ArgumentsTooLarge { skill, .. }
+            | Self::ContentTooLarge { skill, .. }
+            | Self::Section { skill, .. } => skill,
+        }
+    }
+
+    /// The file, relative to the skill's directory, if the error is about one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::File(error) => Some(error.path()),
+            Self::NoFrontMatter { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What to do about it, in one sentence.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::NoFrontMatter { .. } => "start the file with front matter between two lines of `---`",
+            Self::ArgumentsTooLarge { .. } => "put the text into a file and pass its path",
+            Self::ContentTooLarge { .. } => "use fewer placeholders or shorter arguments, or load one section",
+            Self::Section { source, .. } => source.hint(),
+        }
+    }
+}
+
+impl From<FileError> for LoadError {
+    fn from(error: FileError) -> Self {
+        Self::File(Arc::new(error))
+    }
+}

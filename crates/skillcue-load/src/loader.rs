@@ -1,0 +1,313 @@
+//! [`Loader`]: from a skill's file to what a model reads.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use skillcue_catalog::{BodyFile, Shown, one_line};
+use skillcue_format::Tokens;
+
+use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
+use crate::body::{Bodies, Body};
+use crate::cache::{Cache, CacheStats, Entry, KeyRef};
+use crate::error::LoadError;
+use crate::outline::Outline;
+
+/// What a [`Loader`] may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoaderConfig {
+    /// How many results are kept; 0 keeps none.
+    pub cache_capacity: usize,
+    /// A file larger than this is refused.
+    pub max_body_bytes: u64,
+    /// A body that its arguments would make longer than this is refused.
+    pub max_content_bytes: usize,
+}
+
+impl Default for LoaderConfig {
+    fn default() -> Self {
+        Self { cache_capacity: 100, max_body_bytes: 16 * 1024 * 1024, max_content_bytes: 32 * 1024 * 1024 }
+    }
+}
+
+/// What is wanted of a skill's body.
+#[derive(Clone, Debug, Default)]
+pub struct LoadRequest<'a> {
+    /// The arguments, as they were given; empty for none.
+    pub arguments: &'a str,
+    /// The placeholders that the body may use for them.
+    pub dialect: Dialect,
+    /// Only this section: a heading's title, its slug, a path `Parent/Child`, or `#anchor`. See [`Outline::section`].
+    pub section: Option<&'a str>,
+    /// What stands around the body.
+    pub form: Form,
+}
+
+/// What stands around a loaded body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// The line `Base directory for this skill: …`, a blank line, then the body with its arguments.
+    #[default]
+    Processed,
+    /// The body with its arguments, alone. For the body as it stands in its file see [`Loader::body`].
+    Body,
+}
+
+/// A loaded skill. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The skill's name.
+    pub name: Arc<str>,
+    /// What the model reads.
+    pub content: Arc<str>,
+    /// Where relative paths in the content start.
+    pub base_dir: Arc<Path>,
+    /// What the content costs, estimated from its length.
+    pub tokens: Tokens,
+    /// Whether it was answered from the cache.
+    pub cached: bool,
+}
+
+/// Loads bodies, and remembers them until their files change.
+///
+/// One loader serves many threads. A load that is cached costs one `stat` of the file and a copy of the body with its
+/// arguments put in; one that is not reads it, and if several want the same skill at once, with whatever arguments, one
+/// of them reads for all. A body is kept once, however many arguments it was loaded with.
+///
+/// An entry is stale when the file's time, size or inode differ from those it was made from. An edit that changes
+/// none of them, within one tick of the file system's clock and in place, is not seen: [`Loader::clear`] helps.
+#[derive(Debug)]
+pub struct Loader {
+    config: LoaderConfig,
+    bodies: Bodies,
+    cache: Cache,
+    last: Mutex<Option<Last>>,
+}
+
+/// The longest content that is kept as it was handed out.
+const MAX_LAST: usize = 64 << 10;
+
+/// The result that was handed out last, for a host that asks for the same again and again: putting the arguments into a
+/// body of 6 KB takes longer than the `stat` that such a load may cost.
+#[derive(Debug)]
+struct Last {
+    body: Body,
+    part: Range<usize>,
+    arguments: Box<str>,
+    dialect: Dialect,
+    form: Form,
+    content: Arc<str>,
+}
+
+impl Last {
+    fn is_of(&self, entry: &Entry, request: &LoadRequest<'_>) -> bool {
+        self.body.id() == entry.body.id()
+            && self.part == entry.part
+            && *self.arguments == *request.arguments
+            && self.dialect == request.dialect
+            && self.form == request.form
+    }
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Self::new(LoaderConfig::default())
+    }
+}
+
+impl Loader {
+    /// A loader with nothing in its cache.
+    pub fn new(config: LoaderConfig) -> Self {
+        let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity);
+        Self { bodies, cache: Cache::new(config.cache_capacity), last: Mutex::new(None), config }
+    }
+
+    /// Loads the body of a skill, or a section of it, with its arguments put in.
+    ///
+    /// Each call is one event at `DEBUG` with target `skillcue::load`, which tells the skill, the size, whether it
+    /// was cached and how long it took, and never what the arguments were.
+    pub fn load(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
+        let logs = tracing::enabled!(target: "skillcue::load", tracing::Level::DEBUG);
+        let start = logs.then(Instant::now);
+        let result = self.load_unlogged(file, request);
+        if let Some(start) = start {
+            log(file, &result, start);
+        }
+        result
+    }
+
+    /// The same for a body that stands in no file here: somebody else has fetched it. It is not cached. `base_dir` is
+    /// what the model is told of where relative paths start.
+    pub fn load_text(
+        &self,
+        name: &str,
+        base_dir: &str,
+        body: &str,
+        request: &LoadRequest<'_>,
+    ) -> Result<Loaded, LoadError> {
+        check_arguments(name, request.arguments)?;
+        let part = part(name, body, request.section)?;
+        let content = self.compose(name, base_dir, &body[part], request)?;
+        Ok(Loaded {
+            name: name.into(),
+            tokens: Tokens::bytes4(content.len()),
+            content: content.into(),
+            base_dir: Path::new(base_dir).into(),
+            cached: false,
+        })
+    }
+
+    /// The body of a skill as it stands in its file, without base directory or arguments.
+    pub fn body(&self, file: &BodyFile) -> Result<Body, LoadError> {
+        self.bodies.get(file)
+    }
+
+    /// The headings of a skill's body and what each section costs.
+    pub fn outline(&self, file: &BodyFile) -> Result<Outline, LoadError> {
+        Ok(Outline::new(self.bodies.get(file)?.as_str()))
+    }
+
+    /// How well the cache does.
+    pub fn stats(&self) -> CacheStats {
+        self.cache.stats()
+    }
+
+    /// What is held in memory for later loads, in bytes: each body once, and for each result what it was asked with.
+    pub fn held_bytes(&self) -> usize {
+        let (results, mut bodies) = self.cache.held();
+        bodies.extend(self.bodies.kept());
+        bodies.sort_unstable_by_key(Body::id);
+        bodies.dedup_by_key(|body| body.id());
+        let last = self.last().as_ref().map_or(0, |last| last.content.len() + last.arguments.len());
+        results + last + bodies.iter().map(Body::bytes).sum::<usize>()
+    }
+
+    /// How many times a file was read since the loader was made.
+    pub fn reads(&self) -> u64 {
+        self.bodies.reads()
+    }
+
+    /// Forgets the results of one skill by its name, or all of them, and returns how many they were.
+    pub fn clear(&self, skill: Option<&str>) -> usize {
+        *self.last() = None;
+        self.bodies.clear(skill);
+        self.cache.clear(skill)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
+        let &LoadRequest { arguments, ref dialect, section, form } = request;
+        check_arguments(&file.name, arguments)?;
+        let key = KeyRef { file, arguments, dialect, section, form };
+        if let Some(entry) = self.cache.get(&key, |entry| entry.body.is_current()) {
+            return self.loaded(&entry, request, true);
+        }
+        let body = self.bodies.get(file)?;
+        let entry = Entry { part: part(&file.name, body.as_str(), section)?, body };
+        let loaded = self.loaded(&entry, request, false)?;
+        self.cache.insert(&key, entry);
+        Ok(loaded)
+    }
+
+    /// What a result is for the model: its arguments are put in now.
+    fn loaded(&self, entry: &Entry, request: &LoadRequest<'_>, cached: bool) -> Result<Loaded, LoadError> {
+        let body = &entry.body;
+        let content = self.content(entry, request)?;
+        Ok(Loaded {
+            name: Arc::clone(body.name()),
+            base_dir: Arc::clone(body.base_dir()),
+            tokens: Tokens::bytes4(content.len()),
+            content,
+            cached,
+        })
+    }
+
+    fn content(&self, entry: &Entry, request: &LoadRequest<'_>) -> Result<Arc<str>, LoadError> {
+        if let Some(last) = self.last().as_ref().filter(|last| last.is_of(entry, request)) {
+            return Ok(Arc::clone(&last.content));
+        }
+        let Entry { body, part } = entry;
+        let base_dir = body.base_dir().to_string_lossy();
+        let content: Arc<str> = self.compose(body.name(), &base_dir, &body.as_str()[part.clone()], request)?.into();
+        if self.config.cache_capacity > 0 && content.len() <= MAX_LAST {
+            *self.last() = Some(Last {
+                body: body.clone(),
+                part: part.clone(),
+                arguments: request.arguments.into(),
+                dialect: request.dialect.clone(),
+                form: request.form,
+                content: Arc::clone(&content),
+            });
+        }
+        Ok(content)
+    }
+
+    /// A part of a body with what stands above it, and its arguments put in.
+    fn compose(&self, name: &str, base_dir: &str, text: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        // A directory's name may hold a line break, and must not begin a line of a prompt.
+        let base_dir = &*one_line(base_dir);
+        let mut content = String::new();
+        let head = match request.form {
+            Form::Processed => ["Base directory for this skill: ", base_dir, "\n\n"],
+            Form::Body => [""; 3],
+        };
+        content
+            .reserve_exact(head.iter().map(|piece| piece.len()).sum::<usize>() + text.len() + request.arguments.len());
+        for piece in head {
+            content.push_str(piece);
+        }
+        let substitution = Substitution {
+            arguments: request.arguments,
+            dialect: &request.dialect,
+            skill_dir: base_dir,
+            max_bytes: self.config.max_content_bytes,
+        };
+        substitution
+            .apply_to(text, &mut content)
+            .map_err(|source| LoadError::ContentTooLarge { skill: name.into(), source })?;
+        Ok(content)
+    }
+}
+
+/// Which part of a body a section is; all of it, if none is asked for.
+fn part(skill: &str, body: &str, section: Option<&str>) -> Result<Range<usize>, LoadError> {
+    let Some(wanted) = section else { return Ok(0..body.len()) };
+    let found = Outline::new(body).section(wanted).map(|heading| heading.range.clone());
+    found.map_err(|source| LoadError::Section { skill: skill.into(), source })
+}
+
+fn check_arguments(skill: &str, arguments: &str) -> Result<(), LoadError> {
+    if arguments.len() > MAX_ARGUMENT_BYTES {
+        let size = arguments.len();
+        return Err(LoadError::ArgumentsTooLarge { skill: skill.into(), size, limit: MAX_ARGUMENT_BYTES });
+    }
+    Ok(())
+}
+
+fn log(file: &BodyFile, result: &Result<Loaded, LoadError>, start: Instant) {
+    let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let skill = Shown(&file.name);
+    match result {
+        Ok(Loaded { content, cached, tokens, .. }) => tracing::debug!(
+            target: "skillcue::load",
+            skill = %skill,
+            bytes = content.len(),
+            tokens = tokens.0,
+            cached,
+            micros,
+            "loaded"
+        ),
+        Err(error) => tracing::debug!(
+            target: "skillcue::load",
+            skill = %skill,
+            error = error.code(),
+            micros,
+            "not loaded"
+        ),
+    }
+}

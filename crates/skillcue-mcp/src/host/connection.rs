@@ -1,0 +1,192 @@
+//! One connection to one server.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Weak, mpsc};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, ExtensionCapabilities, Implementation, JsonObject,
+    ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
+    serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::listing::shown;
+use super::spec::{ServerSpec, ServerTransport};
+use super::wire::{self, Http};
+
+/// The extension's name, as servers declare it.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// What is said of a connection that ends before its time.
+const CLOSED: &str = "the server has closed the connection";
+
+/// Why a server gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// It took too long. Nobody knows what it is doing: the connection is given up.
+    #[error("no answer within {} ms", .0.as_millis())]
+    Slow(Duration),
+    /// The connection is gone, or there never was one.
+    #[error("{0}")]
+    Gone(String),
+    /// It answered with an error.
+    #[error("{0}")]
+    Refused(String),
+    /// It answered with something else.
+    #[error("{0}")]
+    Nonsense(String),
+}
+
+/// A connection over which the server has been greeted and offers skills.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Visitor>,
+    timeout: Duration,
+    /// Ends the program, if the server is one.
+    _program: Option<DropGuard>,
+}
+
+/// What every connection of a host shares.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// Ends everything.
+    pub(crate) stop: CancellationToken,
+    /// A copy is held for every program that still runs. Gone when the host is.
+    pub(crate) running: Weak<mpsc::Sender<()>>,
+}
+
+/// This side of the conversation: it wants skills, and offers nothing.
+#[derive(Debug, Clone)]
+struct Visitor;
+
+impl ClientHandler for Visitor {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.extensions = Some(ExtensionCapabilities::from([(EXTENSION.to_owned(), JsonObject::new())]));
+        ClientConfig::new(capabilities, Implementation::new("skillcue", env!("CARGO_PKG_VERSION")))
+    }
+}
+
+impl Connection {
+    /// Connects and greets, within the server's time limit.
+    pub(crate) async fn open(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, Trouble> {
+        let opened = tokio::time::timeout(spec.timeout, Connection::greet(spec, around)).await;
+        opened.unwrap_or(Err(Trouble::Slow(spec.timeout)))
+    }
+
+    async fn greet(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, Trouble> {
+        let lifecycle = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        };
+        let stop = around.stop.child_token();
+        let (service, program) = match &spec.transport {
+            ServerTransport::Command { program, args, env, inherited, cwd } => {
+                let inherited = inherited.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let chosen = env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let start = wire::Start {
+                    program,
+                    args,
+                    env: inherited.chain(chosen).collect(),
+                    cwd: cwd.as_deref().unwrap_or(Path::new("/")),
+                };
+                let running = around.running.upgrade().ok_or_else(|| Trouble::Gone("the host has ended".to_owned()))?;
+                let running = mpsc::Sender::clone(&running);
+                let spawned = wire::spawn(&spec.label, &start, &around.stop, running);
+                let (pipes, guard) = spawned.map_err(|error| {
+                    Trouble::Gone(format!("{program} cannot be started: {}", skillcue::os_message(&error)))
+                })?;
+                (serve_client_with_lifecycle_and_ct(Visitor, pipes, lifecycle, stop).await, Some(guard))
+            }
+            ServerTransport::Url { url, headers, token } => {
+                let http = Http::new(url, spec.timeout).map_err(Trouble::Gone)?;
+                let headers: HashMap<HeaderName, HeaderValue> = headers
+                    .iter()
+                    .filter_map(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)))
+                    .collect();
+                let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+                config.auth_header.clone_from(token);
+                let transport = StreamableHttpClientTransport::with_client(http, config);
+                (serve_client_with_lifecycle_and_ct(Visitor, transport, lifecycle, stop).await, None)
+            }
+        };
+        let service = service.map_err(|error| Trouble::Gone(refusal(&error)))?;
+        let connection = Connection { service, timeout: spec.timeout, _program: program };
+        let offers = |peer: &rmcp::model::ServerPeerInfo| {
+            peer.capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(EXTENSION))
+        };
+        if !connection.service.peer_info().as_deref().is_some_and(offers) {
+            return Err(Trouble::Nonsense(format!("the server offers no skills: it does not declare {EXTENSION}")));
+        }
+        Ok(connection)
+    }
+
+    /// Sends one request and waits for its answer, within the server's time limit.
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, Trouble> {
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+        let answered = tokio::time::timeout(self.timeout, async {
+            let pending = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+            pending.await_response().await
+        })
+        .await;
+        match answered {
+            Err(_) => Err(Trouble::Slow(self.timeout)),
+            Ok(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
+            Ok(Ok(_)) => Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that"))),
+            Ok(Err(ServiceError::McpError(error))) => {
+                let message = shown(&error.message);
+                Err(Trouble::Refused(format!("{method}: {message} ({})", error.code.0)))
+            }
+            Ok(Err(ServiceError::UnexpectedResponse)) => {
+                Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that")))
+            }
+            Ok(Err(ServiceError::TransportSend(error))) => Err(Trouble::Gone(wire::cause(error.error.as_ref()))),
+            Ok(Err(ServiceError::TransportClosed)) => Err(Trouble::Gone(CLOSED.to_owned())),
+            Ok(Err(error)) => Err(Trouble::Gone(wire::cause(&error))),
+        }
+    }
+
+    /// Whether it can still be used.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.service.peer().is_transport_closed()
+    }
+
+    /// The version of the protocol that was agreed on.
+    pub(crate) fn protocol(&self) -> String {
+        self.service.peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
+    }
+
+    /// What the server calls itself: for people to read, never to tell servers apart.
+    pub(crate) fn calls_itself(&self) -> Option<String> {
+        let info = self.service.peer_info()?;
+        let server = info.server_info.as_ref()?;
+        Some(shown(&format!("{} {}", server.name, server.version)))
+    }
+}
+
+/// Why a server could not be greeted, in words.
+fn refusal(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => wire::cause(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(fallback),
+        ClientInitializeError::ConnectionClosed(_) => CLOSED.to_owned(),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("the server refuses: {} ({})", shown(&error.message), error.code.0)
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            shown(&format!("the server speaks only other versions of the protocol: {}", versions.join(", ")))
+        }
+        _ => "what the server answers to a greeting is no answer to that".to_owned(),
+    }
+}

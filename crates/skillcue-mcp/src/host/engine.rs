@@ -1,0 +1,127 @@
+//! The threads on which servers are spoken to.
+//!
+//! Whoever wants skills may be inside an async runtime or not; neither matters here. Work is handed to threads of the
+//! host's own, and the caller waits on a plain channel, with a limit.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Surroundings, Trouble};
+
+/// How much longer than the limit a caller waits for the threads to say that the limit has passed.
+const SLACK: Duration = Duration::from_secs(1);
+/// How long programs have to end when the host does.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The threads, started when they are first needed.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    runtime: Mutex<Option<Runtime>>,
+    stop: CancellationToken,
+    running: Mutex<Option<Arc<mpsc::Sender<()>>>>,
+    /// Closes when the last program has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Engine {
+    pub(crate) fn new() -> Engine {
+        let (running, ended) = mpsc::channel();
+        Engine {
+            runtime: Mutex::new(None),
+            stop: CancellationToken::new(),
+            running: Mutex::new(Some(Arc::new(running))),
+            ended: Mutex::new(ended),
+        }
+    }
+
+    /// What connections need to know.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = running.as_ref().map(Arc::downgrade).unwrap_or_default();
+        Surroundings { stop: self.stop.clone(), running }
+    }
+
+    fn handle(&self) -> Result<Handle, Trouble> {
+        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        if runtime.is_none() {
+            let built = Builder::new_multi_thread().worker_threads(2).thread_name("skillcue-mcp").enable_all().build();
+            *runtime = Some(built.map_err(|error| Trouble::Gone(format!("no thread can be started: {error}")))?);
+        }
+        match &*runtime {
+            Some(runtime) => Ok(runtime.handle().clone()),
+            None => Err(Trouble::Gone("no thread can be started".to_owned())),
+        }
+    }
+
+    /// Starts some work on the engine's threads, which may take as long as `limit`.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<Pending<T>, Trouble> {
+        let (done, result) = mpsc::sync_channel(1);
+        let task = self.handle()?.spawn(async move {
+            // The caller may have given up: then nobody wants the result.
+            let _ = done.send(tokio::time::timeout(limit, work).await.ok());
+        });
+        Ok(Pending { result, limit, task })
+    }
+
+    /// Does some work on the engine's threads and waits for it, at most as long as `limit`.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        self.start(limit, work)?.wait(limit)
+    }
+}
+
+/// Work that goes on elsewhere.
+#[derive(Debug)]
+pub(crate) struct Pending<T> {
+    result: mpsc::Receiver<Option<T>>,
+    limit: Duration,
+    task: JoinHandle<()>,
+}
+
+impl<T> Pending<T> {
+    /// Waits for its end. `left` is what is left of its limit.
+    pub(crate) fn wait(self, left: Duration) -> Result<T, Trouble> {
+        match self.result.recv_timeout(left.saturating_add(SLACK)) {
+            Ok(Some(result)) => Ok(result),
+            Ok(None) => Err(Trouble::Slow(self.limit)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                self.task.abort();
+                Err(Trouble::Slow(self.limit))
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(Trouble::Gone("the work was given up".to_owned())),
+        }
+    }
+}
+
+impl Engine {
+    /// Ends all connections and stops the programs that were started for them. Nothing can be asked afterwards.
+    pub(crate) fn close(&self) {
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(runtime) = runtime else { return };
+        self.stop.cancel();
+        // Its own sender does not count.
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody sends: this ends when the last program has, or when the wait is over.
+        let _ = ended.recv_timeout(LAST_WAIT);
+        // Not a plain drop: that panics where blocking is not allowed.
+        runtime.shutdown_background();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

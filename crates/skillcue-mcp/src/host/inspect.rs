@@ -1,0 +1,97 @@
+//! A look at a server before it is configured.
+
+use serde::Serialize;
+use skillcue::RemoteEntry;
+
+use super::connection::Trouble;
+use super::listing::shown;
+use super::remote::{Problem, Server};
+
+/// What a server offers, and whether it keeps its word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The version of the protocol that was agreed on.
+    pub protocol: String,
+    /// What the server calls itself.
+    pub server: Option<String>,
+    /// Its skills, as it lists them.
+    pub skills: Vec<SkillReport>,
+    /// What is wrong with the listing as a whole, and which entries were left out.
+    pub diagnostics: Vec<String>,
+}
+
+/// One skill of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkillReport {
+    /// Its name.
+    pub name: String,
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// What it does, as the listing has it.
+    pub description: String,
+    /// How many files it has. None if the server makes them up as it goes.
+    pub files: Option<usize>,
+    /// How many bytes they have together.
+    pub bytes: u64,
+    /// How many files were fetched and are what the listing says.
+    pub verified: usize,
+    /// What is wrong with it.
+    pub findings: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing was found wanting.
+    pub fn is_clean(&self) -> bool {
+        self.diagnostics.is_empty() && self.skills.iter().all(|skill| skill.findings.is_empty())
+    }
+}
+
+/// Lists a server's skills; with `verify`, fetches and checks their files, too. Of a skill whose `SKILL.md` is not what
+/// was listed, nothing more is fetched.
+pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, Trouble> {
+    let (protocol, name) = server.greeting().await?;
+    let listing = server.list().await?;
+    let mut skills = Vec::with_capacity(listing.entries.len());
+    for entry in listing.entries.iter() {
+        let mut report = outline(entry);
+        if verify {
+            check(server, entry, &mut report).await?;
+        }
+        skills.push(report);
+    }
+    Ok(Report { protocol, server: name, skills, diagnostics: listing.diagnostics })
+}
+
+fn outline(entry: &RemoteEntry) -> SkillReport {
+    let description = entry.front_matter.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+    SkillReport {
+        name: entry.name().to_owned(),
+        uri: entry.uri.clone(),
+        description: description.to_owned(),
+        files: entry.files.as_ref().map(Vec::len),
+        bytes: entry.files.iter().flatten().map(|file| file.size).sum(),
+        verified: 0,
+        findings: Vec::new(),
+    }
+}
+
+async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), Trouble> {
+    let Some(files) = &entry.files else {
+        report.findings.push("its files are made up as it goes, so nothing can be verified or approved".to_owned());
+        return Ok(());
+    };
+    // The SKILL.md first: if that is a lie, the rest is not worth asking for.
+    let (first, rest): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.uri == entry.uri);
+    for file in first.into_iter().chain(rest) {
+        match server.read_verified(entry, file).await {
+            Ok(_) => report.verified += 1,
+            Err(Problem::Trouble(trouble @ (Trouble::Slow(_) | Trouble::Gone(_)))) => return Err(trouble),
+            Err(Problem::Trouble(trouble)) => report.findings.push(format!("{}: {trouble}", shown(&file.uri))),
+            Err(Problem::Unverified(problem)) => report.findings.push(problem),
+        }
+        if report.verified == 0 {
+            break;
+        }
+    }
+    Ok(())
+}

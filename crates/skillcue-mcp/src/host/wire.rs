@@ -1,0 +1,490 @@
+//! The bytes between here and a server, bounded.
+//!
+//! The SDK's own transports take responses of any size, and take a result that carries `_meta` for that of a tool call,
+//! dropping everything else in it. These are thin ones without that: they read at most [`MAX_RESPONSE`] bytes, and hand
+//! the results that this module asks for over as they came.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use futures::stream::BoxStream;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::listing::shown;
+use super::spec::is_this_machine;
+
+/// Most bytes of one response.
+pub(crate) const MAX_RESPONSE: usize = 32 << 20;
+/// How long a program has to end by itself once its standard input is closed.
+const GRACE: Duration = Duration::from_millis(250);
+/// Most redirects that are followed.
+const MAX_REDIRECTS: usize = 3;
+
+/// Reads one message.
+fn message(bytes: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
+    let mut value: Value = serde_json::from_slice(bytes)?;
+    let ours = |result: &Value| ["skills", "skill", "contents"].iter().any(|key| result.get(key).is_some());
+    if value.get("result").is_some_and(ours)
+        && let Some(id) = value.get("id")
+    {
+        let id = serde_json::from_value::<RequestId>(id.clone())?;
+        let result = ServerResult::CustomResult(CustomResult::new(value["result"].take()));
+        return Ok(ServerJsonRpcMessage::response(result, id));
+    }
+    serde_json::from_value(value)
+}
+
+fn too_large() -> io::Error {
+    io::Error::other(format!("the response has more than {MAX_RESPONSE} bytes"))
+}
+
+/// HTTP for the SDK's client. One response is one message, whether it comes as JSON or as a stream of events.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+}
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+impl Http {
+    pub(crate) fn new(url: &str, timeout: Duration) -> Result<Http, String> {
+        // A program may have chosen another provider before; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("skillcue/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(timeout)
+            .redirect(redirects());
+        let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        if is_this_machine(&host) {
+            builder = builder.no_proxy();
+        }
+        Ok(Http { client: builder.build().map_err(|error| cause(&error))? })
+    }
+}
+
+/// Only where the message arrives whole, and only at the same server: others are not told the token.
+fn redirects() -> reqwest::redirect::Policy {
+    reqwest::redirect::Policy::custom(|attempt| {
+        let whole = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let same = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
+        if whole && same && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
+    })
+}
+
+impl StreamableHttpClient for Http {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let id = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let mut request = self
+            .client
+            .post(uri.as_ref())
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(serde_json::to_vec(&message)?);
+        for (name, value) in custom_headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        let in_session = session_id.is_some();
+        if let Some(session) = session_id {
+            request = request.header("mcp-session-id", session.as_ref());
+        }
+        let response = request.send().await.map_err(HttpError::Client)?;
+        let status = response.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+            let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or("no challenge").to_owned();
+            return Err(HttpError::AuthRequired(AuthRequiredError::new(format!("HTTP {status}: {challenge}"))));
+        }
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(HttpError::SessionExpired);
+        }
+        let Some(id) = id else {
+            // Nobody waits for an answer to this.
+            return if status.is_success() {
+                Ok(StreamableHttpPostResponse::Accepted)
+            } else {
+                Err(unexpected(status))
+            };
+        };
+        let session = response.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let kind =
+            response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = kind.to_ascii_lowercase();
+        if status.is_success() && kind.starts_with("text/event-stream") {
+            return Ok(StreamableHttpPostResponse::Json(answer_of_stream(response, &id).await?, session));
+        }
+        let body = read_all(response).await?;
+        if !status.is_success() {
+            return rejection(&message, &id, in_session, status, &body)
+                .map(|answer| StreamableHttpPostResponse::Json(answer, session));
+        }
+        match self::message(&body) {
+            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Err(error) => Err(HttpError::UnexpectedServerResponse(Cow::Owned(format!("no message: {error}")))),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        let mut request = self.client.delete(uri.as_ref()).header("mcp-session-id", session_id.as_ref());
+        for (name, value) in custom_headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        // A server that keeps sessions for ever is its own trouble.
+        request.send().await.map_err(HttpError::Client)?;
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        _session_id: Option<Arc<str>>,
+        _last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        _custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<sse_stream::Sse, rmcp::transport::streamable_http_client::SseError>>, HttpError>
+    {
+        // Nothing that a server says unasked is wanted: listings have a time to live.
+        Err(HttpError::ServerDoesNotSupportSse)
+    }
+}
+
+fn unexpected(status: StatusCode) -> HttpError {
+    HttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}")))
+}
+
+/// What a refusal means: the server's own error if it sent one. A server that knows nothing of `server/discover` is an
+/// older one, and its refusal, whatever it looks like, tells the SDK to start the older way.
+fn rejection(
+    message: &ClientJsonRpcMessage,
+    id: &RequestId,
+    in_session: bool,
+    status: StatusCode,
+    body: &[u8],
+) -> Result<ServerJsonRpcMessage, HttpError> {
+    if let Ok(ServerJsonRpcMessage::Error(answer)) = self::message(body) {
+        return Ok(ServerJsonRpcMessage::error(answer.error, Some(id.clone())));
+    }
+    let discovers = matches!(message, ClientJsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+    if discovers && !in_session && status.is_client_error() {
+        let error = ErrorData::invalid_request(format!("HTTP {status}"), None);
+        return Ok(ServerJsonRpcMessage::error(error, Some(id.clone())));
+    }
+    Err(unexpected(status))
+}
+
+async fn read_all(mut response: reqwest::Response) -> Result<Vec<u8>, HttpError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(HttpError::Client)? {
+        if body.len() + chunk.len() > MAX_RESPONSE {
+            return Err(HttpError::Io(too_large()));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Waits for the answer among a stream's events. Progress, log messages and requests of the server are passed over.
+async fn answer_of_stream(mut response: reqwest::Response, id: &RequestId) -> Result<ServerJsonRpcMessage, HttpError> {
+    let mut events = Events::default();
+    let mut read = 0;
+    while let Some(chunk) = response.chunk().await.map_err(HttpError::Client)? {
+        read += chunk.len();
+        if read > MAX_RESPONSE {
+            return Err(HttpError::Io(too_large()));
+        }
+        for data in events.feed(&chunk) {
+            match message(&data) {
+                Ok(ServerJsonRpcMessage::Response(answer)) if answer.id == *id => {
+                    return Ok(ServerJsonRpcMessage::Response(answer));
+                }
+                Ok(ServerJsonRpcMessage::Error(answer)) if answer.id.as_ref().is_none_or(|of| of == id) => {
+                    return Ok(ServerJsonRpcMessage::error(answer.error, Some(id.clone())));
+                }
+                Ok(_) => {}
+                Err(error) => tracing::debug!(target: "skillcue::mcp", "an event is no message: {error}"),
+            }
+        }
+    }
+    Err(HttpError::UnexpectedEndOfStream)
+}
+
+/// Cuts a stream of server-sent events into the data of each.
+#[derive(Debug, Default)]
+struct Events {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    after_cr: bool,
+}
+
+impl Events {
+    fn feed(&mut self, chunk: &[u8]) -> Vec<Vec<u8>> {
+        let mut events = Vec::new();
+        for byte in chunk {
+            let after_cr = std::mem::take(&mut self.after_cr);
+            match byte {
+                b'\n' if after_cr => {}
+                b'\n' | b'\r' => {
+                    self.after_cr = *byte == b'\r';
+                    events.extend(self.end_line());
+                }
+                _ => self.line.push(*byte),
+            }
+        }
+        events
+    }
+
+    fn end_line(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            return (!data.is_empty()).then_some(data);
+        }
+        if let Some(data) = line.strip_prefix(b"data:") {
+            if !self.data.is_empty() {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+        }
+        None
+    }
+}
+
+/// The standard input and output of a program, for the SDK's client.
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    output: BufReader<ChildStdout>,
+    /// What has come of the next line. It outlives a call of `receive`, which may be dropped half-way.
+    line: Vec<u8>,
+    input: Arc<Mutex<Option<ChildStdin>>>,
+}
+
+impl Transport<RoleClient> for Pipes {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let input = Arc::clone(&self.input);
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            match input.lock().await.as_mut() {
+                Some(input) => {
+                    input.write_all(&line).await?;
+                    input.flush().await
+                }
+                None => Err(io::ErrorKind::NotConnected.into()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let available = self.output.fill_buf().await.ok()?;
+            if available.is_empty() {
+                return None;
+            }
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let taken = newline.map_or(available.len(), |at| at + 1);
+            self.line.extend_from_slice(&available[..taken]);
+            self.output.consume(taken);
+            if self.line.len() > MAX_RESPONSE {
+                tracing::debug!(target: "skillcue::mcp", "{}", too_large());
+                return None;
+            }
+            if newline.is_none() {
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            match message(line.trim_ascii()) {
+                Ok(message) => return Some(message),
+                // Programs print all sorts of things before they get to the point.
+                Err(error) => tracing::debug!(target: "skillcue::mcp", "a line is no message: {error}"),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.input.lock().await.take();
+        Ok(())
+    }
+}
+
+/// What is started, and in what.
+#[derive(Debug)]
+pub(crate) struct Start<'s> {
+    pub(crate) program: &'s str,
+    pub(crate) args: &'s [String],
+    /// All of its environment. Of two values for one variable the later counts.
+    pub(crate) env: Vec<(&'s str, &'s str)>,
+    pub(crate) cwd: &'s Path,
+}
+
+/// Starts a program. It and all it starts end when the guard is dropped or `stop` is cancelled; `running` is dropped
+/// once they have.
+pub(crate) fn spawn(
+    label: &str,
+    start: &Start<'_>,
+    stop: &CancellationToken,
+    running: mpsc::Sender<()>,
+) -> io::Result<(Pipes, DropGuard)> {
+    let mut command = Command::new(start.program);
+    command.args(start.args).current_dir(start.cwd).env_clear().envs(start.env.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // A group of its own: what it starts ends with it, and a Ctrl-C at the terminal is not for it.
+    let mut command = CommandWrap::from(command);
+    command.wrap(ProcessGroup::leader());
+    let mut child = command.spawn()?;
+    let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+    let (Some(input), Some(output), errors) = pipes else {
+        return Err(io::Error::other("the program has no standard input or output"));
+    };
+    if let Some(errors) = errors {
+        tokio::spawn(log(label.to_owned(), errors));
+    }
+    let guard = child.id().map(guard).transpose().unwrap_or_else(|error| {
+        tracing::debug!(target: "skillcue::mcp", server = label, "no guard can be started: {error}");
+        None
+    });
+    let stop = stop.child_token();
+    tokio::spawn(watch(child, guard, stop.clone(), running));
+    let pipes = Pipes { output: BufReader::new(output), line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) };
+    Ok((pipes, stop.drop_guard()))
+}
+
+/// Ends the program's group as soon as this process is no more, even if that was killed and could see to nothing: the
+/// guard waits for the end of its standard input, whose other end is held here alone. It ends when it is dropped.
+///
+/// The kernel's own way (`PR_SET_PDEATHSIG`) has to be asked for between fork and exec, which takes unsafe code, and
+/// ends neither what the program has started nor waits for more than a thread's end.
+fn guard(group: u32) -> io::Result<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r _; kill -9 -\"$1\"", "skillcue-guard", &group.to_string()]);
+    command.env_clear().current_dir("/").process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
+/// Waits for a program's end, and sees to it.
+async fn watch(
+    mut child: Box<dyn ChildWrapper>,
+    guard: Option<Child>,
+    stop: CancellationToken,
+    running: mpsc::Sender<()>,
+) {
+    let ended = tokio::select! {
+        _ = child.wait() => true,
+        () = stop.cancelled() => false,
+    };
+    if !ended {
+        // Its standard input is being closed: a good program ends by itself.
+        let _ = tokio::time::timeout(GRACE, child.wait()).await;
+    }
+    // Whatever is left of its group, too. That there is nothing left is no error.
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+    if let Some(mut guard) = guard {
+        let _ = guard.kill().await;
+    }
+    drop(running);
+}
+
+/// What a program writes to its standard error goes to the log.
+async fn log(label: String, mut errors: ChildStderr) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+        for line in String::from_utf8_lossy(&buffer[..read]).lines() {
+            tracing::debug!(target: "skillcue::mcp", server = label, "{}", shown(line));
+        }
+    }
+}
+
+/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    loop {
+        // The SDK's error does not name what is behind it.
+        last = match (last.downcast_ref::<HttpError>(), last.source()) {
+            (Some(HttpError::Client(behind)), _) => behind,
+            (Some(HttpError::UnexpectedServerResponse(answer)), _) => {
+                return shown(&format!("an unexpected answer: {answer}"));
+            }
+            (Some(HttpError::AuthRequired(refused)), _) => {
+                return shown(&format!("a token is wanted: {}", refused.www_authenticate_header));
+            }
+            (_, Some(behind)) => behind,
+            (_, None) => break,
+        };
+    }
+    match last.downcast_ref::<io::Error>() {
+        Some(error) => shown(&skillcue::os_message(error)),
+        None => shown(&last.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_cut_wherever_the_network_cuts_them() {
+        let stream = b": hello\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nevent: x\ndata:two\n\n\n";
+        for size in 1..stream.len() {
+            let mut events = Events::default();
+            let found: Vec<Vec<u8>> = stream.chunks(size).flat_map(|chunk| events.feed(chunk)).collect();
+            assert_eq!(found, [b"{\"a\":\n1}".to_vec(), b"two".to_vec()], "{size}");
+        }
+    }
+
+    #[test]
+    fn results_of_the_extension_come_whole() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"result":{"skills":[],"_meta":{"x":1},"content":[],"tools":[]}}"#;
+        let Ok(ServerJsonRpcMessage::Response(answer)) = message(text) else { panic!() };
+        let ServerResult::CustomResult(result) = answer.result else { panic!("{:?}", answer.result) };
+        assert!(result.0.get("skills").is_some());
+    }
+}

@@ -1,0 +1,160 @@
+//! Completion of what a person types: a prompt's arguments, a template's variables.
+
+use rmcp::ErrorData;
+use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
+use skillcue::{ListLimits, SkillDir};
+
+use super::resources::{FILE_TEMPLATE, SKILL_TEMPLATE};
+use super::view::{View, is_prompt, is_served};
+use super::{SkillServer, files, prompts, uris};
+
+impl SkillServer {
+    pub(super) async fn completion(&self, request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+        let (values, total) = self.blocking(move |_, view| complete(view, &request)).await??;
+        let mut completion = CompletionInfo::default();
+        completion.has_more = Some(total > values.len());
+        completion.total = Some(u32::try_from(total).unwrap_or(u32::MAX));
+        completion.values = values;
+        Ok(CompleteResult::new(completion))
+    }
+}
+
+/// What may follow, and how much of it there is in all.
+fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>, usize), ErrorData> {
+    let typed = request.argument.value.as_str();
+    match &request.r#ref {
+        Reference::Prompt(prompt) => {
+            let skill = view.catalog.named(&prompt.name).next().filter(|skill| is_prompt(skill));
+            let unknown =
+                || ErrorData::invalid_params(format!("there is no prompt {}", files::shown(&prompt.name)), None);
+            let skill = skill.ok_or_else(unknown)?;
+            if request.argument.name != prompts::ARGUMENT {
+                return Ok((Vec::new(), 0));
+            }
+            let hint = skill.manifest().argument_hint().unwrap_or_default();
+            Ok(limited(continued(view, hint, typed)))
+        }
+        Reference::Resource(template) => match (template.uri.as_str(), request.argument.name.as_str()) {
+            (SKILL_TEMPLATE | FILE_TEMPLATE, "skill") => Ok(view.places(typed, CompletionInfo::MAX_VALUES)),
+            (FILE_TEMPLATE, "file") => {
+                let skill = request.context.as_ref().and_then(|context| context.get_argument("skill"));
+                Ok(limited(skill.map(|skill| files_of(view, skill, typed)).unwrap_or_default()))
+            }
+            _ => Ok((Vec::new(), 0)),
+        },
+        _ => Ok((Vec::new(), 0)),
+    }
+}
+
+fn limited(mut values: Vec<String>) -> (Vec<String>, usize) {
+    let total = values.len();
+    values.truncate(CompletionInfo::MAX_VALUES);
+    (values, total)
+}
+
+/// The files of the skill at a path that start with what was typed.
+fn files_of(view: &View, path: &str, typed: &str) -> Vec<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let skill = view.catalog.named(name).next();
+    let Some(skill) = skill.filter(|skill| is_served(skill) && uris::path(skill).as_deref() == Some(path)) else {
+        return Vec::new();
+    };
+    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&ListLimits::default()));
+    let all = listed.map(|listing| listing.files).unwrap_or_default();
+    all.into_iter().map(|file| file.path).filter(|path| path.starts_with(typed)).collect()
+}
+
+/// What the arguments may be, as a whole, once the last word of `typed` is complete: the words that the hint has for its
+/// slot or for a later one (those between may be optional).
+fn continued(view: &View, hint: &str, typed: &str) -> Vec<String> {
+    let (before, last) = typed.split_at(typed.rfind(' ').map_or(0, |at| at + 1));
+    let used: Vec<&str> = before.split_whitespace().collect();
+    let mut values = Vec::new();
+    for slot in slots(hint).into_iter().skip(used.len()) {
+        let words = match slot {
+            Slot::Words(words) => words,
+            Slot::Skill => view.names(last).take(CompletionInfo::MAX_VALUES).map(str::to_owned).collect(),
+            Slot::Other => Vec::new(),
+        };
+        for word in words.into_iter().filter(|word| word.starts_with(last) && !used.contains(&word.as_str())) {
+            let value = format!("{before}{word}");
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    values
+}
+
+/// One word of the arguments, as a hint describes it.
+#[derive(Debug, PartialEq)]
+enum Slot {
+    /// One of these.
+    Words(Vec<String>),
+    /// The name of a skill.
+    Skill,
+    /// Something that only the person knows: `[FILE]`.
+    Other,
+}
+
+/// The slots of an argument hint: `[add|remove] <skill> --format json|text [file]` has five.
+fn slots(hint: &str) -> Vec<Slot> {
+    // `add | remove | list` is one slot.
+    let hint = joined_at_bars(hint);
+    let groups = hint.split(['[', ']', '<', '>', '(', ')', '{', '}', ' ', '\t', ',']);
+    let is_ellipsis = |group: &str| group.chars().all(|c| matches!(c, '.' | '…'));
+    groups.filter(|group| !is_ellipsis(group)).map(slot).collect()
+}
+
+/// A hint without the blanks around `|`.
+fn joined_at_bars(hint: &str) -> String {
+    hint.split('|').map(str::trim).collect::<Vec<_>>().join("|")
+}
+
+fn slot(group: &str) -> Slot {
+    // `--format=json|text`
+    let (flag, choices) = match group.split_once('=') {
+        Some((flag, choices)) if flag.starts_with('-') => (&group[..=flag.len()], choices),
+        _ => ("", group),
+    };
+    if choices.contains('|') {
+        let words = choices.split('|').map(|word| word.trim_matches(['"', '\'', '`', '.', '…']));
+        return Slot::Words(words.filter(|word| !word.is_empty()).map(|word| format!("{flag}{word}")).collect());
+    }
+    if group.starts_with('-') && !group.trim_matches('-').is_empty() {
+        return Slot::Words(vec![if flag.is_empty() { group.to_owned() } else { flag.to_owned() }]);
+    }
+    let names_skill = group.split(|c: char| !c.is_alphanumeric()).any(|part| part.eq_ignore_ascii_case("skill"));
+    if names_skill { Slot::Skill } else { Slot::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Slot, slots};
+
+    #[test]
+    fn finds_what_a_hint_spells_out() {
+        let words = |words: &[&str]| Slot::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(slots("[add|remove|list]"), [words(&["add", "remove", "list"])]);
+        assert_eq!(slots("[add|remove|list] [file]"), [words(&["add", "remove", "list"]), Slot::Other]);
+        for hint in ["add | remove | list", "[add| remove |list]", "add |\tremove|  list"] {
+            assert_eq!(slots(hint), [words(&["add", "remove", "list"])], "{hint}");
+        }
+        assert_eq!(slots("<on | off> [FILE]"), [words(&["on", "off"]), Slot::Other]);
+        assert_eq!(slots("<on|off> [FILE...]"), [words(&["on", "off"]), Slot::Other]);
+        assert_eq!(slots("[\"a\"|'b'] ..."), [words(&["a", "b"])]);
+        assert_eq!(
+            slots("<SKILL_NAME_OR_PATH> [--max-iterations N] [--format=json|text] --depth=N"),
+            [
+                Slot::Skill,
+                words(&["--max-iterations"]),
+                Slot::Other,
+                words(&["--format=json", "--format=text"]),
+                words(&["--depth="])
+            ]
+        );
+        assert_eq!(slots("[file] [pages]"), [Slot::Other, Slot::Other]);
+        assert_eq!(slots(" - "), [Slot::Other]);
+        assert_eq!(slots(""), []);
+    }
+}

@@ -1,0 +1,253 @@
+//! Skills as the extension tells them: verbatim front matter, and every file with its digest and size.
+//!
+//! An entry is computed from the files as they are, not from the catalog: front matter and digests describe the same
+//! bytes. It is kept for as long as every file of the skill has the stamp it was computed from.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+use skillcue::format::Parsed;
+use skillcue::{Code, FileKind, ListLimits, Skill, SkillDir, SkillFile, SkipReason, Stamp};
+
+use super::{files, front_matter, uris};
+use crate::digest;
+
+/// How many files' digests are kept, at most twice that many for a moment.
+const KEPT_FILES: usize = 1 << 16;
+
+/// How often a file that changes while it is read is tried.
+const ATTEMPTS: usize = 4;
+
+/// A file written less than this before it was read may change again without its time changing.
+const RACY_NS: i128 = 1_000_000_000;
+
+/// An entry, or why the skill has none.
+pub(super) type Outcome = Result<Arc<Value>, Arc<str>>;
+
+/// The entries that have been computed, as long as there is room.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    kept: Mutex<Kept>,
+}
+
+/// Two generations: what is asked for moves to the young one, and when that is full the old one goes. That forgets
+/// what was not asked for lately, and costs nothing to keep in order.
+#[derive(Debug, Default)]
+struct Kept {
+    young: HashMap<PathBuf, Arc<Known>>,
+    old: HashMap<PathBuf, Arc<Known>>,
+    files: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    files: Vec<(String, Stamp)>,
+    outcome: Outcome,
+}
+
+impl Kept {
+    fn get(&mut self, dir: &PathBuf) -> Option<Arc<Known>> {
+        if let Some(known) = self.young.get(dir) {
+            return Some(Arc::clone(known));
+        }
+        let (dir, known) = self.old.remove_entry(dir)?;
+        self.put(dir, Arc::clone(&known));
+        Some(known)
+    }
+
+    fn put(&mut self, dir: PathBuf, known: Arc<Known>) {
+        let files = known.files.len() + 1;
+        if self.files + files > KEPT_FILES {
+            self.old = std::mem::take(&mut self.young);
+            self.files = 0;
+        }
+        self.files += files;
+        if let Some(before) = self.young.insert(dir, known) {
+            self.files -= before.files.len() + 1;
+        }
+    }
+}
+
+impl Entries {
+    /// The entry of a skill. `is_new` is told why a skill has none, the first time.
+    pub(super) fn of(&self, skill: &Skill, is_new: &mut dyn FnMut(&str)) -> Outcome {
+        let dir = skill.dir();
+        let known = self.kept().get(&dir);
+        let survey = survey(skill);
+        if let (Some(known), Ok(survey)) = (&known, &survey)
+            && known.files == survey.files
+        {
+            return known.outcome.clone();
+        }
+        let (files, outcome) = match survey {
+            Ok(survey) => {
+                let outcome = describe(skill, &survey);
+                (survey.files, outcome)
+            }
+            Err(reason) => (Vec::new(), Err(reason)),
+        };
+        let outcome = outcome.map(Arc::new).map_err(Arc::from);
+        if let Err(reason) = &outcome
+            && known.is_none_or(|known| known.outcome != outcome)
+        {
+            is_new(reason);
+        }
+        // Why a skill is refused is kept even if its stamps are young: it only says whether it was told.
+        if outcome.is_err() || !is_racy(&files) {
+            self.kept().put(dir, Arc::new(Known { files, outcome: outcome.clone() }));
+        }
+        outcome
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        // What a panic left behind is a cache that is at worst incomplete.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether one of the files may change without its stamp changing.
+fn is_racy(files: &[(String, Stamp)]) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let now = now.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or(0);
+    files.iter().any(|(_, stamp)| now - stamp.modified_ns < RACY_NS)
+}
+
+/// What stands in a skill's directory.
+struct Survey {
+    dir: SkillDir,
+    /// Every file, the skill file first.
+    files: Vec<(String, Stamp)>,
+}
+
+/// Looks at every file without reading any.
+fn survey(skill: &Skill) -> Result<Survey, String> {
+    if skill.file() != SkillFile::Markdown {
+        return Err(format!("its skill file is called {}", skill.file().name()));
+    }
+    let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(|error| error.to_string())?;
+    let listing = dir.list(&ListLimits::default()).map_err(|error| error.to_string())?;
+    if let Some(stopped) = &listing.stopped {
+        return Err(format!("its files are too many or too large: {stopped}"));
+    }
+    let missing = listing.skipped.iter().find(|skipped| skipped.reason != SkipReason::IgnoredDirectory);
+    if let Some(skipped) = missing {
+        return Err(format!("not all of its files can be served: {:?} is {}", skipped.first, skipped.reason.noun()));
+    }
+    let mut files = Vec::with_capacity(listing.files.len());
+    for file in listing.files {
+        let opened = dir.open_file(&file.path).map_err(|error| error.to_string())?;
+        files.push((file.path, opened.stamp));
+    }
+    let Some(at) = files.iter().position(|(path, _)| path == SkillFile::Markdown.name()) else {
+        return Err("it has no SKILL.md".to_owned());
+    };
+    files[..=at].rotate_right(1);
+    Ok(Survey { dir, files })
+}
+
+/// Reads every file and puts the entry together.
+fn describe(skill: &Skill, survey: &Survey) -> Result<Value, String> {
+    let root = uris::root(skill).ok_or("its path is not UTF-8")?;
+    let mut resources = Vec::with_capacity(survey.files.len());
+    let mut front = Map::new();
+    let mut total = 0;
+    for (at, (path, stamp)) in survey.files.iter().enumerate() {
+        let bytes = read_as_stamped(&survey.dir, path, *stamp)?;
+        total += bytes.len() as u64;
+        if total > files::MAX_FILE {
+            return Err(format!("its files have more than {} bytes", files::MAX_FILE));
+        }
+        if at == 0 {
+            front = conforming(&bytes, skill.name())?;
+        }
+        resources.push(json!({
+            "uri": uris::below(&root, path),
+            "digest": digest(&bytes),
+            "size": bytes.len(),
+        }));
+    }
+    Ok(json!({
+        "uri": uris::below(&root, SkillFile::Markdown.name()),
+        "frontmatter": front,
+        "resources": resources,
+    }))
+}
+
+/// Reads a file that is still the one that was looked at.
+fn read_as_stamped(dir: &SkillDir, path: &str, stamp: Stamp) -> Result<Vec<u8>, String> {
+    for _ in 0..ATTEMPTS {
+        let mut opened = dir.open_file(path).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0).saturating_add(1));
+        let limited = opened.file.by_ref().take(files::MAX_FILE + 1).read_to_end(&mut bytes);
+        limited.map_err(|error| format!("{path:?} cannot be read: {error}"))?;
+        let after = opened.file.metadata().map_err(|error| format!("{path:?} cannot be read: {error}"))?;
+        if opened.stamp == stamp && Stamp::of(&after) == stamp {
+            return Ok(bytes);
+        }
+    }
+    Err(format!("{path:?} changed while it was read"))
+}
+
+/// The front matter of a `SKILL.md` that conforms to the Agent Skills specification, as JSON for messages.
+fn conforming(bytes: &[u8], name: &str) -> Result<Map<String, Value>, String> {
+    if !bytes.starts_with(b"---") {
+        return Err("its SKILL.md does not start with front matter".to_owned());
+    }
+    let parsed = Parsed::of(bytes, FileKind::Markdown);
+    if !parsed.edits.is_empty() {
+        return Err("its YAML had to be repaired".to_owned());
+    }
+    if let Some(tag) = parsed.diagnostics.iter().find(|found| found.code == Code::YamlTag) {
+        return Err(format!("its YAML has a tag: {}", tag.message));
+    }
+    let raw = parsed.raw.as_ref().ok_or("its YAML cannot be read")?;
+    let front = front_matter::as_json(raw)?;
+    match front.get("name").and_then(Value::as_str) {
+        None => return Err("it has no name".to_owned()),
+        // The rules allow letters of any script; URIs and the reference hosts only these.
+        Some(written) if !is_strict(written) => return Err(format!("its name {written:?} breaks the naming rules")),
+        Some(written) if written != name => return Err(format!("its name is {written:?} now")),
+        Some(_) => {}
+    }
+    match front.get("description").and_then(Value::as_str) {
+        Some(description) if !description.trim().is_empty() => front_matter::as_written(raw),
+        _ => Err("it has no description".to_owned()),
+    }
+}
+
+/// One to 64 lower-case ASCII letters, digits and single inner hyphens.
+fn is_strict(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{conforming, is_strict};
+
+    #[test]
+    fn knows_the_naming_rules() {
+        assert!(is_strict("pdf-tools2"));
+        for name in ["", "-a", "a-", "a--b", "A", "ä", "a_b", &"a".repeat(65)] {
+            assert!(!is_strict(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_does_not_conform() {
+        let reason = |text: &str| conforming(text.as_bytes(), "pdf").unwrap_err();
+        assert!(reason("\n---\nname: pdf\ndescription: x\n---\n").contains("start"));
+        assert!(reason("---\nname: pdf\n---\n").contains("description"));
+        assert!(reason("---\nname: PDF\ndescription: x\n---\n").contains("naming rules"));
+        assert!(reason("---\nname: other\ndescription: x\n---\n").contains("now"));
+        assert!(reason("---\nname: pdf\ndescription: Use: this\n---\n").contains("repaired"));
+        assert!(conforming(b"---\nname: pdf\ndescription: x\n---\n", "pdf").is_ok());
+    }
+}

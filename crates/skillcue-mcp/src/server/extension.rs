@@ -1,0 +1,211 @@
+//! The extension "Skills over MCP" (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`.
+
+use rmcp::model::{CustomRequest, CustomResult, ErrorCode, Resource};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Value, json};
+
+use super::cursor::{self, List};
+use super::entries::Outcome;
+use super::files::{self, Failure};
+use super::logging::{Level, Line};
+use super::resources::{resource, skill_file};
+use super::view::View;
+use super::{Shared, SkillServer, is_modern, mime, uris};
+
+/// How many skills a page of `skills/list` looks at for each that it may hold: pages end, even if nothing conforms.
+const LOOKS: usize = 8;
+
+/// How many skills that were left out one log line names.
+const NAMED: usize = 20;
+
+/// The methods that the protocol defines. A request for one of them comes here only if its parameters are wrong.
+const KNOWN: [&str; 15] = [
+    "initialize",
+    "server/discover",
+    "ping",
+    "completion/complete",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
+/// Those of them that 2026-07-28 has removed.
+const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
+impl SkillServer {
+    pub(super) async fn extended(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        match request.method.as_str() {
+            "skills/list" => self.list_skills(&params, &context).await,
+            "skills/get" => self.get_skill(&params, &context).await,
+            "resources/directory/read" => self.read_directory(&params, &context).await,
+            method if KNOWN.contains(&method) && !(is_modern(&context) && REMOVED.contains(&method)) => {
+                Err(ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None))
+            }
+            method => {
+                let message = format!("there is no method {}", files::shown(method));
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        }
+        .map(CustomResult::new)
+    }
+
+    async fn list_skills(&self, params: &Value, context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+        let after = cursor::read(List::Skills, text(params, "cursor")?)?;
+        let (page, left_out) = self.blocking(move |shared, view| page(shared, view, after.as_deref())).await?;
+        self.log_left_out(left_out, context).await;
+        let mut result = self.complete_result();
+        result["skills"] = page.skills.into();
+        if let Some(next) = page.next {
+            result["nextCursor"] = next.into();
+        }
+        Ok(result)
+    }
+
+    async fn get_skill(&self, params: &Value, context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+        let uri = required_uri(params)?;
+        let found = self.blocking(move |shared, view| {
+            let skill = files::skill_at(view, &uri)?;
+            let mut left_out = Vec::new();
+            let outcome = entry(shared, skill, &mut left_out);
+            Ok::<_, Failure>((outcome, left_out, uri))
+        });
+        let (outcome, left_out, uri) = match found.await? {
+            Ok(found) => found,
+            Err(failure) => {
+                self.log_refusal(&failure, context).await;
+                return Err(failure.into_invalid_params());
+            }
+        };
+        self.log_left_out(left_out, context).await;
+        let entry = outcome.map_err(|reason| {
+            ErrorData::invalid_params(format!("no skill is served at {}: {reason}", files::shown(&uri)), None)
+        })?;
+        let mut result = self.complete_result();
+        result["skill"] = Value::clone(&entry);
+        Ok(result)
+    }
+
+    async fn read_directory(&self, params: &Value, context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+        let uri = required_uri(params)?;
+        let after = cursor::read(List::Directory, text(params, "cursor")?)?;
+        let size = self.shared.options.page_size.max(1);
+        let read = self.blocking(move |_, view| directory(view, &uri, after.as_deref(), size)).await?;
+        let (resources, next) = match read {
+            Ok(read) => read,
+            Err(failure) => {
+                self.log_refusal(&failure, context).await;
+                return Err(failure.into_invalid_params());
+            }
+        };
+        let mut result = self.complete_result();
+        // Resources always have a JSON form.
+        result["resources"] = serde_json::to_value(resources).unwrap_or_default();
+        if let Some(next) = next {
+            result["nextCursor"] = next.into();
+        }
+        Ok(result)
+    }
+
+    fn complete_result(&self) -> Value {
+        json!({ "resultType": "complete", "ttlMs": self.shared.options.ttl_ms, "cacheScope": "private" })
+    }
+
+    async fn log_left_out(&self, left_out: Vec<String>, context: &RequestContext<RoleServer>) {
+        if left_out.is_empty() {
+            return;
+        }
+        let more = left_out.len().saturating_sub(NAMED);
+        let mut named: Vec<_> = left_out.into_iter().take(NAMED).collect();
+        if more > 0 {
+            named.push(format!("and {more} more"));
+        }
+        let message = named.join("; ");
+        self.log(Line::new(Level::Warning, "skills", format!("left out: {message}")), context).await;
+    }
+}
+
+struct Page {
+    skills: Vec<Value>,
+    next: Option<String>,
+}
+
+/// The entries of one page, and what was left out of it for the first time.
+fn page(shared: &Shared, view: &View, after: Option<&str>) -> (Page, Vec<String>) {
+    let size = shared.options.skills_page_size.max(1);
+    let mut left_out = Vec::new();
+    let mut skills = Vec::new();
+    let mut rest = view.after(view.served(), after).iter();
+    let mut last = None;
+    for at in rest.by_ref().take(size * LOOKS) {
+        let skill = view.skill(*at);
+        last = Some(skill.name());
+        if let Ok(entry) = entry(shared, skill, &mut left_out) {
+            skills.push(Value::clone(&entry));
+        }
+        if skills.len() == size {
+            break;
+        }
+    }
+    let next = last.filter(|_| !rest.as_slice().is_empty()).map(|last| cursor::after(List::Skills, last));
+    (Page { skills, next }, left_out)
+}
+
+fn entry(shared: &Shared, skill: &skillcue::Skill, left_out: &mut Vec<String>) -> Outcome {
+    shared.entries.of(skill, &mut |reason| {
+        let (name, dir) = (skill.name(), skill.dir());
+        tracing::warn!(target: "skillcue::mcp", skill = name, dir = %dir.display(), reason, "left out of skills/list");
+        left_out.push(format!("{name}: {reason}"));
+    })
+}
+
+/// What stands in a directory, and the cursor of the next page.
+fn directory(
+    view: &View,
+    uri: &str,
+    after: Option<&str>,
+    size: usize,
+) -> Result<(Vec<Resource>, Option<String>), Failure> {
+    let (skill, path, children) = files::children(view, uri)?;
+    let root = uris::root(skill).unwrap_or_default();
+    let start = after.map_or(0, |after| children.partition_point(|child| child.name.as_str() <= after));
+    let end = children.len().min(start + size);
+    let next = (end < children.len()).then(|| cursor::after(List::Directory, &children[end - 1].name));
+    let resources = children[start..end].iter().map(|child| {
+        let path = if path.is_empty() { child.name.clone() } else { format!("{path}/{}", child.name) };
+        match child.size {
+            Some(_) if path == skill.file().name() => skill_file(skill, &root),
+            Some(size) => resource(&root, &path, size),
+            None => Resource::new(uris::below(&root, &path), child.name.as_str()).with_mime_type(mime::DIRECTORY),
+        }
+    });
+    Ok((resources.collect(), next))
+}
+
+fn required_uri(params: &Value) -> Result<String, ErrorData> {
+    let uri =
+        text(params, "uri")?.ok_or_else(|| ErrorData::invalid_params("the parameter \"uri\" is missing", None))?;
+    Ok(uri.to_owned())
+}
+
+/// A parameter that is a text, if it is there.
+fn text<'p>(params: &'p Value, name: &str) -> Result<Option<&'p str>, ErrorData> {
+    match params.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(ErrorData::invalid_params(format!("the parameter {name:?} is no text"), None)),
+    }
+}

@@ -1,0 +1,182 @@
+//! From a URI to a skill's file. Every read goes through [`SkillDir`].
+
+use std::io::Read as _;
+
+use rmcp::ErrorData;
+use serde_json::json;
+use skillcue::{Child, FileError, Skill, SkillDir};
+
+use super::uris::{self, BadUri};
+use super::view::{View, is_served};
+
+/// Largest file that is served: as much as a whole skill may have.
+pub(super) const MAX_FILE: u64 = 16 << 20;
+
+/// Why something could not be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Nothing of that URI is served.
+    NotFound(String),
+    /// The URI leads where none may; it has been logged.
+    Refused(String),
+    /// It is there, but it cannot be read.
+    Unreadable(String),
+}
+
+impl Failure {
+    /// The protocol's error: rmcp turns "not found" into what the client's version of the protocol says.
+    pub(super) fn into_error(self, uri: &str) -> ErrorData {
+        match self {
+            Failure::NotFound(message) | Failure::Refused(message) => {
+                ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
+            }
+            Failure::Unreadable(message) => ErrorData::internal_error(message, None),
+        }
+    }
+
+    /// The same where the extension wants "invalid params" for whatever is not served.
+    pub(super) fn into_invalid_params(self) -> ErrorData {
+        match self {
+            Failure::NotFound(message) | Failure::Refused(message) => ErrorData::invalid_params(message, None),
+            Failure::Unreadable(message) => ErrorData::internal_error(message, None),
+        }
+    }
+}
+
+/// A file as it is served.
+#[derive(Debug)]
+pub(super) struct Served {
+    /// Its path below the skill's directory.
+    pub(super) path: String,
+    /// Its content.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The directory of a skill, as far as its files are concerned.
+pub(super) fn open(skill: &Skill, path: &str) -> Result<SkillDir, FileError> {
+    // A skill file may be a link to that of another directory; the rest of the skill is where the link stands.
+    let dir = if path == skill.file().name() { skill.body_file().open_dir } else { skill.dir() };
+    SkillDir::open(skill.name(), &dir)
+}
+
+/// Reads the file of a URI.
+pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
+    within(view, uri, |skill, path| {
+        let dir = open(skill, path)?;
+        let opened = dir.open_file(path)?;
+        if SkillDir::is_ignored(path) {
+            return Err(FileError::NotFound { skill: skill.name().into(), path: path.into() });
+        }
+        let too_large =
+            |size| FileError::TooLarge { skill: skill.name().into(), path: path.into(), size, limit: MAX_FILE };
+        if opened.stamp.size > MAX_FILE {
+            return Err(too_large(opened.stamp.size));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0).saturating_add(1));
+        let unreadable = |source| FileError::Unreadable { skill: skill.name().into(), path: path.into(), source };
+        opened.file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_FILE { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
+    })
+    .map(|(_, path, bytes)| Served { path, bytes })
+}
+
+/// A directory of a skill: the skill, the directory's path below it, and what stands in it.
+pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<Child>), Failure> {
+    let trimmed = uri.strip_suffix('/').unwrap_or(uri);
+    let (skill, path, children) =
+        within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
+            |failure| match failure {
+                // A file is there and can be read, only it is no directory.
+                Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", shown(uri))),
+                other => other,
+            },
+        )?;
+    Ok((skill, tidy(&path), children))
+}
+
+/// What stands in a directory. Of what is none, it is still found out whether it leads out.
+fn listed(dir: &SkillDir, path: &str) -> Result<Vec<Child>, FileError> {
+    let error = match dir.children(path) {
+        Ok(children) => return Ok(children),
+        Err(error @ FileError::Security { .. }) => return Err(error),
+        Err(error) => error,
+    };
+    match dir.open_file(path) {
+        Err(refused @ FileError::Security { .. }) => Err(refused),
+        _ => Err(error),
+    }
+}
+
+/// A path that has been resolved below its skill, without the detours.
+fn tidy(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    segments.join("/")
+}
+
+/// Asks each skill that the URI may lie in, innermost first, until one has what is asked for.
+fn within<'v, T>(
+    view: &'v View,
+    uri: &str,
+    ask: impl Fn(&Skill, &str) -> Result<T, FileError>,
+) -> Result<(&'v Skill, String, T), Failure> {
+    let not_served = || Failure::NotFound(format!("nothing is served at {}", shown(uri)));
+    let parts = match uris::parse(uri) {
+        Ok(parts) => parts,
+        Err(BadUri::Foreign) => return Err(not_served()),
+        Err(BadUri::Attack(reason)) => return Err(refuse(uri, reason)),
+    };
+    let candidates = parts.candidates(&view.catalog, is_served);
+    if candidates.is_empty() {
+        return Err(parts.suspicion().map_or_else(not_served, |reason| refuse(uri, reason)));
+    }
+    for (skill, path) in candidates {
+        match ask(skill, &path) {
+            Ok(found) => return Ok((skill, path, found)),
+            Err(FileError::NotFound { .. }) => {}
+            Err(error @ FileError::Security { .. }) => return Err(Failure::Refused(error.to_string())),
+            Err(error @ FileError::NotAFile { .. }) => return Err(Failure::NotFound(error.to_string())),
+            Err(error) => return Err(Failure::Unreadable(error.to_string())),
+        }
+    }
+    Err(not_served())
+}
+
+/// The skill whose `SKILL.md` (or other skill file) a URI is.
+pub(super) fn skill_at<'v>(view: &'v View, uri: &str) -> Result<&'v Skill, Failure> {
+    let found = within(view, uri, |skill, path| {
+        if path == skill.file().name() {
+            return Ok(());
+        }
+        // It is no skill, whatever it is; the directory says whether it leads out, and logs that.
+        open(skill, path)?.open_file(path)?;
+        Err(FileError::NotFound { skill: skill.name().into(), path: path.into() })
+    });
+    match found {
+        Ok((skill, _, ())) => Ok(skill),
+        Err(refused @ Failure::Refused(_)) => Err(refused),
+        Err(_) => Err(Failure::NotFound(format!("no skill is served at {}", shown(uri)))),
+    }
+}
+
+/// Refuses a URI before any skill's directory was asked, with the same one event that the directory would leave.
+fn refuse(uri: &str, reason: &'static str) -> Failure {
+    let uri = shown(uri);
+    tracing::warn!(target: "skillcue::security", uri, reason, "refused a URI");
+    Failure::Refused(format!("refused {uri}: {reason}"))
+}
+
+/// A URI fit to show: in quotes, escaped, and not endless.
+pub(super) fn shown(uri: &str) -> String {
+    const LONGEST: usize = 200;
+    match uri.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}…", &uri[..end]),
+        None => format!("{uri:?}"),
+    }
+}

@@ -1,0 +1,148 @@
+//! Skills and their files as resources.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{
+    CacheScope, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use skillcue::{ListLimits, Shown, Skill, SkillDir};
+
+use super::cursor::{self, List};
+use super::files::{self, Failure};
+use super::logging::{Level, Line};
+use super::view::View;
+use super::{SkillServer, is_modern, mime, uris};
+
+/// The template of skill files; its variable is a skill's path.
+pub(super) const SKILL_TEMPLATE: &str = "skill://{+skill}/SKILL.md";
+
+/// The template of every file; the path below the skill is the second variable.
+pub(super) const FILE_TEMPLATE: &str = "skill://{+skill}/{+file}";
+
+impl SkillServer {
+    pub(super) async fn resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let after = cursor::read(List::Resources, request.as_ref().and_then(|request| request.cursor.as_deref()))?;
+        let (resources, next) =
+            self.blocking(move |shared, view| page(view, after.as_deref(), shared.options.page_size)).await?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next;
+        if is_modern(context) {
+            result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
+        }
+        Ok(result)
+    }
+
+    pub(super) fn templates(&self, context: &RequestContext<RoleServer>) -> ListResourceTemplatesResult {
+        let skill = ResourceTemplate::new(SKILL_TEMPLATE, "skill")
+            .with_title("A skill's instructions")
+            .with_description("The SKILL.md of the skill at this path.")
+            .with_mime_type("text/markdown");
+        let file = ResourceTemplate::new(FILE_TEMPLATE, "skill-file")
+            .with_title("A skill's file")
+            .with_description("A file below a skill's directory, by its path there.");
+        let mut result = ListResourceTemplatesResult::with_all_items(vec![skill, file]);
+        if is_modern(context) {
+            result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
+        }
+        result
+    }
+
+    pub(super) async fn read(
+        &self,
+        uri: String,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResult, ErrorData> {
+        let read = self.blocking(move |_, view| match files::read(view, &uri) {
+            Ok(served) => Ok(contents(uri, served)),
+            Err(failure) => Err((failure, uri)),
+        });
+        let read = read.await?;
+        match read {
+            Ok(contents) => {
+                let mut result = ReadResourceResult::new(vec![contents]);
+                if is_modern(context) {
+                    result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
+                }
+                Ok(result)
+            }
+            Err((failure, uri)) => {
+                self.log_refusal(&failure, context).await;
+                Err(failure.into_error(&uri))
+            }
+        }
+    }
+
+    /// Tells the client what was refused and why, if something was.
+    pub(super) async fn log_refusal(&self, failure: &Failure, context: &RequestContext<RoleServer>) {
+        if let Failure::Refused(message) = failure {
+            self.log(Line::new(Level::Warning, "security", message.as_str()), context).await;
+        }
+    }
+}
+
+fn contents(uri: String, served: files::Served) -> ResourceContents {
+    let path = served.path;
+    match String::from_utf8(served.bytes) {
+        Ok(text) => ResourceContents::text(text, uri).with_mime_type(mime::with_content(&path, true)),
+        Err(error) => ResourceContents::blob(STANDARD.encode(error.as_bytes()), uri)
+            .with_mime_type(mime::with_content(&path, false)),
+    }
+}
+
+/// Whole skills, until the page is full; and the cursor of the next page.
+fn page(view: &View, after: Option<&str>, size: usize) -> (Vec<Resource>, Option<String>) {
+    let mut resources = Vec::new();
+    let mut rest = view.after(view.served(), after).iter();
+    for at in rest.by_ref() {
+        let skill = view.skill(*at);
+        of_skill(skill, &mut resources);
+        if resources.len() >= size {
+            let next = (!rest.as_slice().is_empty()).then(|| cursor::after(List::Resources, skill.name()));
+            return (resources, next);
+        }
+    }
+    (resources, None)
+}
+
+/// The skill file, then the others in order.
+fn of_skill(skill: &Skill, resources: &mut Vec<Resource>) {
+    let Some(root) = uris::root(skill) else { return };
+    let own = skill.file().name();
+    resources.push(skill_file(skill, &root));
+    // A skill whose files cannot be listed just now still has its skill file, which discovery has seen.
+    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&ListLimits::default()));
+    for file in listed.map(|listing| listing.files).unwrap_or_default() {
+        if file.path != own {
+            resources.push(resource(&root, &file.path, file.size));
+        }
+    }
+}
+
+/// The resource of a skill's own file: called and described like the skill.
+pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
+    let own = skill.file().name();
+    let resource = Resource::new(uris::below(root, own), skill.name())
+        .with_mime_type(mime::of(own).unwrap_or("text/markdown"))
+        .with_size(skill.stamp().size);
+    match skill.glimpse() {
+        Some(glimpse) => resource.with_description(glimpse.description),
+        None => resource.with_description(skill.make_manifest().description()),
+    }
+}
+
+/// The resource of any other file.
+pub(super) fn resource(root: &str, path: &str, size: u64) -> Resource {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let resource = Resource::new(uris::below(root, path), Shown(name).to_string()).with_size(size);
+    match mime::of(path) {
+        Some(kind) => resource.with_mime_type(kind),
+        None => resource,
+    }
+}

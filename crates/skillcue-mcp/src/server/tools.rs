@@ -1,0 +1,138 @@
+//! The façade's tools, as the protocol tells and calls them.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value};
+use skillcue::tools::{Effect, ToolContext, ToolDefinition, ToolOutput};
+use tokio::sync::mpsc;
+
+use super::{SkillServer, files, is_modern};
+
+/// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
+const PROGRESS: usize = 64;
+
+fn tool(definition: ToolDefinition) -> Tool {
+    let schema = match definition.input_schema {
+        Value::Object(schema) => schema,
+        // A tool without a schema takes anything, as far as the protocol is concerned.
+        _ => Map::from_iter([("type".to_owned(), Value::from("object"))]),
+    };
+    let mut tool = Tool::new(definition.name, definition.description, Arc::new(schema));
+    tool.title = Some(definition.title.into_owned());
+    let mut annotations = ToolAnnotations::new().read_only(definition.read_only);
+    if definition.read_only {
+        annotations.open_world_hint = Some(false);
+    }
+    tool.annotations = Some(annotations);
+    tool
+}
+
+fn result(output: &mut ToolOutput) -> CallToolResult {
+    let content = vec![ContentBlock::text(std::mem::take(&mut output.text))];
+    let mut result = if output.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = output.structured.take();
+    result
+}
+
+impl SkillServer {
+    pub(super) async fn tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("the cursor is none that this list gave out", None));
+        }
+        let loaded = self.session.loaded();
+        // What a loaded skill brings along may have to be looked at first.
+        let definitions = self.unbounded(move |shared, _| shared.skillcue.tools(&loaded)).await?;
+        let mut result = ListToolsResult::with_all_items(definitions.into_iter().map(tool).collect());
+        if is_modern(context) {
+            result = result.with_ttl_ms(self.shared.options.ttl_ms).with_cache_scope(CacheScope::Private);
+        }
+        Ok(result)
+    }
+
+    pub(super) async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let turns = if !skillcue::tools::own().any(|name| name == request.name) {
+            &self.shared.skill_callers
+        } else if self.is_remote(&request) {
+            &self.shared.remote_callers
+        } else {
+            &self.shared.callers
+        };
+        let _turn = tokio::select! {
+            turn = self.turn(turns) => turn,
+            // Nobody waits for the answer.
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+        };
+        let (sender, mut reports) = mpsc::channel(PROGRESS);
+        let token = context.meta.get_progress_token();
+        let wants_progress = token.is_some();
+        let loaded = self.session.loaded();
+        let session = self.session.label();
+        let is_lasting = self.session.is_lasting();
+        let cancellation = context.ct.clone();
+        let name = request.name.clone();
+        let work = self.unbounded(move |shared, _| {
+            let report = |done: f64, of: Option<f64>, message: &str| {
+                if wants_progress {
+                    // Full, or nobody listens any more: the tool goes on either way.
+                    let _ = sender.try_send((done, of, message.to_owned()));
+                }
+            };
+            let is_cancelled = || cancellation.is_cancelled();
+            let context = ToolContext {
+                progress: &report,
+                cancelled: &is_cancelled,
+                loaded: &loaded,
+                session: &session,
+                is_lasting,
+            };
+            shared.skillcue.call_tool(&name, &request.arguments.unwrap_or_default(), &context)
+        });
+        let forward = async {
+            while let Some((done, of, message)) = reports.recv().await {
+                let Some(token) = &token else { continue };
+                let mut params = ProgressNotificationParam::new(token.clone(), done);
+                params.total = of;
+                params.message = (!message.is_empty()).then_some(message);
+                // A client that is gone has no use for it.
+                let _ = context.peer.notify_progress(params).await;
+            }
+        };
+        let (output, ()) = tokio::join!(work, forward);
+        let Some(mut output) = output? else {
+            let message = format!("there is no tool {}", files::shown(&request.name));
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        if let Some(Effect::Loaded { name, .. }) = &output.effect {
+            self.remember(name);
+        }
+        Ok(result(&mut output))
+    }
+
+    /// Whether a call is about a skill of another server, which will have to be asked.
+    fn is_remote(&self, request: &CallToolRequestParams) -> bool {
+        let id = request.arguments.as_ref().and_then(|arguments| arguments.get("skill_id")).and_then(Value::as_str);
+        let catalog = self.shared.skillcue.catalog();
+        id.and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
+    }
+
+    /// Remembers a loaded skill, and tells the client if that may give it other tools.
+    pub(super) fn remember(&self, name: &str) {
+        if self.session.remember(name) && self.shared.skillcue.brings_tools(name) {
+            self.session.tools_changed();
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Skills and their files as URIs, and back.
+//!
+//! A skill's URI is `skill://<prefix>/<name>`: the prefix is where its directory stands below its root, the last
+//! segment is its name, whatever its directory is called. Names are unique among the skills that count, so a URI finds
+//! its skill by name, and the prefix is only compared.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::Component;
+
+use skillcue::{Catalog, Skill, uri};
+
+/// What every URI of a skill starts with.
+pub(super) const SCHEME: &str = "skill://";
+
+/// The prefix of a skill: the directories between its root and its own. Nothing, if they are not UTF-8; such a skill
+/// cannot be asked for.
+pub(super) fn prefix(skill: &Skill) -> Option<Vec<String>> {
+    let dir = skill.dir();
+    let Ok(below) = dir.strip_prefix(&skill.root().path) else { return Some(Vec::new()) };
+    let mut segments = Vec::new();
+    for component in below.components() {
+        if let Component::Normal(segment) = component {
+            segments.push(segment.to_str()?.to_owned());
+        }
+    }
+    segments.pop();
+    Some(segments)
+}
+
+/// Prefix and name, separated by `/`, not encoded.
+pub(super) fn path(skill: &Skill) -> Option<String> {
+    let mut segments = prefix(skill)?;
+    segments.push(skill.name().to_owned());
+    Some(segments.join("/"))
+}
+
+/// The URI of a skill's directory, without a slash at its end.
+pub(super) fn root(skill: &Skill) -> Option<String> {
+    let mut uri = String::from("skill:/");
+    for segment in prefix(skill)?.iter().map(String::as_str).chain([skill.name()]) {
+        uri.push('/');
+        encode(segment, &mut uri);
+    }
+    Some(uri)
+}
+
+/// The URI of a file below a skill's root.
+pub(super) fn below(root: &str, path: &str) -> String {
+    let mut uri = String::with_capacity(root.len() + path.len() + 8);
+    uri.push_str(root);
+    for segment in path.split('/') {
+        uri.push('/');
+        encode(segment, &mut uri);
+    }
+    uri
+}
+
+/// Writes a segment so that only unreserved characters of RFC 3986 stand for themselves.
+fn encode(segment: &str, uri: &mut String) {
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            uri.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+}
+
+/// A URI taken apart, each segment decoded once.
+#[derive(Debug)]
+pub(super) struct Parts<'u> {
+    segments: Vec<Cow<'u, str>>,
+}
+
+/// Why a URI means no file of a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BadUri {
+    /// It is no URI of ours.
+    Foreign,
+    /// It tries to lead somewhere else; what is wrong with it.
+    Attack(&'static str),
+}
+
+/// Takes a URI apart. What is refused here has not been logged yet.
+pub(super) fn parse(uri: &str) -> Result<Parts<'_>, BadUri> {
+    let Some(rest) = uri.strip_prefix(SCHEME) else {
+        let is_file = uri.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+        return Err(if is_file {
+            BadUri::Attack("it is a file's URI, not a skill's")
+        } else if is_path(uri) {
+            BadUri::Attack("it is a path, not a skill's URI")
+        } else {
+            BadUri::Foreign
+        });
+    };
+    if rest.contains(['?', '#']) {
+        return Err(BadUri::Foreign);
+    }
+    if rest.starts_with('/') {
+        return Err(BadUri::Attack("it is an absolute path"));
+    }
+    let segments: Vec<_> = rest.split('/').map(uri::decode_once).collect();
+    // What has escapes comes back as another text, unless they are no text.
+    if segments.iter().any(|segment| matches!(segment, Cow::Borrowed(text) if text.contains('%'))) {
+        return Err(BadUri::Attack("its escapes are not UTF-8"));
+    }
+    if segments.iter().any(|segment| is_encoded_again(segment)) {
+        return Err(BadUri::Attack("it is encoded more than once"));
+    }
+    Ok(Parts { segments })
+}
+
+/// Whether what has no scheme is a path out of here: absolute, of a home, of a drive, or one that climbs.
+fn is_path(text: &str) -> bool {
+    let is_drive = matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    let climbs = || !text.contains("://") && text.split(['/', '\\']).any(|part| part == "..");
+    text.starts_with(['/', '\\', '~']) || is_drive || climbs()
+}
+
+/// Whether a segment that was decoded once would become something dangerous if it were decoded again.
+fn is_encoded_again(segment: &str) -> bool {
+    let mut text = Cow::Borrowed(segment);
+    // Each round takes away at least two characters, and nobody encodes four times by accident.
+    for _ in 0..4 {
+        let next = uri::decode_once(&text).into_owned();
+        if next == *text {
+            return false;
+        }
+        if matches!(next.as_str(), "." | "..") || next.contains(['/', '\\', '\0']) {
+            return true;
+        }
+        text = Cow::Owned(next);
+    }
+    true
+}
+
+impl Parts<'_> {
+    /// The skills whose directory the URI may lie in, innermost first, each with the path below it.
+    pub(super) fn candidates<'c>(
+        &self,
+        catalog: &'c Catalog,
+        is_served: impl Fn(&Skill) -> bool,
+    ) -> Vec<(&'c Skill, String)> {
+        let mut found = Vec::new();
+        for at in (0..self.segments.len()).rev() {
+            let Some(skill) = catalog.named(&self.segments[at]).next() else { continue };
+            let is_here = || {
+                prefix(skill).is_some_and(|prefix| {
+                    prefix.len() == at && prefix.iter().zip(&self.segments).all(|(own, asked)| own == asked)
+                })
+            };
+            if is_served(skill) && is_here() {
+                found.push((skill, self.segments[at + 1..].join("/")));
+            }
+        }
+        found
+    }
+
+    /// What is wrong with a URI that no skill answers to, if it looks like more than a mistake.
+    pub(super) fn suspicion(&self) -> Option<&'static str> {
+        let any = |is_bad: fn(&str) -> bool| self.segments.iter().any(|segment| is_bad(segment));
+        if any(|segment| segment.contains('\0')) {
+            Some("it holds a NUL character")
+        } else if any(|segment| segment.contains('\\')) {
+            Some("it holds a backslash")
+        } else if any(|segment| segment.split('/').any(|part| part == "..")) {
+            Some("it climbs out of the skills")
+        } else {
+            None
+        }
+    }
+
+    /// Whether it lies below one of these paths, or is one of them.
+    pub(super) fn is_below(&self, places: &HashSet<String>) -> bool {
+        let mut path = String::new();
+        self.segments.iter().any(|segment| {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(segment);
+            places.contains(&path)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BadUri, below, parse};
+
+    #[test]
+    fn encodes_what_is_not_plain() {
+        assert_eq!(below("skill://a/b", "x y/ü%.md"), "skill://a/b/x%20y/%C3%BC%25.md");
+    }
+
+    #[test]
+    fn a_name_with_a_percent_sign_is_no_attack() {
+        assert!(parse("skill://pdf/100%25.md").is_ok());
+        assert!(parse("skill://pdf/a%2520b.md").is_ok(), "a file called `a%20b.md`");
+    }
+
+    #[test]
+    fn refuses_what_is_hidden_below_a_second_encoding() {
+        for uri in
+            ["skill://pdf/%252e%252e/x", "skill://pdf/a%252f..%252fx", "skill://%25252e%25252e/x", "skill://pdf/%255c"]
+        {
+            assert!(matches!(parse(uri), Err(BadUri::Attack(_))), "{uri}");
+        }
+    }
+
+    #[test]
+    fn other_schemes_are_not_ours() {
+        for foreign in ["https://example.com/", "https://example.com/a/../b", "", "pdf", "pdf/SKILL.md", "mailto:x"] {
+            assert_eq!(parse(foreign).unwrap_err(), BadUri::Foreign, "{foreign}");
+        }
+        for path in ["/etc/passwd", "\\\\host\\x", "~/.ssh/id_rsa", "C:\\x", "c:/x", "../../etc/passwd", "a\\..\\b"] {
+            assert!(matches!(parse(path), Err(BadUri::Attack(_))), "{path}");
+        }
+        assert!(matches!(parse("skill://pdf/%c0%ae%c0%ae/x"), Err(BadUri::Attack(_))));
+        assert!(parse("skill://pdf/100%.md").is_ok(), "a percent sign alone is no escape");
+        assert!(matches!(parse("FILE:///etc/passwd"), Err(BadUri::Attack(_))));
+        assert!(matches!(parse("skill:///etc/passwd"), Err(BadUri::Attack(_))));
+    }
+}

@@ -1,0 +1,370 @@
+//! One file from its first byte to its last, in windows that overlap.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::Path;
+
+use regex::bytes::Captures;
+use skillcue_format::FileKind;
+
+use super::comment::judge_comment;
+use super::flow::{Flow, Seen};
+use super::kind::{Family, Kind, Sniffed};
+use super::manifest::Manifest;
+use super::patterns::{Hit, PATTERNS, Pattern, is_match};
+use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
+use super::structure::Structure;
+use super::text::{Encoding, Place, Text};
+use super::unsafe_commands::{SENDS, is_strong};
+use super::{Finding, Rule, encoded, manifest, show};
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+/// How much text is searched at once.
+const WINDOW: usize = 1 << 20;
+/// What is found must not be longer than this, blanks not counted; a window begins so much before the last one's end.
+const OVERLAP: usize = 256 << 10;
+/// How much stays before what is searched, for the look around.
+const CONTEXT: usize = show::KEY;
+/// Files larger than this are not read, which is a finding.
+pub(super) const MAX_FILE: u64 = 4 << 30;
+/// How many findings of one rule one file has; the others are counted.
+const CAP: usize = 20;
+/// From how many characters on an encoded text is long.
+const BLOB: usize = 2000;
+/// How many characters of a decoded text are shown.
+const SAID: usize = 120;
+
+/// Reads a file to its end. Findings are added; how many bytes it had comes back.
+pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>) -> io::Result<u64> {
+    let mut chunk = vec![0; CHUNK];
+    let head = fill(file, &mut chunk)?;
+    let sniffed = Sniffed::of(path, &chunk[..head]);
+    let mut scan = Scan::new(path, &sniffed);
+    if let Some(format) = sniffed.format {
+        let rule = match format.family {
+            Family::Program => Some(&EXECUTABLE_BINARY),
+            Family::Archive => Some(&ARCHIVE),
+            Family::Media => None,
+        };
+        if let Some(rule) = rule {
+            scan.add(rule, Place::default(), format!("this is {}", format.name), String::new());
+        }
+    }
+    if let Some(kind) = manifest::is_manifest(path) {
+        manifest::look(path, &chunk[..head], kind, &mut scan.findings);
+    }
+    // Who writes a mark of UTF-16 before a script wants it to be misread: a shell does not care for marks.
+    let mut again = (sniffed.encoding != Encoding::Bytes)
+        .then(|| Scan::new(path, &Sniffed { kind: sniffed.kind, encoding: Encoding::Bytes, format: None }));
+    let mut bytes = head as u64;
+    let mut size = head;
+    while size > 0 {
+        for scan in [Some(&mut scan), again.as_mut()].into_iter().flatten() {
+            scan.text.feed(&chunk[..size]);
+            if scan.text.window().len() >= WINDOW {
+                scan.look(false);
+            }
+        }
+        if bytes > MAX_FILE {
+            scan.add(&NOT_READ, Place::default(), "the file grows while it is read".to_owned(), String::new());
+            break;
+        }
+        size = fill(file, &mut chunk)?;
+        bytes += size as u64;
+    }
+    let mut found = scan.finish();
+    if let Some(again) = again {
+        let known: BTreeSet<_> = found.iter().map(|finding| finding.rule.id).collect();
+        found.extend(again.finish().into_iter().filter(|finding| !known.contains(finding.rule.id)));
+    }
+    findings.append(&mut found);
+    Ok(bytes)
+}
+
+/// Whether a file is a manifest in YAML, whose comments count like those of front matter.
+fn is_yaml(path: &Path) -> bool {
+    manifest::is_manifest(path) == Some(Manifest::Skill(FileKind::Yaml))
+}
+
+/// As much as there is, up to the buffer's size.
+fn fill(file: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+struct Scan<'p> {
+    path: &'p Path,
+    kind: Kind,
+    text: Text,
+    structure: Structure,
+    flow: Flow,
+    /// How much of the window was searched before.
+    searched: usize,
+    findings: Vec<Finding>,
+    counts: BTreeMap<&'static str, (&'static Rule, usize)>,
+    /// One finding of a rule is enough for a line.
+    lines: BTreeSet<(&'static str, usize, usize)>,
+    /// Credentials that a script reads, and whether it sends something: judged at the end.
+    credentials: Vec<usize>,
+    sends: bool,
+}
+
+impl<'p> Scan<'p> {
+    fn new(path: &'p Path, sniffed: &Sniffed) -> Scan<'p> {
+        Scan {
+            path,
+            kind: sniffed.kind,
+            text: Text::new(sniffed.encoding, sniffed.kind == Kind::Binary),
+            structure: if is_yaml(path) { Structure::of_yaml() } else { Structure::default() },
+            flow: Flow::default(),
+            searched: 0,
+            findings: Vec::new(),
+            counts: BTreeMap::new(),
+            lines: BTreeSet::new(),
+            credentials: Vec::new(),
+            sends: false,
+        }
+    }
+
+    /// Searches the window, and forgets what need not be at hand any more.
+    fn look(&mut self, last: bool) {
+        let length = self.text.window().len();
+        let limit = if last { length } else { length - OVERLAP };
+        self.follow(last);
+        self.search(limit);
+        self.hidden();
+        let forget = limit.saturating_sub(CONTEXT);
+        self.text.forget(forget);
+        self.structure.forget(self.text.before());
+        self.searched = limit - forget;
+    }
+
+    /// What was seen of invisible characters.
+    fn hidden(&mut self) {
+        for hidden in std::mem::take(&mut self.text.hidden.found) {
+            let at = hidden.text_at.checked_sub(self.text.before()).and_then(|at| usize::try_from(at).ok());
+            let excerpt = show::before(self.text.window(), at.unwrap_or(0), &hidden.shown);
+            self.add(hidden.rule, hidden.at, hidden.message, excerpt);
+        }
+        for (rule, more) in std::mem::take(&mut self.text.hidden.more) {
+            self.counts.entry(rule.id).or_insert((rule, 0)).1 += more;
+        }
+    }
+
+    /// Which parts are comments and code.
+    fn follow(&mut self, last: bool) {
+        if self.kind != Kind::Prose && !is_yaml(self.path) {
+            return;
+        }
+        let window = self.text.window();
+        let from = usize::try_from(self.structure.seen() - self.text.before()).unwrap_or(window.len());
+        let line_end = window.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let to = match last {
+            true => window.len(),
+            // A line of this length is no line; but a sign must not be cut in two.
+            false if line_end + OVERLAP <= window.len() => window.len() - 4,
+            false => line_end,
+        };
+        if to > from {
+            self.structure.feed(&window[from..to]);
+        }
+        if last {
+            self.structure.finish();
+        }
+        for (at, fenced, text) in std::mem::take(&mut self.structure.closed) {
+            let Some((rule, message)) = judge_comment(&text, fenced) else { continue };
+            // One that began long ago is said to stand where the window begins.
+            let at = usize::try_from(at.saturating_sub(self.text.before())).unwrap_or(0);
+            self.report(rule, at, message);
+        }
+    }
+
+    fn search(&mut self, limit: usize) {
+        let window = std::mem::take(self.text.window_mut());
+        let mut hits: Vec<(&'static Rule, usize, &'static str)> = Vec::new();
+        let mut script = Vec::new();
+        PATTERNS.search(&window, |pattern, captures| {
+            let Some((rule, at)) = self.judge(pattern, captures, &window, limit) else { return };
+            if rule.id == CREDENTIAL_ACCESS.id
+                && self.kind == Kind::Script
+                && is_strong(&window[at..window.len().min(at + 40)])
+            {
+                script.push(hits.len());
+            }
+            hits.push((rule, at, pattern.message));
+        });
+        if self.kind == Kind::Script && !self.sends {
+            self.sends = is_match(&SENDS, &window);
+        }
+        let seen = Seen {
+            window: &window,
+            before: self.text.before(),
+            new: self.searched..limit,
+            kind: self.kind,
+            structure: &self.structure,
+        };
+        hits.extend(self.flow.look(&seen));
+        let blobs = if matches!(self.kind, Kind::Prose | Kind::Script) {
+            blobs(&window).filter(|at| (self.searched..limit).contains(at)).collect()
+        } else {
+            Vec::new()
+        };
+        let mut encoded = if self.kind == Kind::Binary { Vec::new() } else { encoded::find(&window, self.path) };
+        encoded.retain(|found| (self.searched..limit).contains(&found.at));
+        *self.text.window_mut() = window;
+        for (index, (rule, at, message)) in hits.into_iter().enumerate() {
+            if self.report(rule, at, message) && script.contains(&index) {
+                self.credentials.push(self.findings.len() - 1);
+            }
+        }
+        for found in encoded {
+            let said = show::text(&found.text.chars().take(SAID).collect::<String>(), found.text.len() > SAID);
+            self.report(found.rule, found.at, &format!("decoded from {}, it says “{said}”", found.from));
+        }
+        for at in blobs {
+            self.report(&ENCODED_BLOB, at, "a long encoded text, which nobody can read");
+        }
+    }
+
+    fn judge(
+        &self,
+        pattern: &'static Pattern,
+        captures: Captures<'_>,
+        window: &[u8],
+        limit: usize,
+    ) -> Option<(&'static Rule, usize)> {
+        let start = captures.get(0)?.start();
+        let at = captures.name("at").map_or(start, |at| at.start());
+        if at < self.searched || at >= limit {
+            return None;
+        }
+        let place = self.text.before() + at as u64;
+        let hit = Hit {
+            rule: pattern.rule,
+            captures,
+            window,
+            start,
+            path: self.path,
+            kind: self.kind,
+            fenced: self.structure.in_fence(place),
+            comment: self.structure.in_comment(place),
+        };
+        (pattern.judge)(&hit).map(|rule| (rule, at))
+    }
+
+    /// Reports what stands at `at` in the window; whether that was new.
+    fn report(&mut self, rule: &'static Rule, at: usize, message: &str) -> bool {
+        if self.counts.get(rule.id).is_some_and(|(_, count)| *count >= CAP) {
+            return self.add(rule, Place::default(), String::new(), String::new());
+        }
+        let place = self.text.place(at);
+        if self.lines.contains(&self.key(rule, place)) {
+            return false;
+        }
+        let excerpt = show::line(self.text.window(), at);
+        self.add(rule, place, message.to_owned(), excerpt)
+    }
+
+    /// Line and column as they are reported.
+    fn shown_place(&self, at: Place) -> (usize, usize) {
+        match (self.kind, at.line) {
+            (_, 0) => (0, 0),
+            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
+            _ => (at.line, at.column),
+        }
+    }
+
+    /// What is reported once: a rule in a line, but every single secret.
+    fn key(&self, rule: &'static Rule, at: Place) -> (&'static str, usize, usize) {
+        let (line, column) = self.shown_place(at);
+        let each = line == 0 || rule.id.starts_with("secret");
+        (rule.id, line, if each { column } else { 0 })
+    }
+
+    fn add(&mut self, rule: &'static Rule, at: Place, message: String, excerpt: String) -> bool {
+        let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
+        if *count >= CAP {
+            *count += 1;
+            return false;
+        }
+        if !self.lines.insert(self.key(rule, at)) {
+            return false;
+        }
+        let (line, column) = self.shown_place(at);
+        let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
+        *count += 1;
+        self.findings.push(Finding { rule, path: self.path.to_owned(), line, column, message, excerpt });
+        true
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        self.text.finish();
+        self.look(true);
+        if self.sends {
+            for index in &self.credentials {
+                self.findings[*index].rule = &CREDENTIAL_THEFT;
+                "credentials of the user are read by a script that sends something over the network"
+                    .clone_into(&mut self.findings[*index].message);
+            }
+        }
+        for (rule, count) in self.counts.values() {
+            if *count > CAP {
+                let more = count - CAP;
+                let places = if more == 1 { "place" } else { "places" };
+                let message = format!("{more} more {places} like this in this file");
+                let path = self.path.to_owned();
+                self.findings.push(Finding { rule, path, line: 0, column: 0, message, excerpt: String::new() });
+            }
+        }
+        self.findings
+    }
+}
+
+/// Where long encoded texts start, wrapped or not. Pictures and fonts that say so are none.
+fn blobs(window: &[u8]) -> impl Iterator<Item = usize> {
+    let encoded = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < window.len() {
+            let start = at;
+            let mut length = 0;
+            loop {
+                let run = window[at..].iter().position(|byte| !encoded(byte)).unwrap_or(window.len() - at);
+                length += run;
+                at += run;
+                // The next line of the same text.
+                let gap = window[at..].iter().take(8).position(encoded).unwrap_or(8);
+                let wrapped =
+                    run >= 60 && gap < 8 && window[at..at + gap].iter().all(|byte| b" \n\"'\\+".contains(byte));
+                if !wrapped {
+                    break;
+                }
+                at += gap;
+            }
+            at += 1;
+            if length < BLOB {
+                continue;
+            }
+            let told = &window[start.saturating_sub(60)..start];
+            let data = told.ends_with(b"base64,")
+                && [&b"data:image"[..], b"data:font", b"data:audio", b"data:application/font"]
+                    .iter()
+                    .any(|kind| told.windows(kind.len()).any(|part| part == *kind));
+            let text = &window[start..window.len().min(start + 200)];
+            let mixed = text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_uppercase);
+            if !data && mixed {
+                return Some(start);
+            }
+        }
+        None
+    })
+}

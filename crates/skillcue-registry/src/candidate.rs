@@ -1,0 +1,216 @@
+//! Something staged, looked at before it is installed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serializer;
+use skillcue_catalog::{Catalog, Discovery, Root, Source, plugin_roots};
+use skillcue_format::{Code, Diagnostic};
+
+use crate::audit::{Audit, Finding};
+use crate::entries::Installed;
+use crate::tree::{self, Tree};
+use crate::{Digest, Disk, Kind, RegistryError, Staging};
+
+/// Something in a staging directory that is to be installed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Chosen {
+    /// A skill or a plugin.
+    pub kind: Kind,
+    /// Where it stands in the staging directory; empty for the directory itself.
+    pub at: PathBuf,
+    /// Where it was fetched from, as it can be fetched again.
+    pub origin: String,
+    /// The commit it is at.
+    pub commit: Option<String>,
+    /// The digest that its files must have, because a lock pins it.
+    pub expect: Option<Digest>,
+}
+
+impl Chosen {
+    /// What stands there, from that origin.
+    pub fn new(kind: Kind, at: impl Into<PathBuf>, origin: impl Into<String>) -> Chosen {
+        Chosen { kind, at: at.into(), origin: origin.into(), commit: None, expect: None }
+    }
+
+    /// With the commit it is at.
+    #[must_use]
+    pub fn at_commit(mut self, commit: Option<String>) -> Chosen {
+        self.commit = commit;
+        self
+    }
+
+    /// With the digest that its files must have.
+    #[must_use]
+    pub fn expecting(mut self, digest: Option<Digest>) -> Chosen {
+        self.expect = digest;
+        self
+    }
+}
+
+/// Findings as programs read them.
+pub(crate) fn serialize_findings<S: Serializer>(findings: &[Finding], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(findings.iter().map(|finding| {
+        serde_json::json!({
+            "rule": finding.rule.id,
+            "severity": finding.rule.severity.as_str(),
+            "path": finding.path.to_string_lossy(),
+            "line": finding.line,
+            "column": finding.column,
+            "message": finding.message,
+            "excerpt": finding.excerpt,
+        })
+    }))
+}
+
+/// How to look at something for the audit.
+pub type Auditor<'a> = dyn Fn(&Path) -> Audit + 'a;
+
+/// Something staged that may be installed.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    /// Keeps the directory there.
+    _staging: Staging,
+    pub(crate) dir: PathBuf,
+    pub(crate) name: String,
+    pub(crate) entry: Installed,
+    pub(crate) tree: Tree,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Candidate {
+    /// Looks at what was chosen: its name, its files, what the audit says.
+    pub(crate) fn new(
+        staging: &Staging,
+        chosen: &Chosen,
+        auditor: &Auditor<'_>,
+        now: String,
+    ) -> Result<Candidate, RegistryError> {
+        let at = chosen.at.to_string_lossy().into_owned();
+        let dir = below(staging.dir(), &chosen.at).map_err(|error| match error {
+            RegistryError::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                RegistryError::NotInOrigin { at: at.clone(), origin: chosen.origin.clone() }
+            }
+            error => error,
+        })?;
+        let (name, version, skills) = match chosen.kind {
+            Kind::Skill => skill(&dir).map(|(name, version)| (name, version, Vec::new())),
+            Kind::Plugin => plugin(&dir),
+        }
+        .map_err(|diagnostics| RegistryError::Invalid { kind: chosen.kind, at: at.clone(), diagnostics })?;
+        let tree = tree::scan(&dir)?;
+        if let Some((path, reason)) = tree.odd.first() {
+            return Err(RegistryError::Odd { name, path: path.clone(), reason });
+        }
+        let digest = tree::digest_of(&tree.leaves);
+        if let Some(expected) = chosen.expect.filter(|expected| *expected != digest) {
+            return Err(RegistryError::Differs { name, expected, found: digest });
+        }
+        let findings = auditor(&dir).findings;
+        let entry = Installed {
+            kind: chosen.kind,
+            origin: chosen.origin.clone(),
+            at,
+            commit: chosen.commit.clone(),
+            version,
+            skills,
+            digest,
+            installed: Some(now),
+            other: BTreeMap::new(),
+        };
+        Ok(Candidate { _staging: staging.clone(), dir, name, entry, tree, findings })
+    }
+}
+
+/// A directory in a staging directory, unless a link leads there.
+fn below(dir: &Path, at: &Path) -> Result<PathBuf, RegistryError> {
+    let mut here = dir.to_owned();
+    for part in at.components() {
+        here.push(part);
+        let fail = |error| RegistryError::file("look at", &here, error);
+        let plain = matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir);
+        if !plain || !here.symlink_metadata().map_err(fail)?.is_dir() {
+            return Err(RegistryError::NotADirectory { path: dir.join(at) });
+        }
+    }
+    Ok(here)
+}
+
+fn skill(dir: &Path) -> Result<(String, Option<String>), Vec<Diagnostic>> {
+    let catalog = Discovery::new([Root::new(dir, Source::Inline)]).run();
+    match catalog.all() {
+        [skill] if skill.dir() == dir => Ok((skill.name().to_owned(), skill.manifest().version().map(str::to_owned))),
+        _ => Err(wrong(&catalog, Code::MissingField, "there is no skill file in it")),
+    }
+}
+
+fn wrong(catalog: &Catalog, code: Code, otherwise: &'static str) -> Vec<Diagnostic> {
+    let found: Vec<_> = catalog.invalid().iter().flat_map(|invalid| invalid.diagnostics.clone()).collect();
+    if found.is_empty() { vec![Diagnostic::new(code, otherwise)] } else { found }
+}
+
+type Plugin = (String, Option<String>, Vec<String>);
+
+fn plugin(dir: &Path) -> Result<Plugin, Vec<Diagnostic>> {
+    let (roots, diagnostics) = plugin_roots(dir);
+    let Some(name) = roots.first().and_then(|root| root.plugin.as_deref()).map(str::to_owned) else {
+        return Err(diagnostics);
+    };
+    if !Kind::Plugin.may_be_called(&name) {
+        let message = format!("{name:?} cannot be the name of a directory");
+        let help = "a plugin that can be installed has a name of letters, digits, `-`, `_` and `.`";
+        return Err(vec![Diagnostic::new(Code::InvalidPlugin, message).with_help(help)]);
+    }
+    let catalog = Discovery::new(roots).run();
+    // One that is invalid is no reason against the others: discovery says so whenever it looks.
+    let skills: BTreeSet<String> = catalog.all().iter().map(|skill| skill.name().to_owned()).collect();
+    let text = skillcue_catalog::SkillDir::open("plugin", dir)
+        .and_then(|dir| dir.read_to_string(".claude-plugin/plugin.json", skillcue_format::MAX_FILE));
+    let manifest = text.ok().and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let version = manifest.and_then(|manifest| Some(manifest.get("version")?.as_str()?.to_owned()));
+    Ok((name, version, skills.into_iter().collect()))
+}
+
+/// With more files than this, the whole file system is told to write what it has: one file at a time takes a millisecond
+/// each.
+const MANY: usize = 256;
+
+/// Makes sure that what comes is on the disk, with modes that let nobody else write to it: whoever fetched it may not
+/// have.
+pub(crate) fn sync<'c>(
+    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+    disk: &Disk,
+) -> Result<(), RegistryError> {
+    for Candidate { dir, tree, .. } in candidates.clone() {
+        for loose in &tree.loose {
+            let path = dir.join(loose);
+            let plain = matches!(tree.leaves.get(loose), Some(tree::Leaf::File { executable: false, .. }));
+            let mode = if plain { 0o644 } else { 0o755 };
+            disk.set_mode(&path, mode).map_err(|error| RegistryError::file("change the mode of", &path, error))?;
+        }
+    }
+    let files: usize = candidates.clone().map(|candidate| candidate.tree.leaves.len()).sum();
+    if files > MANY
+        && let Some(Candidate { dir, .. }) = candidates.clone().next()
+    {
+        match disk.sync_file_system(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+            synced => return synced.map_err(|error| RegistryError::file("write", dir, error)),
+        }
+    }
+    for Candidate { dir, tree, .. } in candidates {
+        let mut dirs = BTreeSet::from([PathBuf::new()]);
+        for (path, leaf) in &tree.leaves {
+            dirs.extend(Path::new(path).ancestors().skip(1).map(Path::to_owned));
+            if matches!(leaf, tree::Leaf::File { .. }) {
+                let path = dir.join(path);
+                disk.sync_file(&path).map_err(|error| RegistryError::file("write", &path, error))?;
+            }
+        }
+        for dir in dirs.iter().map(|below| dir.join(below)) {
+            disk.sync_dir(&dir).map_err(|error| RegistryError::file("write", &dir, error))?;
+        }
+    }
+    Ok(())
+}

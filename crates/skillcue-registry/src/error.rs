@@ -1,0 +1,274 @@
+//! Why the registry cannot do something.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use skillcue_catalog::{Shown, os_message};
+use skillcue_format::Diagnostic;
+
+use crate::audit::Finding;
+use crate::{Digest, Drift, Kind};
+
+/// Why the registry cannot do something. What was there before is still there, but for [`RegistryError::Unfinished`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The disk refuses.
+    #[error("cannot {doing} {}: {}", shown(path), os_message(error))]
+    File {
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        error: io::Error,
+    },
+    /// Another process keeps the registry locked.
+    #[error("{} has been locked for {} s{}", shown(path), waited.as_secs(), holder.map_or(String::new(), |id| format!(", by process {id} it seems")))]
+    Busy {
+        /// The file that is locked.
+        path: PathBuf,
+        /// The process that has written its number into it.
+        holder: Option<u32>,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// A file that a later version of Skillcue has written.
+    #[error("{} was written by a newer version of Skillcue, which this one does not understand", shown(path))]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A link, or a file, where a directory should be.
+    #[error("{} is a link or a file, not a directory", shown(path))]
+    NotADirectory {
+        /// What is none.
+        path: PathBuf,
+    },
+    /// A directory of a project belongs to another user.
+    #[error("{} belongs to another user (number {owner}): nothing is changed there", shown(path))]
+    NotYours {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// A file where one of ours should be, and somebody else's.
+    #[error("{} is not a file of Skillcue: {why}", shown(path))]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// How that is known.
+        why: String,
+    },
+    /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
+    #[error("{} is on another file system than {}", shown(path), shown(than))]
+    OtherDevice {
+        /// What does.
+        path: PathBuf,
+        /// Where the registry's own things are.
+        than: PathBuf,
+    },
+    /// Nothing of that name is installed.
+    #[error("no skill or plugin called {:?} is installed", Shown(name).to_string())]
+    NotInstalled {
+        /// The name.
+        name: String,
+    },
+    /// Something else of that name is installed.
+    #[error("{} is already installed, from {}", Shown(name), Shown(origin))]
+    OtherOrigin {
+        /// The name.
+        name: String,
+        /// Where the installed one is from.
+        origin: String,
+    },
+    /// Something stands where it would be put, and the registry does not know it.
+    #[error("{} is already there, and the registry has not put it there", shown(path))]
+    InTheWay {
+        /// What stands there.
+        path: PathBuf,
+    },
+    /// Two that are to be installed at once have one name.
+    #[error("two skills or plugins to be installed are called {}", Shown(name))]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// There is no such directory in what was fetched.
+    #[error("{} is no longer in its origin, {}", place(at), Shown(origin))]
+    NotInOrigin {
+        /// Where it should stand.
+        at: String,
+        /// In what.
+        origin: String,
+    },
+    /// What is to be installed is no valid skill or plugin.
+    #[error("{} is no valid {}: {}", place(at), kind.word(), diagnostics.first().map_or("it cannot be read".to_owned(), |found| found.message.to_string()))]
+    Invalid {
+        /// What it should be.
+        kind: Kind,
+        /// Where in its origin it stands.
+        at: String,
+        /// What is wrong.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// Files that cannot be installed.
+    #[error("{} cannot be installed: {}: {reason}", Shown(name), shown(path))]
+    Odd {
+        /// Of what.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The audit has found something of high severity.
+    #[error("the audit has found what may be an attack in {}", names(found))]
+    Findings {
+        /// All findings, by name.
+        found: Vec<(String, Vec<Finding>)>,
+    },
+    /// The content is not what the lock pins.
+    #[error("{} is not what skillcue.lock pins: its files have the digest {found}, not {expected}", Shown(name))]
+    Differs {
+        /// The name.
+        name: String,
+        /// What the lock says.
+        expected: Digest,
+        /// What it is.
+        found: Digest,
+    },
+    /// An installed skill was edited.
+    #[error("{} has been edited since it was installed: {}", Shown(name), edits(drift))]
+    Edited {
+        /// The name.
+        name: String,
+        /// What is not as it was installed.
+        drift: Vec<Drift>,
+    },
+    /// The installed skill is not the one any more for which the update was planned.
+    #[error("{} has changed since the update was planned", Shown(name))]
+    Outdated {
+        /// The name.
+        name: String,
+    },
+    /// Another name was expected.
+    #[error("{} is now called {}", Shown(name), Shown(found))]
+    Renamed {
+        /// The name of what is installed.
+        name: String,
+        /// What its new version is called.
+        found: String,
+    },
+    /// Nothing in the trash can be brought back.
+    #[error("nothing {}is in the trash", name.as_ref().map_or(String::new(), |name| format!("called {} ", Shown(name))))]
+    NothingInTrash {
+        /// What was looked for; anything otherwise.
+        name: Option<String>,
+    },
+    /// The files of what was removed were missing already.
+    #[error("the files of {} were missing when it was removed: nothing of them can come back", list(names))]
+    NoFiles {
+        /// What was removed.
+        names: Vec<String>,
+    },
+    /// What cannot be the address of a skill.
+    #[error("{:?} is no address of a skill", Shown(address).to_string())]
+    Address {
+        /// What was given.
+        address: String,
+    },
+    /// The change is decided and on the disk, and not carried out to its end.
+    #[error("the change is recorded, but not finished yet: {error}")]
+    Unfinished {
+        /// Why not.
+        #[source]
+        error: Box<RegistryError>,
+    },
+}
+
+impl RegistryError {
+    pub(crate) fn file(doing: &'static str, path: &Path, error: io::Error) -> RegistryError {
+        RegistryError::File { doing, path: path.to_owned(), error }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            RegistryError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+                "make room (`skillcue gc` empties the trash) and try again"
+            }
+            RegistryError::File { error, .. } if error.kind() == io::ErrorKind::CrossesDevices => {
+                "nothing was changed; it is a mount, or in a layer of an image that cannot be moved: the registry's \
+                 directories must all be on one file system"
+            }
+            RegistryError::File { .. } => "nothing was changed; mend it and try again",
+            RegistryError::Busy { .. } => "wait for the other command, or end it if it hangs",
+            RegistryError::Newer { .. } => "use the newer version; the file is left as it is",
+            RegistryError::NotADirectory { .. } => {
+                "the registry follows no links: nothing outside it may be changed; put a directory there"
+            }
+            RegistryError::NotYours { .. } => {
+                "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
+                 the user"
+            }
+            RegistryError::NotOurs { .. } => {
+                "it is left as it is, and nothing was changed; rename it, or install for the user instead of the project"
+            }
+            RegistryError::OtherDevice { .. } => {
+                "nothing was changed; what is installed is moved in one step: put all of it on one file system"
+            }
+            RegistryError::NotInstalled { .. } => "`skillcue status` lists what is installed",
+            RegistryError::OtherOrigin { .. } => "remove it first, or say that it may be replaced",
+            RegistryError::InTheWay { .. } => "move it away, or say that it may be replaced (it goes to the trash)",
+            RegistryError::Twice { .. } => "choose one of them",
+            RegistryError::NotInOrigin { .. } => {
+                "its author has moved or removed it; install it from where it is now, or keep what is installed"
+            }
+            RegistryError::Invalid { .. } => "nothing was installed; its author has to mend it",
+            RegistryError::Odd { .. } => "only files, directories and links that stay inside can be installed",
+            RegistryError::Findings { .. } => "read the findings; install it in spite of them only if you know better",
+            RegistryError::Differs { .. } => {
+                "its author has moved the reference, or somebody has tampered with it; install it by name to take it"
+            }
+            RegistryError::Edited { .. } => {
+                "keep your edits elsewhere, or say that they may be overwritten (they go to the trash)"
+            }
+            RegistryError::Outdated { .. } => "plan the update again",
+            RegistryError::Renamed { .. } => "install it under its new name, and remove the old one",
+            RegistryError::NothingInTrash { .. } => "`skillcue gc` may have emptied it; install it again",
+            RegistryError::NoFiles { .. } => "install it again; what went to the trash earlier is restored by its name",
+            RegistryError::Address { .. } => "write it as `skillcue list` does: NAME, NAME@SOURCE or PLUGIN:NAME",
+            RegistryError::Unfinished { .. } => {
+                "the next command finishes it, once it can; `skillcue gc --abandon` gives it up, and sets the journal aside"
+            }
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    Shown(&path.to_string_lossy()).to_string()
+}
+
+/// A place in an origin; the origin itself has no name there.
+fn place(at: &str) -> String {
+    if matches!(at, "" | ".") { "the skill".to_owned() } else { Shown(at).to_string() }
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn names(found: &[(String, Vec<Finding>)]) -> String {
+    found.iter().map(|(name, _)| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn edits(drift: &[Drift]) -> String {
+    const SHOWN: usize = 3;
+    let paths: Vec<_> = drift.iter().take(SHOWN).map(|drift| Shown(&drift.path).to_string()).collect();
+    let more = if drift.len() > SHOWN { format!(" and {} more", drift.len() - SHOWN) } else { String::new() };
+    paths.join(", ") + &more
+}

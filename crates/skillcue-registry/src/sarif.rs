@@ -1,0 +1,154 @@
+//! What audits have found, as SARIF 2.1.0, which code hosts and editors read.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use skillcue_catalog::hex;
+
+use crate::audit::{Audit, Finding, RULES, Rule, Severity};
+
+/// The findings of several audits as one SARIF log with one run.
+///
+/// Each audit comes with the directory it is of; a finding's address is that directory and the file below it, relative if
+/// the directory is.
+///
+/// ```
+/// use std::path::PathBuf;
+/// use skillcue_registry::{Audit, sarif};
+///
+/// let log = sarif(&[(PathBuf::from("skills/pdf"), Audit::default())]);
+/// assert_eq!(log["version"], "2.1.0");
+/// assert_eq!(log["runs"][0]["tool"]["driver"]["name"], "skillcue");
+/// ```
+pub fn sarif(audits: &[(PathBuf, Audit)]) -> Value {
+    let mut seen = std::collections::BTreeMap::new();
+    let results: Vec<Value> = audits
+        .iter()
+        .flat_map(|(dir, audit)| audit.findings.iter().map(move |finding| (dir, finding)))
+        .map(|(dir, finding)| result(dir, finding, &mut seen))
+        .collect();
+    json!({
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "skillcue",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": RULES.iter().map(|rule| descriptor(rule)).collect::<Vec<_>>(),
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+fn descriptor(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": rule.title },
+        "fullDescription": { "text": rule.explanation },
+        "help": { "text": format!("{} {}", rule.explanation, rule.help) },
+        "defaultConfiguration": { "level": level(rule.severity) },
+        "properties": { "tags": ["security"], "security-severity": score(rule.severity) },
+    })
+}
+
+/// How many findings of one fingerprint there were so far.
+type Seen = std::collections::BTreeMap<String, usize>;
+
+fn result(dir: &Path, finding: &Finding, seen: &mut Seen) -> Value {
+    let uri = uri(&dir.join(&finding.path));
+    let mut physical = json!({ "artifactLocation": { "uri": uri } });
+    if let Some(region) = region(finding) {
+        physical["region"] = region;
+    }
+    let fingerprint = fingerprint(&uri, finding);
+    let count = seen.entry(fingerprint.clone()).or_default();
+    *count += 1;
+    let index = RULES.iter().position(|rule| rule.id == finding.rule.id);
+    json!({
+        "ruleId": finding.rule.id,
+        "ruleIndex": index,
+        "level": level(finding.rule.severity),
+        "message": { "text": finding.message },
+        "locations": [{ "physicalLocation": physical }],
+        "partialFingerprints": { "skillcue/v1": format!("{fingerprint}:{count}") },
+    })
+}
+
+/// Where in the file; none for the file as a whole.
+fn region(finding: &Finding) -> Option<Value> {
+    let snippet = json!({ "text": finding.excerpt });
+    match (finding.line, finding.excerpt.is_empty()) {
+        (0, true) => None,
+        (0, false) => Some(json!({ "byteOffset": finding.column, "byteLength": 0, "snippet": snippet })),
+        (line, true) => Some(json!({ "startLine": line, "startColumn": finding.column.max(1) })),
+        (line, false) => Some(json!({ "startLine": line, "startColumn": finding.column.max(1), "snippet": snippet })),
+    }
+}
+
+/// The same for the same finding after lines were added above it.
+fn fingerprint(uri: &str, finding: &Finding) -> String {
+    let mut hash = Sha256::new();
+    for part in [finding.rule.id, uri, &finding.excerpt] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hex(&hash.finalize()[..16])
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::High => "error",
+        Severity::Medium => "warning",
+        Severity::Low => "note",
+    }
+}
+
+/// The scale of code hosts: 0 to 10, and from 7 on it is high.
+fn score(severity: Severity) -> &'static str {
+    match severity {
+        Severity::High => "8.0",
+        Severity::Medium => "5.0",
+        Severity::Low => "2.0",
+    }
+}
+
+/// A path as a URI reference: relative ones stay relative, each part percent-encoded.
+fn uri(path: &Path) -> String {
+    let mut uri = String::new();
+    for part in path.components() {
+        match part {
+            Component::RootDir => uri.push_str("file://"),
+            Component::CurDir | Component::Prefix(_) => continue,
+            Component::ParentDir | Component::Normal(_) => {}
+        }
+        if let Component::RootDir = part {
+            continue;
+        }
+        if !uri.is_empty() {
+            uri.push('/');
+        }
+        uri.push_str(&encode(part.as_os_str().as_encoded_bytes()));
+    }
+    if uri.is_empty() { ".".to_owned() } else { uri }
+}
+
+fn encode(part: &[u8]) -> Cow<'_, str> {
+    use std::fmt::Write as _;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    if let (true, Ok(text)) = (part.iter().all(plain), std::str::from_utf8(part)) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::new();
+    for byte in part {
+        if plain(byte) {
+            text.push(char::from(*byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    Cow::Owned(text)
+}

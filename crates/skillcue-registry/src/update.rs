@@ -1,0 +1,378 @@
+//! Updating: what would change, shown before it does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+use skillcue_catalog::{Discovery, Root, Source, plugin_roots};
+use skillcue_format::Permissions;
+
+use crate::audit::{self, Finding};
+use crate::candidate::{Auditor, Candidate, serialize_findings};
+use crate::diff::unified;
+use crate::install::{Take, local_edits, refuse_findings};
+use crate::journal::exists;
+use crate::time::rfc3339;
+use crate::trash::{TrashFile, Why};
+use crate::tree::{self, Leaf, Tree};
+use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
+
+/// What an update would change. Nothing has been changed yet.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct UpdatePlan {
+    /// The name of what would be updated.
+    pub name: String,
+    /// A skill or a plugin.
+    pub kind: Kind,
+    /// What is installed.
+    pub from: Edition,
+    /// What would be.
+    pub to: Edition,
+    /// The fields of front matter that change.
+    pub front_matter: Vec<FieldChange>,
+    /// What its programs ask for, and do not now; or do not any more.
+    pub permissions: Vec<PermissionChange>,
+    /// The files that change between what was installed and what would be, whatever was edited meanwhile.
+    pub files: Vec<FileChange>,
+    /// What the audit finds in the new files and not in the installed ones.
+    #[serde(serialize_with = "serialize_findings")]
+    pub findings: Vec<Finding>,
+    /// What somebody has edited in what is installed. It would go to the trash.
+    pub edits: Vec<Drift>,
+    #[serde(skip)]
+    candidate: Candidate,
+    #[serde(skip)]
+    dir: PathBuf,
+}
+
+/// One version of something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Edition {
+    /// The version it gives itself.
+    pub version: Option<String>,
+    /// Its commit.
+    pub commit: Option<String>,
+    /// The digest over all its files.
+    pub digest: Digest,
+}
+
+/// A field of front matter that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FieldChange {
+    /// Of which skill.
+    pub skill: String,
+    /// The field.
+    pub field: String,
+    /// What it says now.
+    pub old: Option<String>,
+    /// What it would say.
+    pub new: Option<String>,
+}
+
+/// Something that a skill's programs ask for, newly or no more.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct PermissionChange {
+    /// Which skill.
+    pub skill: String,
+    /// What it asks for: `read PATH`, `write PATH`, `network`, `env NAME`, `runtime NAME`.
+    pub permission: String,
+    /// Whether it would ask for more than now.
+    pub widened: bool,
+}
+
+/// A file that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FileChange {
+    /// Its path in the skill's directory.
+    pub path: String,
+    /// How.
+    pub change: Change,
+    /// How large it is.
+    pub old_size: Option<u64>,
+    /// How large it would be.
+    pub new_size: Option<u64>,
+}
+
+/// How a file changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It goes.
+    Removed,
+    /// Its content changes.
+    Changed,
+    /// Whether it may be executed changes, and nothing else.
+    Mode,
+    /// It becomes a link, or is none any more, or leads elsewhere.
+    Link,
+}
+
+/// How to update.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct UpdateOptions {
+    /// The time, for the record.
+    pub now: SystemTime,
+    /// Update in spite of findings of high severity that are new.
+    pub allow_findings: bool,
+    /// Update what was edited, too. The edited copy goes to the trash.
+    pub overwrite_edits: bool,
+}
+
+impl UpdateOptions {
+    /// The careful way.
+    pub fn at(now: SystemTime) -> UpdateOptions {
+        UpdateOptions { now, allow_findings: false, overwrite_edits: false }
+    }
+}
+
+impl UpdatePlan {
+    /// Whether nothing would change, but perhaps the commit.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// How one text file would change, in the unified form. Nothing for files that are no text, are larger than
+    /// `max_bytes`, or do not change. The text is as it stands in the files: make it fit to show.
+    pub fn diff(&self, path: &str, max_bytes: u64) -> Option<String> {
+        self.files.iter().find(|change| change.path == path)?;
+        let old = text(&self.dir.join(path), max_bytes)?;
+        let new = text(&self.candidate.dir.join(path), max_bytes)?;
+        Some(unified(&old, &new))
+    }
+}
+
+/// A text file, empty if it is missing; nothing if it is too large or no text.
+fn text(path: &Path, max_bytes: u64) -> Option<String> {
+    if !exists(path) {
+        return Some(String::new());
+    }
+    let mut bytes = Vec::new();
+    tree::open(path).ok()?.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= max_bytes && !bytes.contains(&0)).then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
+impl Registry {
+    /// Compares what is installed under a name with what was fetched of it anew.
+    pub fn plan_update(&self, name: &str, staging: &Staging, chosen: &Chosen) -> Result<UpdatePlan, RegistryError> {
+        self.plan_update_with(name, staging, chosen, &audit::audit)
+    }
+
+    /// The same, with another audit.
+    pub fn plan_update_with(
+        &self,
+        name: &str,
+        staging: &Staging,
+        chosen: &Chosen,
+        auditor: &Auditor<'_>,
+    ) -> Result<UpdatePlan, RegistryError> {
+        let (listed, locked) = self.both()?;
+        let unknown = || RegistryError::NotInstalled { name: name.to_owned() };
+        let installed = listed.installed.get(name).ok_or_else(unknown)?.clone();
+        let candidate = Candidate::new(staging, chosen, auditor, String::new())?;
+        if candidate.name != name || candidate.entry.kind != installed.kind {
+            return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
+        }
+        let dir = self.place.target(installed.kind, name);
+        let (mut old, mut edits) = (Tree::default(), Vec::new());
+        let there = exists(&dir);
+        if there {
+            edits = match locked.pins.get(name) {
+                Some(pinned) => verify::drift(&dir, pinned)?,
+                None => verify::drift_of_all(&dir, installed.digest),
+            };
+            old = tree::scan(&dir).unwrap_or_default();
+        }
+        // What somebody has edited here is nothing new: what comes is compared with what came.
+        let pinned = locked.pins.get(name).filter(|pinned| there && pinned.digest == installed.digest);
+        if let Some(pinned) = pinned {
+            old.sizes.retain(|path, _| old.leaves.get(path) == pinned.files.get(path));
+            old.leaves.clone_from(&pinned.files);
+        }
+        let nothing_new = there && candidate.entry.digest == installed.digest;
+        let files = if nothing_new { Vec::new() } else { files(&old, &candidate.tree) };
+        let known: BTreeSet<_> = auditor(&dir).findings.iter().map(|finding| key(finding, &dir)).collect();
+        let findings = candidate.findings.iter().filter(|finding| !known.contains(&key(finding, &candidate.dir)));
+        let findings = if nothing_new { Vec::new() } else { findings.cloned().collect() };
+        let looked = |dir: &Path| if nothing_new { BTreeMap::new() } else { skills(dir, installed.kind) };
+        let (old_skills, new_skills) = (looked(&dir), looked(&candidate.dir));
+        Ok(UpdatePlan {
+            name: name.to_owned(),
+            kind: installed.kind,
+            from: Edition { version: installed.version, commit: installed.commit, digest: installed.digest },
+            to: Edition {
+                version: candidate.entry.version.clone(),
+                commit: candidate.entry.commit.clone(),
+                digest: candidate.entry.digest,
+            },
+            front_matter: fields(&old_skills, &new_skills),
+            permissions: permissions(&old_skills, &new_skills),
+            files,
+            findings,
+            edits,
+            candidate,
+            dir,
+        })
+    }
+
+    /// Applies updates, all of them or none. Of one that changes nothing, the commit is recorded. What they replace goes to the trash: [`Registry::undo`] brings it back.
+    pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
+        let now = rfc3339(options.now);
+        candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
+        let mut writing = self.write()?;
+        let mut take = Take::new(TrashFile::new(now.clone(), Why::Updated));
+        let mut candidates = Vec::new();
+        for plan in plans {
+            let name = plan.name;
+            let installed = writing.listed.installed.get(&name).cloned();
+            let installed = installed.ok_or_else(|| RegistryError::NotInstalled { name: name.clone() })?;
+            if installed.digest != plan.from.digest || installed.kind != plan.kind {
+                return Err(RegistryError::Outdated { name });
+            }
+            let drift = local_edits(&mut writing, &name, &installed)?;
+            let there = exists(&self.place.target(installed.kind, &name));
+            if plan.files.is_empty() && there && (drift.is_empty() || !options.overwrite_edits) {
+                take.move_on(&mut writing, &plan.candidate)?;
+                continue;
+            }
+            if !drift.is_empty() && !options.overwrite_edits {
+                return Err(RegistryError::Edited { name, drift });
+            }
+            let mut candidate = plan.candidate;
+            candidate.entry.installed = Some(now.clone());
+            candidates.push((plan.findings, candidate));
+        }
+        // Only what is new stops: the rest was there when it was installed.
+        let (new, mut candidates): (Vec<_>, Vec<_>) = candidates.into_iter().unzip();
+        for (candidate, new) in candidates.iter_mut().zip(new) {
+            candidate.findings = new;
+        }
+        refuse_findings(&candidates, options.allow_findings)?;
+        for candidate in candidates {
+            take.candidate(&mut writing, candidate, true, false)?;
+        }
+        take.commit(writing)
+    }
+}
+
+/// What tells findings apart that do not stand at the same line any more.
+fn key(finding: &Finding, dir: &Path) -> (&'static str, PathBuf, String, String) {
+    let path = finding.path.strip_prefix(dir).unwrap_or(&finding.path).to_owned();
+    (finding.rule.id, path, finding.message.clone(), finding.excerpt.clone())
+}
+
+/// What a skill says in its front matter, field by field, and asks for.
+#[derive(Default)]
+struct Said {
+    fields: BTreeMap<String, String>,
+    permissions: BTreeSet<String>,
+}
+
+fn skills(dir: &Path, kind: Kind) -> BTreeMap<String, Said> {
+    let roots = match kind {
+        Kind::Skill => vec![Root::new(dir, Source::Inline)],
+        Kind::Plugin => plugin_roots(dir).0,
+    };
+    let catalog = Discovery::new(roots).run();
+    let said = catalog.all().iter().map(|skill| {
+        let mut said = Said::default();
+        if let Some(raw) = skill.raw() {
+            for (key, value) in raw.entries() {
+                let field = key.as_str().map_or_else(|| written(key), str::to_owned);
+                said.fields.entry(field).or_insert_with(|| written(value));
+            }
+        }
+        said.permissions = skill.manifest().permissions().map(asked).unwrap_or_default();
+        (skill.name().to_owned(), said)
+    });
+    said.collect()
+}
+
+/// A value of front matter on one line: text as it is, the rest as JSON.
+fn written(node: &skillcue_format::Node<'_>) -> String {
+    match node.as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::to_string(node).unwrap_or_default(),
+    }
+}
+
+fn asked(permissions: &Permissions) -> BTreeSet<String> {
+    let of =
+        |word: &'static str, words: &[Box<str>]| words.iter().map(|path| format!("{word} {path}")).collect::<Vec<_>>();
+    let mut asked = BTreeSet::new();
+    asked.extend(of("read", &permissions.read));
+    asked.extend(of("write", &permissions.write));
+    asked.extend(of("env", &permissions.env));
+    asked.extend(permissions.network.then(|| "network".to_owned()));
+    asked.extend(permissions.runtime.map(|runtime| format!("runtime {}", runtime.name())));
+    asked
+}
+
+fn names<'s>(old: &'s BTreeMap<String, Said>, new: &'s BTreeMap<String, Said>) -> BTreeSet<&'s String> {
+    old.keys().chain(new.keys()).collect()
+}
+
+fn fields(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<FieldChange> {
+    let nothing = Said::default();
+    let mut changes = Vec::new();
+    for name in names(old, new) {
+        let of = |all: &BTreeMap<String, Said>| all.get(name).unwrap_or(&nothing).fields.clone();
+        let (old, new) = (of(old), of(new));
+        for field in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+            let (old, new) = (old.get(field).cloned(), new.get(field).cloned());
+            if old != new {
+                changes.push(FieldChange { skill: name.clone(), field: field.clone(), old, new });
+            }
+        }
+    }
+    changes
+}
+
+/// What the programs of one version ask for and those of another do not.
+pub(crate) fn permission_changes(old: (&Path, Kind), new: (&Path, Kind)) -> Vec<PermissionChange> {
+    permissions(&skills(old.0, old.1), &skills(new.0, new.1))
+}
+
+fn permissions(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Vec<PermissionChange> {
+    let nothing = Said::default();
+    let mut changes = Vec::new();
+    for name in names(old, new) {
+        let of = |all: &BTreeMap<String, Said>| all.get(name).unwrap_or(&nothing).permissions.clone();
+        let (old, new) = (of(old), of(new));
+        changes.extend(old.symmetric_difference(&new).map(|permission| PermissionChange {
+            skill: name.clone(),
+            permission: permission.clone(),
+            widened: new.contains(permission),
+        }));
+    }
+    changes
+}
+
+fn files(old: &Tree, new: &Tree) -> Vec<FileChange> {
+    let paths: BTreeSet<_> = old.leaves.keys().chain(new.leaves.keys()).collect();
+    let change = |path: &String| match (old.leaves.get(path), new.leaves.get(path)) {
+        (old, new) if old == new => None,
+        (None, _) => Some(Change::Added),
+        (_, None) => Some(Change::Removed),
+        (Some(Leaf::File { digest: old, .. }), Some(Leaf::File { digest: new, .. })) => {
+            Some(if old == new { Change::Mode } else { Change::Changed })
+        }
+        _ => Some(Change::Link),
+    };
+    let size = |tree: &Tree, path: &String| tree.sizes.get(path).copied();
+    let changes = paths.into_iter().filter_map(|path| {
+        let change = change(path)?;
+        Some(FileChange { path: path.clone(), change, old_size: size(old, path), new_size: size(new, path) })
+    });
+    changes.collect()
+}

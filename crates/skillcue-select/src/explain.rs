@@ -1,0 +1,285 @@
+//! Why a skill matches a turn, or does not, and what it would have taken.
+
+use serde::Serialize;
+use skillcue_catalog::{Catalog, Skill};
+use skillcue_format::{Manifest, pattern};
+
+use crate::fold::{Class, fold_trigger, tokens};
+use crate::gather::{Gathered, position};
+use crate::index::{HIDDEN, Kind, NONE, NOT_BY_PERSON};
+use crate::mention::sigils;
+use crate::rank::reason_kind;
+use crate::selector::written;
+use crate::term::{Text, goes_on};
+use crate::verb::{bases, inflects};
+use crate::{Hit, ReasonKind, Selector, Turn, build, files, literal};
+
+/// Why a skill matches a turn, or does not.
+///
+/// ```
+/// # use skillcue_catalog::{Discovery, Root, Source};
+/// # use skillcue_select::{Selector, Turn};
+/// # let dir = tempfile::tempdir()?;
+/// # std::fs::create_dir(dir.path().join("hello"))?;
+/// # let text = "---\nname: hello\ndescription: Greets.\ntriggers:\n  keywords: [greeting]\n---\n";
+/// # std::fs::write(dir.path().join("hello/SKILL.md"), text)?;
+/// # let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+/// let selector = Selector::of(&catalog);
+/// let why = selector.explain(&catalog, &Turn::new("two greetings in one line"), "hello");
+/// assert!(why.hit.is_none());
+/// let keyword = &why.triggers[1];
+/// assert_eq!((keyword.trigger.as_str(), keyword.matched.as_deref()), ("greeting", None));
+/// assert!(keyword.note.as_ref().unwrap().contains("`greetings`"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The name that was asked about.
+    pub name: String,
+    /// Whether the skill takes part in selection at all.
+    pub standing: Standing,
+    /// The hit, if it matches; its rank is one more than [`before`](Self::before).
+    pub hit: Option<Hit>,
+    /// How many skills rank higher, if it matches.
+    pub before: Option<usize>,
+    /// Every trigger: the name, then those of the manifest in its order.
+    pub triggers: Vec<TriggerReport>,
+}
+
+/// Whether a skill takes part in selection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Standing {
+    /// It does.
+    Considered,
+    /// Only if a person writes its name with a sigil: `disable-model-invocation`.
+    BySigilOnly,
+    /// It is disabled.
+    Disabled,
+    /// A program that it requires is missing.
+    Unavailable,
+    /// There is no skill of that name.
+    Unknown,
+}
+
+/// What became of one trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TriggerReport {
+    /// What kind of reason it would be.
+    pub kind: ReasonKind,
+    /// The trigger, as its author wrote it.
+    pub trigger: String,
+    /// What it matched: words of the message or an earlier one, a file, a language.
+    pub matched: Option<String>,
+    /// If it did not match: how near it came, or why it never can.
+    pub note: Option<String>,
+}
+
+impl Selector {
+    /// Why the skill of that name matches a turn, or does not: each of its triggers, and what it would have taken.
+    pub fn explain(&self, catalog: &Catalog, turn: &Turn<'_>, name: &str) -> Explanation {
+        let mut explanation = Explanation {
+            name: name.to_owned(),
+            standing: Standing::Unknown,
+            hit: None,
+            before: None,
+            triggers: Vec::new(),
+        };
+        let Some(id) = position(catalog, name).filter(|id| (*id as usize) < self.index.flags.len()) else {
+            return explanation;
+        };
+        let skill = &catalog.all()[id as usize];
+        let flags = self.index.flags[id as usize];
+        explanation.standing = match () {
+            () if !skill.enabled() => Standing::Disabled,
+            () if !skill.available() => Standing::Unavailable,
+            () if flags & HIDDEN != 0 => Standing::BySigilOnly,
+            () => Standing::Considered,
+        };
+        self.ranked(catalog, turn, |gathered, sums| {
+            if sums.get(id).is_some() {
+                explanation.before = sums.best(usize::MAX).iter().position(|other| *other == id);
+                explanation.hit = Some(self.hit(catalog, turn, gathered, sums, id));
+            }
+            explanation.triggers = self.reports(turn, gathered, id, skill);
+        });
+        let mut typed = false;
+        sigils(turn.message, |mentioned, _| {
+            typed |= mentioned == name;
+            false
+        });
+        if typed
+            && flags & NOT_BY_PERSON != 0
+            && let Some(report) = explanation.triggers.first_mut()
+        {
+            report.note.get_or_insert_with(|| "it is not `user-invocable`: a sigil does not reach it".to_owned());
+        }
+        explanation
+    }
+
+    /// What became of each trigger of a skill.
+    fn reports(&self, turn: &Turn<'_>, gathered: &Gathered, id: u32, skill: &Skill) -> Vec<TriggerReport> {
+        let text = Text::of(turn.message);
+        let manifest = skill.manifest();
+        let report = |(ordinal, &item): (usize, &u32)| {
+            let trigger = written(skill.name(), manifest, ordinal).unwrap_or_default();
+            let sigil = gathered.sigils.iter().find(|mention| ordinal == 0 && mention.skill == id);
+            let kind = if item == NONE { never_kind(manifest, ordinal) } else { self.index.kind(item) };
+            let matched = match sigil {
+                Some(mention) => Some(turn.message[mention.span.clone()].to_owned()),
+                None if item == NONE => None,
+                None => gathered.get(item).map(|found| found.text(turn).0),
+            };
+            let note = match matched {
+                Some(_) => None,
+                None if item == NONE => Some(never(trigger, kind)),
+                None => self.note(&text, turn, item, trigger),
+            };
+            let kind = if sigil.is_some() { ReasonKind::Mention } else { reason_kind(kind) };
+            TriggerReport { kind, trigger: trigger.to_owned(), matched, note }
+        };
+        self.index.triggers(id).iter().enumerate().map(report).collect()
+    }
+
+    /// How near a trigger came that did not match.
+    fn note(&self, text: &Text<'_>, turn: &Turn<'_>, item: u32, trigger: &str) -> Option<String> {
+        let folded = self.index.text(item);
+        match self.index.kind(item) {
+            Kind::Keyword | Kind::Phrase => term_note(text, folded, trigger, "keyword"),
+            Kind::Verb => term_note(text, folded, trigger, "verb"),
+            Kind::Name => name_note(text, folded, trigger),
+            Kind::Pattern => pattern_note(folded, turn.message),
+            Kind::BadPattern => {
+                let reason = pattern::compile(folded).err().map_or_else(String::new, |error| pattern::reason(&error));
+                Some(format!("it is no valid regular expression: {reason}"))
+            }
+            Kind::File if turn.files.is_empty() => Some("the turn has no files".to_owned()),
+            Kind::File => Some(match files::compile(folded).err() {
+                Some(error) => format!("it is no valid glob: {}", error.kind()),
+                None => format!("no file of the turn matches, not even `{}`", turn.files[0]),
+            }),
+            Kind::Language if turn.languages.is_empty() => Some("the turn has no languages".to_owned()),
+            Kind::Language => Some(format!("the turn's languages are {}", turn.languages.join(", "))),
+        }
+    }
+}
+
+/// What a message lacks that a pattern needs.
+fn pattern_note(text: &str, message: &str) -> Option<String> {
+    if let Err(error) = pattern::compile(text) {
+        return Some(format!("it never matches: {}", pattern::reason(&error)));
+    }
+    let needs = literal::required(text).ok().flatten()?;
+    let message = literal::scanned(message);
+    if needs.iter().any(|literal| memchr::memmem::find(message.as_bytes(), literal).is_some()) {
+        return None;
+    }
+    let some: Vec<String> = needs.iter().take(3).map(|text| format!("`{}`", String::from_utf8_lossy(text))).collect();
+    Some(format!("the message would have to hold {}", some.join(" or ")))
+}
+
+/// What a trigger would be that is not in the index.
+fn never_kind(manifest: &Manifest, ordinal: usize) -> Kind {
+    let triggers = manifest.triggers();
+    let lists = [
+        (triggers.keywords.len(), Kind::Keyword),
+        (triggers.verbs.len(), Kind::Verb),
+        (triggers.patterns.len(), Kind::Pattern),
+        (triggers.files.len(), Kind::File),
+        (triggers.languages.len(), Kind::Language),
+    ];
+    let mut left = ordinal.saturating_sub(1);
+    for (length, kind) in lists {
+        if left < length {
+            return kind;
+        }
+        left -= length;
+    }
+    Kind::Keyword
+}
+
+/// Why a trigger never matches.
+fn never(trigger: &str, kind: Kind) -> String {
+    if fold_trigger(trigger).is_empty() {
+        return "it is empty".to_owned();
+    }
+    let terms = matches!(kind, Kind::Keyword | Kind::Verb | Kind::Phrase | Kind::Name);
+    let (words, bytes) = (build::MAX_TOKENS, if terms { build::MAX_TERM } else { build::MAX_PATTERN });
+    if terms {
+        format!("it never matches: it has more than {words} words or {bytes} bytes")
+    } else {
+        format!("it never matches: it has more than {bytes} bytes")
+    }
+}
+
+/// How near a keyword or a verb came.
+fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<String> {
+    let words: Vec<&str> = tokens(term).into_iter().map(|token| &term[token.range()]).collect();
+    let shown = |at: usize| &text.original[text.source(text.tokens[at].range())];
+    if words.len() > 1 {
+        let missing: Vec<&&str> =
+            words.iter().filter(|word| !(0..text.tokens.len()).any(|at| text.word(at) == **word)).collect();
+        return match missing.len() {
+            0 => Some(format!("all words of {what} `{trigger}` are there, but not together and in this order")),
+            n if n < words.len() => Some(format!("of {what} `{trigger}` the message lacks `{}`", missing[0])),
+            _ => None,
+        };
+    }
+    let word = words.first().filter(|word| **word == term)?;
+    for at in 0..text.tokens.len() {
+        let other = text.word(at);
+        if other == *word {
+            let after = &text.folded.text[text.tokens[at].range().end..];
+            if goes_on(after) {
+                let more: String = after.chars().take_while(|c| !c.is_whitespace()).collect();
+                let seen = format!("{}{more}", shown(at));
+                return Some(format!("{what} `{trigger}` does not match `{seen}`: the word goes on"));
+            }
+            return Some(format!("{what} `{trigger}` stands in the message, but not as a word of its own"));
+        }
+        if what == "keyword" && is_relative(word, other) {
+            let seen = shown(at);
+            return Some(format!(
+                "keyword `{trigger}` does not match `{seen}`: keywords are not inflected; add `{seen}` as a keyword"
+            ));
+        }
+    }
+    for at in 0..text.tokens.len() {
+        let other = text.word(at);
+        let alike = word.len() > 2 && text.tokens[at].class == Class::Word;
+        let stem = word.strip_suffix('e').unwrap_or(word);
+        if alike && other.len() > word.len() && (other.starts_with(stem) || other.ends_with(word)) {
+            let seen = shown(at);
+            return Some(format!(
+                "{what} `{trigger}` does not match `{seen}`: whole words only; add `{seen}` as a keyword"
+            ));
+        }
+        if alike && word.len() > 4 && strsim::damerau_levenshtein(word, other) == 1 {
+            return Some(format!("{what} `{trigger}` differs from `{}` by one letter", shown(at)));
+        }
+    }
+    None
+}
+
+/// Whether one of two words is an inflection of the other, or both are of a third.
+fn is_relative(word: &str, other: &str) -> bool {
+    if inflects(word, other) || inflects(other, word) {
+        return true;
+    }
+    let mut relative = false;
+    bases(word, |base| relative |= base == other || inflects(base, other));
+    relative
+}
+
+/// How near a name of several words came.
+fn name_note(text: &Text<'_>, term: &str, name: &str) -> Option<String> {
+    let joined: String = fold_trigger(term).replace(' ', "");
+    for at in 0..text.tokens.len() {
+        if text.word(at) == joined {
+            let seen = &text.original[text.source(text.tokens[at].range())];
+            return Some(format!("the name `{name}` does not match `{seen}`: write `${name}`, or its words apart"));
+        }
+    }
+    text.folded.text.contains(&term.replace(' ', "-")).then(|| format!("`{name}` stands within a longer name"))
+}

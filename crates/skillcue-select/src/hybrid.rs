@@ -1,0 +1,129 @@
+//! Triggers and likeness of texts together.
+
+use std::collections::HashMap;
+
+use skillcue_catalog::Catalog;
+
+use crate::rank::confidence;
+use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
+
+/// How many hits of either side are looked at, at least: one that both know may stand low in each.
+const DEPTH: usize = 32;
+
+/// What a trigger that is not a phrase counts for beside the likeness of texts, which has seen the same word.
+const BESIDE: f32 = 0.25;
+
+impl Selector {
+    /// The skills that fit a turn by triggers and by the likeness of their texts to the message. Without
+    /// [`Mode::Hybrid`] the texts are not looked at.
+    ///
+    /// Mentions come first. The rest ranks by certainty, the chance that at least one of the two is right about it,
+    /// `1 - (1 - t)(1 - l)`: `l` is the certainty by likeness, `t` the confidence by triggers, a quarter of it unless a
+    /// phrase matched. Confidence is put together in the same way, counts no lead over other skills, and is at least that
+    /// by triggers.
+    ///
+    /// ```
+    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_select::{Mode, SelectOptions, Selector, TextIndex, Turn};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// for (name, does) in [("invoices", "Writes invoices and reminders."), ("hiking", "Plans hikes in the Alps.")] {
+    ///     std::fs::create_dir(dir.path().join(name))?;
+    ///     let text = format!("---\nname: {name}\ndescription: {does}\n---\n");
+    ///     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
+    /// }
+    /// let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+    /// let (selector, texts) = (Selector::of(&catalog), TextIndex::of(&catalog));
+    ///
+    /// let turn = Turn::new("plan a hike for Sunday");
+    /// let options = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
+    /// assert_eq!(selector.select_with(&catalog, &texts, &turn, &options).hits[0].name, "hiking");
+    /// assert_eq!(selector.select(&catalog, &turn, &options).hits, [], "it has no triggers");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn select_with(
+        &self,
+        catalog: &Catalog,
+        texts: &TextIndex,
+        turn: &Turn<'_>,
+        options: &SelectOptions,
+    ) -> Selection {
+        if options.mode == Mode::Keyword {
+            return self.select(catalog, turn, options);
+        }
+        let depth = options.limit.max(DEPTH);
+        let mut selection = self.select(catalog, turn, &SelectOptions { mode: Mode::Keyword, limit: depth });
+        let ranking = texts.search(turn.message, depth, &|skill| self.is_visible(catalog, skill));
+        let mut places: HashMap<usize, usize> =
+            selection.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
+        for hit in &mut selection.hits {
+            if !is_certain(hit) {
+                hit.certainty *= BESIDE;
+            }
+        }
+        let beyond = selection.matched - selection.hits.len();
+        let nearby = (!turn.nearby.is_empty()).then(|| self.gathered(catalog, turn)).flatten();
+        for alike in ranking.hits {
+            let Some(skill) = catalog.all().get(alike.skill) else { continue };
+            let at = *places.entry(alike.skill).or_insert_with(|| {
+                let mut hit = Hit {
+                    skill: alike.skill,
+                    name: skill.name().to_owned(),
+                    score: 0.0,
+                    confidence: 0.0,
+                    certainty: 0.0,
+                    mention: None,
+                    reasons: Vec::new(),
+                };
+                if let (Some(gathered), Ok(number)) = (&nearby, u32::try_from(alike.skill)) {
+                    hit.reasons = self.nearby(catalog, turn, gathered, number);
+                    hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
+                    hit.certainty = BESIDE * confidence(None, false, hit.score);
+                }
+                selection.hits.push(hit);
+                selection.hits.len() - 1
+            });
+            add(&mut selection.hits[at], alike);
+        }
+        selection.matched = selection.hits.len() + beyond;
+        selection.hits.sort_by(|a, b| {
+            // Equals by their scores, in which recent use counts.
+            let certainty = b.certainty.total_cmp(&a.certainty).then(b.score.total_cmp(&a.score));
+            b.mention.cmp(&a.mention).then(certainty).then(a.skill.cmp(&b.skill))
+        });
+        selection.hits.truncate(options.limit);
+        selection
+    }
+}
+
+/// Whether a mention or a phrase speaks for it, which no likeness of texts doubts.
+fn is_certain(hit: &Hit) -> bool {
+    let is_phrase = |reason: &Reason| reason.kind == ReasonKind::Phrase && reason.span.is_some();
+    hit.mention.is_some() || hit.reasons.iter().any(is_phrase)
+}
+
+/// Adds what the texts say for a skill. Their words share its certainty, so that scores remain comparable.
+fn add(hit: &mut Hit, alike: TextHit) {
+    let total: f32 = alike.words.iter().map(|word| word.weight).sum();
+    for word in alike.words {
+        let score = if total > 0.0 { alike.certainty * word.weight / total } else { 0.0 };
+        hit.reasons.push(Reason {
+            kind: ReasonKind::Text,
+            trigger: word.term,
+            text: word.text,
+            span: Some(word.span),
+            score,
+        });
+    }
+    hit.score += alike.certainty;
+    // The texts have seen the same word: that may make it surer, never less sure.
+    let beside = if is_certain(hit) { 1.0 } else { BESIDE };
+    hit.confidence = hit.confidence.max(either(beside * hit.confidence, alike.confidence));
+    hit.certainty = either(hit.certainty, alike.certainty);
+    hit.reasons.sort_by_key(|reason| reason.kind);
+}
+
+/// The chance that at least one of two is right.
+fn either(one: f32, other: f32) -> f32 {
+    1.0 - (1.0 - one) * (1.0 - other)
+}

@@ -1,0 +1,58 @@
+//! From a message to the skills that fit it, ranked, each with a score and its reasons.
+//!
+//! A [`Selector`] is an index over the triggers of one catalog. [`Selector::select`] takes a [`Turn`] (a message, and
+//! what else is known of it) and gives a [`Selection`]; [`Selector::explain`] says of one skill why it matches or what
+//! it would have taken; [`Intent::of`] tells a question about the agent itself from all others.
+//!
+//! ```
+//! use skillcue_catalog::{Discovery, Root, Source};
+//! use skillcue_select::{Mention, SelectOptions, Selector, Turn};
+//!
+//! let dir = tempfile::tempdir()?;
+//! for (name, triggers) in [("cpp-helper", "keywords: [c++]"), ("react", "files: ['*.tsx']")] {
+//!     std::fs::create_dir(dir.path().join(name))?;
+//!     let text = format!("---\nname: {name}\ndescription: Helps.\ntriggers:\n  {triggers}\n---\n");
+//!     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
+//! }
+//! let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+//! let selector = Selector::of(&catalog);
+//!
+//! let turn = Turn { files: &["src/App.tsx"], ..Turn::new("Is this Objective-C++? Ask $cpp-helper.") };
+//! let selection = selector.select(&catalog, &turn, &SelectOptions::default());
+//! let [cpp, react] = &selection.hits[..] else { panic!() };
+//! assert_eq!((cpp.name.as_str(), cpp.mention), ("cpp-helper", Some(Mention::Sigil)));
+//! assert_eq!((react.name.as_str(), react.reasons[0].text.as_str()), ("react", "src/App.tsx"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! What this crate does not do: it reads no file, loads no body, and decides nothing about what the model is shown.
+
+mod build;
+mod bytes;
+mod compiled;
+mod explain;
+mod files;
+mod fold;
+mod gather;
+mod grams;
+mod hybrid;
+mod index;
+mod intent;
+mod languages;
+mod literal;
+mod mention;
+mod rank;
+mod relevance;
+mod selection;
+mod selector;
+mod term;
+mod turn;
+mod verb;
+
+pub use explain::{Explanation, Standing, TriggerReport};
+pub use intent::Intent;
+pub use languages::languages_of;
+pub use relevance::{BodyTerms, DocTerms, Document, Ranking, ReadAt, TextHit, TextIndex, TextWord, Tuning, body_key};
+pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
+pub use selector::{Census, Selector};
+pub use turn::{Mode, SelectOptions, Turn};

@@ -1,0 +1,264 @@
+//! The terms of bodies: a forward index that outlives one run.
+
+use std::collections::HashMap;
+
+use skillcue_catalog::Skill;
+use twox_hash::XxHash3_64;
+
+use crate::relevance::bags::narrow;
+use crate::relevance::tokens::{Tokenizer, head};
+
+/// How much of a body is read, and how many of its terms are kept.
+const MAX_BODY: usize = 64 * 1024;
+const MAX_TERMS: usize = 256;
+/// Changes whenever the layout does, or what a text comes to: terms, stems, keys.
+const MAGIC: &[u8; 8] = b"skcbody1";
+/// Magic, checksum and how many bodies there are.
+const HEAD: usize = 8 + 8 + 8;
+
+/// What the bodies of skills come to: for each the terms in it, by a key of the caller's choice ([`body_key`]).
+///
+/// Bodies are not read at start. Whoever has time reads one after another, adds what it comes to, and stores all of it;
+/// the next start has it, and only what changed must be read again.
+///
+/// ```
+/// use skillcue_select::BodyTerms;
+///
+/// let mut bodies = BodyTerms::default();
+/// bodies.insert(7, BodyTerms::of_body("# Merge\n\nUse `qpdf` to merge."));
+/// let stored = bodies.to_bytes();
+/// assert_eq!(BodyTerms::from_bytes(&stored), Some(bodies));
+/// assert_eq!(BodyTerms::from_bytes(&stored[1..]), None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BodyTerms {
+    bodies: HashMap<u64, DocTerms>,
+}
+
+/// What one body comes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocTerms {
+    /// How many terms it has in all, those too that were not kept.
+    length: u32,
+    /// How often some terms are there, and how many those are; most often first.
+    runs: Box<[(u8, u16)]>,
+    /// The terms, in the order of `runs`.
+    terms: Box<[u32]>,
+}
+
+impl DocTerms {
+    /// How many words the body has, stop words aside.
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// How many terms are kept of it.
+    pub fn kept(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Its terms and how often they are there.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (u32, u32)> {
+        let counts = self.runs.iter().flat_map(|(count, size)| std::iter::repeat_n(u32::from(*count), (*size).into()));
+        self.terms.iter().copied().zip(counts)
+    }
+}
+
+impl BodyTerms {
+    /// What a body comes to: of its first 64 KiB, the 256 terms that are most often there.
+    pub fn of_body(text: &str) -> DocTerms {
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        Tokenizer::default().each(head(text, MAX_BODY), &mut |token| {
+            let place = u32::try_from(found.len()).unwrap_or(u32::MAX);
+            found.push((u32::try_from(narrow(token.key)).unwrap_or_default(), place));
+        });
+        let length = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        found.sort_unstable();
+        let mut terms: Vec<(u8, u32, u32)> = found
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|same| (u8::try_from(same.len()).unwrap_or(u8::MAX), same[0].1, same[0].0))
+            .collect();
+        // Most often first, then as they appear.
+        terms.sort_unstable_by_key(|(count, place, _)| (u8::MAX - count, *place));
+        terms.truncate(MAX_TERMS);
+        let runs = terms.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, u16::try_from(same.len()).unwrap_or(0)));
+        DocTerms { length, runs: runs.collect(), terms: terms.iter().map(|(_, _, term)| *term).collect() }
+    }
+
+    /// Adds a body, in place of what had its key.
+    pub fn insert(&mut self, key: u64, terms: DocTerms) {
+        self.bodies.insert(key, terms);
+    }
+
+    /// What the body with that key comes to.
+    pub fn get(&self, key: u64) -> Option<&DocTerms> {
+        self.bodies.get(&key)
+    }
+
+    /// Keeps only bodies whose key is still wanted.
+    pub fn retain(&mut self, mut wanted: impl FnMut(u64) -> bool) {
+        self.bodies.retain(|key, _| wanted(*key));
+    }
+
+    /// How many bodies there are.
+    pub fn len(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// All of it, to be stored: four bytes a term and some fifty a body.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let size = |body: &DocTerms| 16 + 3 * body.runs.len() + 4 * body.terms.len();
+        let mut bytes = Vec::with_capacity(HEAD + self.bodies.values().map(size).sum::<usize>());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&(self.bodies.len() as u64).to_le_bytes());
+        let mut keys: Vec<u64> = self.bodies.keys().copied().collect();
+        keys.sort_unstable();
+        for (key, body) in keys.iter().filter_map(|key| Some((key, self.bodies.get(key)?))) {
+            bytes.extend_from_slice(&key.to_le_bytes());
+            bytes.extend_from_slice(&body.length.to_le_bytes());
+            // At most as many as terms, and those are few.
+            bytes.extend_from_slice(&u16::try_from(body.runs.len()).unwrap_or(0).to_le_bytes());
+            bytes.extend_from_slice(&u16::try_from(body.terms.len()).unwrap_or(0).to_le_bytes());
+            for (count, size) in &body.runs {
+                bytes.push(*count);
+                bytes.extend_from_slice(&size.to_le_bytes());
+            }
+            for term in &body.terms {
+                bytes.extend_from_slice(&term.to_le_bytes());
+            }
+        }
+        let checksum = XxHash3_64::oneshot(&bytes[16..]);
+        bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// What [`to_bytes`](BodyTerms::to_bytes) made; nothing, if that is of another version or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Option<BodyTerms> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (checksum, rest) = rest.split_first_chunk()?;
+        if XxHash3_64::oneshot(rest) != u64::from_le_bytes(*checksum) {
+            return None;
+        }
+        let mut reader = Reader(rest);
+        let count = u64::from_le_bytes(reader.take()?);
+        let mut bodies = HashMap::with_capacity(usize::try_from(count).ok()?.min(rest.len() / 16));
+        for _ in 0..count {
+            let key = u64::from_le_bytes(reader.take()?);
+            bodies.insert(key, reader.body()?);
+        }
+        (reader.0.is_empty() && bodies.len() as u64 == count).then_some(BodyTerms { bodies })
+    }
+}
+
+/// What is left to read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn body(&mut self) -> Option<DocTerms> {
+        let length = u32::from_le_bytes(self.take()?);
+        let runs = u16::from_le_bytes(self.take()?);
+        let kept = usize::from(u16::from_le_bytes(self.take()?));
+        if kept > MAX_TERMS || usize::from(runs) > kept {
+            return None;
+        }
+        let runs: Box<[(u8, u16)]> = (0..runs)
+            .map(|_| Some((u8::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?))))
+            .collect::<Option<_>>()?;
+        let (terms, rest) = self.0.split_at_checked(4 * kept)?;
+        self.0 = rest;
+        let (terms, _) = terms.as_chunks();
+        let counted: usize = runs.iter().map(|(_, size)| usize::from(*size)).sum();
+        let whole = counted == kept && runs.iter().all(|(count, size)| *count > 0 && *size > 0);
+        whole.then(|| DocTerms { length, runs, terms: terms.iter().map(|term| u32::from_le_bytes(*term)).collect() })
+    }
+}
+
+/// The key of a skill's body in [`BodyTerms`]: another as soon as the front matter or the skill file's stamp is.
+pub fn body_key(skill: &Skill) -> u64 {
+    let stamp = skill.stamp();
+    let mut bytes = [0; 48];
+    bytes[..16].copy_from_slice(&skill.digest().to_le_bytes());
+    bytes[16..32].copy_from_slice(&stamp.modified_ns.to_le_bytes());
+    bytes[32..40].copy_from_slice(&stamp.size.to_le_bytes());
+    bytes[40..].copy_from_slice(&stamp.inode.to_le_bytes());
+    XxHash3_64::oneshot(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> BodyTerms {
+        let mut bodies = BodyTerms::default();
+        bodies.insert(1, BodyTerms::of_body("merge merge split PDF pages, merge"));
+        bodies.insert(u64::MAX, BodyTerms::of_body(""));
+        bodies.insert(3, BodyTerms::of_body(&(0..2000).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ")));
+        bodies
+    }
+
+    #[test]
+    fn the_most_frequent_terms_are_kept() {
+        let body = BodyTerms::of_body("split merge merge PDF pages, merge the split");
+        assert_eq!((body.length(), body.kept()), (7, 4));
+        assert_eq!(body.counts().map(|(_, count)| count).collect::<Vec<_>>(), [3, 2, 1, 1]);
+        let many = some().get(3).cloned().unwrap();
+        assert_eq!((many.kept(), many.length()), (MAX_TERMS, 6000));
+        // The last word is cut.
+        let long = BodyTerms::of_body(&"word ".repeat(100_000));
+        assert_eq!((long.kept(), long.counts().next().unwrap().1), (2, 255));
+        assert!(long.length() <= 64 * 1024 / 5 + 1);
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        let bodies = some();
+        assert_eq!(BodyTerms::from_bytes(&bodies.to_bytes()), Some(bodies.clone()));
+        assert_eq!(BodyTerms::from_bytes(&BodyTerms::default().to_bytes()), Some(BodyTerms::default()));
+        let mut fewer = bodies;
+        fewer.retain(|key| key == 1);
+        assert_eq!((fewer.len(), fewer.get(3)), (1, None));
+    }
+
+    #[test]
+    fn damage_is_seen() {
+        let bytes = some().to_bytes();
+        for at in 0..bytes.len() {
+            assert_eq!(BodyTerms::from_bytes(&bytes[..at]), None);
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert_eq!(BodyTerms::from_bytes(&flipped), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn lies_with_a_right_checksum_do_no_harm() {
+        let bytes = some().to_bytes();
+        let mut accepted = 0;
+        for at in 16..bytes.len().min(400) {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                let checksum = XxHash3_64::oneshot(&changed[16..]);
+                changed[8..16].copy_from_slice(&checksum.to_le_bytes());
+                if let Some(terms) = BodyTerms::from_bytes(&changed) {
+                    accepted += 1;
+                    // Whatever was accepted is written and read alike.
+                    assert_eq!(BodyTerms::from_bytes(&terms.to_bytes()), Some(terms));
+                }
+            }
+        }
+        assert!(accepted > 0, "the test reaches beyond the checksum");
+    }
+}

@@ -1,0 +1,391 @@
+//! The index over texts as bytes, and back.
+//!
+//! Layout, integers little-endian: [`MAGIC`], this crate's version, the key, the head's length and checksum, the head,
+//! the parts. The head says of each part how long it is and its checksum. Reading an index back reads the head and the
+//! small parts; lists of postings, some 90 % of it, are read in blocks when a message asks for a term in them, and what
+//! guesses at misspelt words need when a word is unknown. A part that turns out damaged is as if it were empty, and the
+//! index says that it [is damaged](TextIndex::is_damaged).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use twox_hash::XxHash3_64;
+
+use crate::TextIndex;
+use crate::relevance::field::{Blocks, Field};
+use crate::relevance::fuzzy::{Lookalikes, LookalikesStore};
+use crate::relevance::index::{Negative, Tuning};
+
+/// Changes whenever the layout does, or what a text comes to: terms, stems, keys.
+const MAGIC: &[u8; 8] = b"skctext1";
+/// What built it: another build may read texts differently.
+const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// Reads some bytes of a kept index: an offset and a length.
+pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
+
+/// A part of a kept index, not read yet.
+#[derive(Clone)]
+pub(crate) struct Part {
+    read: ReadAt,
+    offset: u64,
+    length: usize,
+    checksum: u64,
+    damaged: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Part").field("offset", &self.offset).field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl Part {
+    /// Its bytes. Nothing, and the index is damaged, if they are not what was written.
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        let bytes = (self.read)(self.offset, self.length)
+            .filter(|bytes| bytes.len() == self.length && XxHash3_64::oneshot(bytes) == self.checksum);
+        self.sound(bytes)
+    }
+
+    /// Marks the index as damaged if there is nothing.
+    pub(crate) fn sound<T>(&self, made: Option<T>) -> Option<T> {
+        if made.is_none() {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
+        made
+    }
+
+    pub(crate) fn numbers(&self) -> Option<Vec<u32>> {
+        let bytes = self.bytes()?;
+        let (chunks, rest) = bytes.as_chunks();
+        rest.is_empty().then(|| chunks.iter().map(|number| u32::from_le_bytes(*number)).collect())
+    }
+
+    pub(crate) fn wide(&self) -> Option<Vec<u64>> {
+        let bytes = self.bytes()?;
+        let (chunks, rest) = bytes.as_chunks();
+        rest.is_empty().then(|| chunks.iter().map(|number| u64::from_le_bytes(*number)).collect())
+    }
+
+    fn floats(&self) -> Option<Vec<f32>> {
+        Some(self.numbers()?.into_iter().map(f32::from_bits).collect())
+    }
+}
+
+/// What is being written.
+#[derive(Default)]
+struct Writer {
+    parts: Vec<Vec<u8>>,
+}
+
+impl Writer {
+    fn bytes(&mut self, bytes: Vec<u8>) {
+        self.parts.push(bytes);
+    }
+
+    fn numbers(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        self.parts.push(numbers.into_iter().flat_map(u32::to_le_bytes).collect());
+    }
+
+    fn wide(&mut self, numbers: &[u64]) {
+        self.parts.push(numbers.iter().flat_map(|number| number.to_le_bytes()).collect());
+    }
+
+    fn field(&mut self, field: &Field) {
+        self.wide(field.keys());
+        self.numbers(field.starts.iter().copied());
+        self.numbers(field.norms.iter().map(|norm| norm.to_bits()));
+        let firsts = field.block_firsts();
+        self.numbers(firsts.iter().copied());
+        for (at, first) in firsts.iter().enumerate() {
+            let end = firsts.get(at + 1).map_or(field.keys().len(), |next| *next as usize);
+            let lists = (*first as usize..end).filter_map(|id| field.list(id));
+            self.parts.push(lists.flatten().flat_map(|posting| posting.to_le_bytes()).collect());
+        }
+    }
+}
+
+impl TextIndex {
+    /// The index as bytes, to keep between starts, with a key by which its owner knows what it was made of.
+    pub fn to_bytes(&self, key: u128) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.numbers(self.skills.iter().copied());
+        writer.wide(&self.names);
+        writer.numbers([u32::from(self.long.is_some())]);
+        writer.field(&self.short);
+        writer.field(&self.name);
+        if let Some(long) = &self.long {
+            writer.field(long);
+        }
+        let (documents, ends, terms) = self.negative.flat();
+        writer.numbers(documents);
+        writer.numbers(ends);
+        writer.wide(terms);
+        if let Some(lookalikes) = self.lookalikes.get() {
+            writer.bytes(lookalikes.text.as_bytes().to_vec());
+            writer.numbers(lookalikes.starts.iter().copied());
+            writer.bytes(lookalikes.sizes.clone());
+            writer.wide(&lookalikes.groups);
+            writer.numbers(lookalikes.offsets.iter().copied());
+            writer.numbers(lookalikes.stems.iter().copied());
+        }
+        let mut head = Vec::with_capacity(writer.parts.len() * 16);
+        for part in &writer.parts {
+            head.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            head.extend_from_slice(&XxHash3_64::oneshot(part).to_le_bytes());
+        }
+        let mut out = Vec::with_capacity(64 + head.len() + writer.parts.iter().map(Vec::len).sum::<usize>());
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&(BUILD.len() as u64).to_le_bytes());
+        out.extend_from_slice(BUILD.as_bytes());
+        out.extend_from_slice(&key.to_le_bytes());
+        out.extend_from_slice(&(head.len() as u64).to_le_bytes());
+        out.extend_from_slice(&XxHash3_64::oneshot(&head).to_le_bytes());
+        out.extend_from_slice(&head);
+        writer.parts.iter().for_each(|part| out.extend_from_slice(part));
+        out
+    }
+
+    /// The index that [`to_bytes`](TextIndex::to_bytes) made with that key, read where it is as messages need it.
+    /// Nothing, if it is of another key or version, or damaged.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use skillcue_select::{Document, ReadAt, TextIndex};
+    ///
+    /// let document = Document { name: "pdf-forms", description: "Fills in PDF forms.", ..Document::default() };
+    /// let bytes = TextIndex::of_documents([document]).to_bytes(7);
+    /// let read: ReadAt = Arc::new(move |at: u64, length: usize| {
+    ///     let at = usize::try_from(at).ok()?;
+    ///     bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+    /// });
+    /// assert!(TextIndex::read_back(&read, 8).is_none());
+    /// let index = TextIndex::read_back(&read, 7).unwrap();
+    /// assert_eq!(index.search("fill in a form", 3, &|_| true).hits[0].skill, 0);
+    /// ```
+    pub fn read_back(read: &ReadAt, key: u128) -> Option<TextIndex> {
+        let front = read(0, 16 + BUILD.len() + 32)?;
+        let rest = front.strip_prefix(MAGIC)?;
+        let rest = rest.strip_prefix(&(BUILD.len() as u64).to_le_bytes())?.strip_prefix(BUILD.as_bytes())?;
+        let rest = rest.strip_prefix(&key.to_le_bytes())?;
+        let (length, checksum) = rest.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let head = read(front.len() as u64, length)?;
+        if head.len() != length || XxHash3_64::oneshot(&head) != u64::from_le_bytes(*checksum.first_chunk()?) {
+            return None;
+        }
+        let damaged = Arc::new(AtomicBool::new(false));
+        let mut offset = (front.len() + length) as u64;
+        let mut parts = Vec::with_capacity(length / 16);
+        for entry in head.as_chunks::<16>().0 {
+            let (length, checksum) = entry.split_first_chunk()?;
+            let length = u64::from_le_bytes(*length);
+            parts.push(Part {
+                read: Arc::clone(read),
+                offset,
+                length: usize::try_from(length).ok()?,
+                checksum: u64::from_le_bytes(*checksum.first_chunk()?),
+                damaged: Arc::clone(&damaged),
+            });
+            offset = offset.checked_add(length)?;
+        }
+        let mut parts = parts.into_iter();
+        let skills = parts.next()?.numbers()?;
+        let names = parts.next()?.wide()?;
+        let has_long = parts.next()?.numbers()? == [1];
+        let count = skills.len();
+        let short = field(&mut parts, count)?;
+        let name = field(&mut parts, count)?;
+        let long = if has_long { Some(field(&mut parts, count)?) } else { None };
+        let negative = Negative::of_flat(parts.next()?.numbers()?, &parts.next()?.numbers()?, parts.next()?.wide()?)?;
+        let lookalikes = LookalikesStore::kept(parts.collect::<Vec<_>>().try_into().ok()?);
+        (names.len() == count).then_some(TextIndex {
+            skills,
+            names,
+            short,
+            long,
+            name,
+            negative,
+            lookalikes,
+            tuning: Tuning::default(),
+            damaged,
+        })
+    }
+
+    /// Whether bytes that it was to be read back from turned out not to be what was written. What it says is then not
+    /// to be believed.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+}
+
+fn field(parts: &mut impl Iterator<Item = Part>, documents: usize) -> Option<Field> {
+    let (keys, starts, norms) = (parts.next()?.wide()?, parts.next()?.numbers()?, parts.next()?.floats()?);
+    let firsts = parts.next()?.numbers()?;
+    let sound = keys.is_sorted()
+        && starts.len() == keys.len() + 1
+        && starts.first() == Some(&0)
+        && starts.is_sorted()
+        && norms.len() == documents
+        && firsts.is_sorted()
+        && firsts.iter().all(|first| (*first as usize) < keys.len())
+        && firsts.first().is_none_or(|first| *first == 0);
+    let blocks: Vec<Part> = parts.take(firsts.len()).collect();
+    if !sound || blocks.len() != firsts.len() || firsts.is_empty() != keys.is_empty() {
+        return None;
+    }
+    Some(Field { keys, starts, norms, postings: Blocks::kept(firsts, blocks) })
+}
+
+impl LookalikesStore {
+    /// Reads what was kept of them.
+    pub(crate) fn read(parts: &[Part; 6]) -> Option<Lookalikes> {
+        let [text, starts, sizes, groups, offsets, stems] = parts;
+        let lookalikes = Lookalikes {
+            text: String::from_utf8(text.bytes()?).ok()?,
+            starts: starts.numbers()?,
+            sizes: sizes.bytes()?,
+            groups: groups.wide()?,
+            offsets: offsets.numbers()?,
+            stems: stems.numbers()?,
+        };
+        lookalikes.is_sound().then_some(lookalikes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Document;
+
+    fn documents() -> Vec<(String, String, String)> {
+        let text = |n: usize| {
+            let words = ["merge", "split", "rotate", "table", "chart", "invoice", "résumé", "表格", "letter", "photo"];
+            let word = |at: usize| words[(n * 7 + at * 3) % words.len()];
+            (
+                format!("skill-{n}-{}", word(1)),
+                format!("Does {} and {} with number{n}. Not for {}.", word(2), word(3), word(5)),
+                format!("# {}\n\nbody{} {} {}", word(4), n % 50, word(6), "more ".repeat(n % 9)),
+            )
+        };
+        (0..3_000).map(text).collect()
+    }
+
+    fn index(bodies: bool) -> TextIndex {
+        let documents = documents();
+        TextIndex::of_documents(documents.iter().map(|(name, description, body)| Document {
+            name,
+            description,
+            body: bodies.then_some(body.as_str()),
+            ..Document::default()
+        }))
+    }
+
+    fn reader(bytes: Vec<u8>) -> (ReadAt, Arc<std::sync::atomic::AtomicUsize>) {
+        let read = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::clone(&read);
+        let at = move |offset: u64, length: usize| {
+            count.fetch_add(length, Ordering::Relaxed);
+            let offset = usize::try_from(offset).ok()?;
+            bytes.get(offset..offset.checked_add(length)?).map(<[u8]>::to_vec)
+        };
+        (Arc::new(at), read)
+    }
+
+    const MESSAGES: [&str; 5] =
+        ["merge the tables", "rotaet a foto", "number7 body7 please", "表格 résumé", "nothing of the kind"];
+
+    #[test]
+    fn what_is_kept_finds_the_same_and_is_read_as_needed() {
+        for bodies in [false, true] {
+            let index = index(bodies);
+            let bytes = index.to_bytes(1);
+            let whole = bytes.len();
+            let (read, count) = reader(bytes);
+            let back = TextIndex::read_back(&read, 1).unwrap();
+            let before = count.load(Ordering::Relaxed);
+            assert!(before < whole * 2 / 3, "{before} of {whole} bytes are read at once");
+            for message in MESSAGES {
+                assert_eq!(back.search(message, 20, &|_| true), index.search(message, 20, &|_| true), "{message}");
+            }
+            assert!(!index.search(MESSAGES[0], 20, &|_| true).hits.is_empty());
+            assert!(count.load(Ordering::Relaxed) > before && !back.is_damaged());
+        }
+    }
+
+    fn search_all(index: &TextIndex) {
+        for message in MESSAGES {
+            drop(index.search(message, 5, &|_| true));
+        }
+    }
+
+    #[test]
+    fn damage_is_seen_at_once_or_when_it_matters() {
+        let bytes = index(true).to_bytes(1);
+        assert!(TextIndex::read_back(&reader(bytes.clone()).0, 2).is_none(), "another key");
+        assert!(TextIndex::read_back(&reader(bytes[..bytes.len() / 2].to_vec()).0, 1).is_none_or(|index| {
+            search_all(&index);
+            index.is_damaged()
+        }));
+        let (mut early, mut late, mut unread) = (0, 0, 0);
+        for at in (0..bytes.len()).step_by(bytes.len() / 200) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            match TextIndex::read_back(&reader(flipped).0, 1) {
+                None => early += 1,
+                Some(index) => {
+                    search_all(&index);
+                    if index.is_damaged() { late += 1 } else { unread += 1 }
+                }
+            }
+        }
+        assert!(early > 0 && late > 0, "{early} {late} {unread}");
+    }
+
+    /// What somebody could do who knows the checksums: shift every number of every part.
+    #[test]
+    fn forged_parts_never_panic() {
+        let small = TextIndex::of_documents([
+            Document {
+                name: "pdf",
+                description: "Merges PDF. Not for tables.",
+                body: Some("Merge."),
+                ..Document::default()
+            },
+            Document {
+                name: "csv",
+                description: "Reads tables and charts.",
+                body: Some("Table."),
+                ..Document::default()
+            },
+        ]);
+        let bytes = small.to_bytes(1);
+        let front = 16 + BUILD.len() + 32;
+        let length = usize::try_from(u64::from_le_bytes(bytes[front - 16..front - 8].try_into().unwrap())).unwrap();
+        let mut accepted = 0;
+        for at in front + length..bytes.len() {
+            for value in [0, 1, 0x7F, 0xFF] {
+                let mut forged = bytes.clone();
+                forged[at] = value;
+                let mut start = front + length;
+                for entry in 0..length / 16 {
+                    let head = front + entry * 16;
+                    let size = usize::try_from(u64::from_le_bytes(forged[head..head + 8].try_into().unwrap())).unwrap();
+                    let checksum = XxHash3_64::oneshot(&forged[start..start + size]);
+                    forged[head + 8..head + 16].copy_from_slice(&checksum.to_le_bytes());
+                    start += size;
+                }
+                let head = XxHash3_64::oneshot(&forged[front..front + length]);
+                forged[front - 8..front].copy_from_slice(&head.to_le_bytes());
+                if let Some(index) = TextIndex::read_back(&reader(forged).0, 1) {
+                    accepted += 1;
+                    for message in ["merge pdf tables", "tabels chartz"] {
+                        let _ = index.search(message, 5, &|_| true);
+                    }
+                }
+            }
+        }
+        assert!(accepted > 0, "the test reaches beyond the checksums");
+    }
+}

@@ -1,0 +1,95 @@
+//! Toolsets: tools that a skill brings along, as TypeScript or JavaScript modules.
+//!
+//! ```ts
+//! import { Tool } from '@agent/tools';
+//!
+//! export const HelloToolset = [
+//!   Tool.define('hello', {
+//!     description: 'Says hello',
+//!     parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+//!     execute: async ({ name }, ctx) => ({ title: 'Hello', metadata: {}, output: `Hello ${name}` }),
+//!   }),
+//! ];
+//! ```
+//!
+//! [`Toolsets::tools`] says what a skill offers, [`Toolsets::call`] calls a tool:
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use skillcue_exec::Launcher;
+//! use skillcue_toolset::{CallContext, Options, Subject, Toolsets};
+//!
+//! // The helper's `main` starts with `skillcue_exec::helper::run_if_asked(Some(skillcue_toolset::engine))`.
+//! let toolsets = Toolsets::new(Options::new(Launcher::new("/usr/bin/skillcue")));
+//! let skill = Subject::new("hello-extended", Path::new("skills/hello-extended"), ["toolsets/index:HelloToolset"]);
+//! for finding in &toolsets.tools(&skill).diagnostics {
+//!     tracing::warn!("{finding}");
+//! }
+//! let arguments = [("name".to_owned(), "Ada".into())].into_iter().collect();
+//! let result = toolsets.call(&skill, "hello", &arguments, &CallContext::new("session"))?;
+//! assert_eq!(result.output, "Hello Ada");
+//! # Ok::<(), skillcue_toolset::ToolError>(())
+//! ```
+//!
+//! # How it is kept in
+//!
+//! A skill's modules are evaluated in a process of their own, in the sandbox of `skillcue-exec`: no files, no network,
+//! no programs. All it has is a pipe to the host, over which it asks for modules; the host resolves them below the
+//! skill's directory, its `node_modules` and the user's packages, and nowhere else. A script that runs too long is
+//! interrupted; one that cannot be, because it is inside of a native function, is killed with its process, and the next
+//! call starts another. Types are stripped by replacing them with spaces, so every error stands where the author wrote
+//! it.
+//!
+//! Two calls of one skill share a process, and so do its toolsets: what one does to its prototypes, others of the same
+//! skill see. Results and definitions cross the pipe by functions that scripts cannot replace, so they cannot spoof
+//! answers, and no two skills share anything.
+//!
+//! What it does not do: look at the environment, print, decide what is granted, or run anything because a skill was
+//! discovered, matched or loaded.
+
+#![warn(missing_docs)]
+
+mod cache;
+#[cfg(feature = "engine")]
+mod engine;
+mod frame;
+mod measure;
+mod message;
+pub mod packages;
+mod place;
+mod provider;
+mod resolve;
+mod runtime;
+mod schema;
+#[cfg(feature = "engine")]
+mod strip;
+mod subject;
+mod toolsets;
+mod warm;
+
+#[cfg(feature = "engine")]
+pub use engine::engine;
+pub use measure::{MeasureError, Measured, measure};
+pub use message::{Finding, Level};
+pub use provider::ToolsetTools;
+pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
+pub use toolsets::Toolsets;
+
+/// The largest module.
+pub const MAX_MODULE_BYTES: usize = 1 << 20;
+/// All modules of a skill together.
+pub const MAX_GRAPH_BYTES: usize = 16 << 20;
+/// The most modules of a skill.
+pub const MAX_MODULES: usize = 2_000;
+/// What a tool may return.
+pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+
+/// At most `limit` bytes of a text, not cutting a character in two.
+fn cut(text: &str, limit: usize) -> &str {
+    let mut end = text.len().min(limit);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

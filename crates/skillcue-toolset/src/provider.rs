@@ -1,0 +1,309 @@
+//! The tools of toolsets as tools for models, once their skill is loaded.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Map, Value, json};
+use skillcue::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
+use skillcue::{Catalog, Shown, Skill, SkillDir, Skillcue};
+use skillcue_exec::{Runner, TOOLSETS, find_program};
+
+use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
+
+/// Between a skill's name and its tool's id.
+const BETWEEN: &str = "__";
+
+/// The longest name that clients take.
+const MOST_NAME: usize = 128;
+
+/// A name that is a tool already once a skill has scripts, as those that are always there.
+const SCRIPTS: &str = "run_skill_script";
+
+/// Gives models the tools of the skills that they have loaded.
+///
+/// A tool is called by the id that its author gave it. Where two loaded skills have the same, or one is a tool of
+/// Skillcue's, only `skill__tool` is left, which always works.
+#[derive(Debug)]
+pub struct ToolsetTools {
+    toolsets: Arc<Toolsets>,
+    runner: Runner,
+}
+
+impl ToolsetTools {
+    /// Runs tools with `toolsets`; what people have granted, and where programs are, `runner` knows.
+    pub fn new(toolsets: Arc<Toolsets>, runner: Runner) -> ToolsetTools {
+        ToolsetTools { toolsets, runner }
+    }
+
+    /// What a skill's toolsets offer; nothing if it has none. Evaluates them, in the sandbox, if they have changed.
+    pub fn offered(&self, skill: &Skill) -> Option<Arc<Offered>> {
+        let dir = skill.dir();
+        Some(self.toolsets.tools(&self.subject(skill, &dir)?))
+    }
+
+    /// The skills with a tool of this id, by name, and those whose toolsets could not all be looked at. Evaluates, in the
+    /// sandbox, what has changed.
+    pub fn with_tool<'c>(&self, catalog: &'c Catalog, id: &str) -> (Vec<&'c Skill>, Vec<&'c Skill>) {
+        let (mut having, mut unknown) = (Vec::new(), Vec::new());
+        for skill in catalog.skills().filter(|skill| for_model(catalog, skill.name()).is_ok()) {
+            let Some(offered) = self.offered(skill) else { continue };
+            if offered.tools.iter().any(|tool| tool.id == id) {
+                having.push(skill);
+            } else if offered.diagnostics.iter().any(|finding| !finding.is_warning()) {
+                unknown.push(skill);
+            }
+        }
+        (having, unknown)
+    }
+
+    /// The skill as what runs it needs it; nothing if it has no toolsets or is not on this machine.
+    fn subject<'s>(&self, skill: &'s Skill, dir: &'s std::path::Path) -> Option<Subject<'s>> {
+        let manifest = skill.manifest();
+        if skill.server().is_some() || manifest.toolsets().len() == 0 {
+            return None;
+        }
+        let runtime = manifest.permissions().and_then(|asked| asked.runtime);
+        Some(Subject {
+            version: manifest.version(),
+            runtime: runtime.into(),
+            // The embedded engine could make no use of anything.
+            granted: runtime.and_then(|_| self.granted(skill, dir)).unwrap_or_default(),
+            ..Subject::new(skill.name(), dir, manifest.toolsets())
+        })
+    }
+
+    /// What a person has granted the skill's toolsets as they are now.
+    fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
+        let asked = skill.manifest().permissions()?;
+        let dir = SkillDir::open(skill.name(), dir).ok()?;
+        let options = self.runner.options();
+        let grant = self.runner.grants().ask(&dir, TOOLSETS, asked).ok()?;
+        if !self.runner.grants().is_granted(&grant) {
+            return None;
+        }
+        let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
+        Some(Granted {
+            program: find_program(asked.runtime?.name(), &options.path),
+            names: self.runner.grants().names(&dir, asked),
+            read: grant.read,
+            write: grant.write,
+            network: asked.network,
+            env: options.environment.iter().filter(|(name, _)| is_granted(name)).cloned().collect(),
+        })
+    }
+
+    /// What the loaded skills offer.
+    fn all_offered<'c>(&self, catalog: &'c Catalog, loaded: &[String]) -> Vec<(&'c Skill, Arc<Offered>)> {
+        let mut all = Vec::new();
+        let mut seen = HashSet::new();
+        for name in loaded {
+            let Ok(skill) = for_model(catalog, name) else { continue };
+            if !seen.insert(skill.address()) {
+                continue;
+            }
+            all.extend(self.offered(skill).map(|offered| (skill, offered)));
+        }
+        all
+    }
+
+    /// What has to be looked at to know which tool a name means: as little as possible, so that no other skill can keep
+    /// it waiting.
+    fn offered_for<'c>(&self, catalog: &'c Catalog, loaded: &[String], name: &str) -> Vec<(&'c Skill, Arc<Offered>)> {
+        let own = name.split_once(BETWEEN).and_then(|(skill, _)| loaded.iter().find(|known| *known == skill));
+        if let Some(own) = own {
+            return self.all_offered(catalog, std::slice::from_ref(own));
+        }
+        // A model has its names from a list, for which all were looked at: what is known of them will do.
+        let known = loaded.iter().filter_map(|name| {
+            let skill = for_model(catalog, name).ok()?;
+            let dir = skill.dir();
+            Some((skill, self.toolsets.known(&self.subject(skill, &dir)?)?))
+        });
+        let known: Vec<_> = known.collect();
+        let has = |offered: &Offered| offered.tools.iter().any(|tool| tool.id == name);
+        if known.iter().any(|(_, offered)| has(offered)) { known } else { self.all_offered(catalog, loaded) }
+    }
+}
+
+/// Tools by the names under which they can be called.
+fn named<'c>(catalog: &Catalog, offered: &[(&'c Skill, Arc<Offered>)]) -> Vec<Named<'c>> {
+    let mut all = Vec::new();
+    for (skill, offered) in offered {
+        let at = 0..offered.tools.len();
+        all.extend(at.map(|at| Named { skill, offered: Arc::clone(offered), at, is_alone: true }));
+    }
+    let long: HashSet<String> = all.iter().map(Named::long).collect();
+    let mut count: HashMap<String, usize> =
+        skillcue::tools::own().chain([SCRIPTS]).map(|name| (name.to_owned(), 1)).collect();
+    for tool in &all {
+        *count.entry(tool.id().to_owned()).or_default() += 1;
+    }
+    for tool in &mut all {
+        // An id must not look like the long name of another skill's tool, whether that is loaded or not.
+        let is_borrowed = long.contains(tool.id())
+            || tool.id().split_once(BETWEEN).is_some_and(|(skill, _)| catalog.get(skill).is_some());
+        tool.is_alone = count[tool.id()] == 1 && !is_borrowed;
+    }
+    all
+}
+
+/// A tool of a loaded skill.
+struct Named<'c> {
+    skill: &'c Skill,
+    offered: Arc<Offered>,
+    at: usize,
+    /// Whether no other tool has its id.
+    is_alone: bool,
+}
+
+impl Named<'_> {
+    fn id(&self) -> &str {
+        &self.offered.tools[self.at].id
+    }
+
+    fn long(&self) -> String {
+        format!("{}{BETWEEN}{}", self.skill.name(), self.id())
+    }
+}
+
+impl ToolProvider for ToolsetTools {
+    fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
+        let catalog = skills.catalog();
+        let offered = self.all_offered(&catalog, loaded);
+        let mut named = named(&catalog, &offered);
+        tell(&offered, &named);
+        // Clients refuse longer names; the log says so, and its skill alone has it under its short one.
+        named.retain(|tool| tool.is_alone || tool.long().len() <= MOST_NAME);
+        let definition = |tool: &Named<'_>| {
+            let spec = &tool.offered.tools[tool.at];
+            ToolDefinition {
+                name: if tool.is_alone { spec.id.clone() } else { tool.long() }.into(),
+                title: format!("{} ({})", spec.id, tool.skill.name()).into(),
+                description: spec.description.clone().into(),
+                input_schema: spec.schema.clone(),
+                read_only: false,
+            }
+        };
+        named.iter().map(definition).collect()
+    }
+
+    fn brings(&self, skills: &Skillcue, skill: &str) -> bool {
+        let catalog = skills.catalog();
+        for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
+    }
+
+    fn runs(&self, skills: &Skillcue, name: &str, _: &Map<String, Value>, loaded: &[String]) -> Option<Program> {
+        let catalog = skills.catalog();
+        let known = named(&catalog, &self.offered_for(&catalog, loaded, name));
+        let tool = meant(&known, name)?;
+        Some(Program { skill: tool.skill.address(), name: tool.id().to_owned(), is_script: false })
+    }
+
+    fn call(
+        &self,
+        skills: &Skillcue,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput> {
+        let catalog = skills.catalog();
+        let offered = self.offered_for(&catalog, context.loaded, name);
+        let known = named(&catalog, &offered);
+        let Some(tool) = meant(&known, name) else {
+            return not_there(&catalog, name, &offered, &known, context);
+        };
+        let dir = tool.skill.dir();
+        let subject = self.subject(tool.skill, &dir)?;
+        let told = AtomicU32::new(0);
+        let call = CallContext {
+            session_id: context.session,
+            cancelled: context.cancelled,
+            // Progress has to grow, and nobody knows how far there is to go.
+            log: &|_, message| (context.progress)(f64::from(told.fetch_add(1, Ordering::Relaxed) + 1), None, message),
+        };
+        Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
+            Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(result.output) },
+            Err(error) => failed(name, &error),
+        })
+    }
+}
+
+/// The tool that a name means. The long name first: it always means this skill's tool.
+fn meant<'n, 'c>(known: &'n [Named<'c>], name: &str) -> Option<&'n Named<'c>> {
+    let by_long = known.iter().find(|tool| tool.long() == name);
+    by_long.or_else(|| known.iter().find(|tool| tool.is_alone && tool.id() == name))
+}
+
+/// Why a name that means a skill's tool cannot be called; nothing if it means none.
+fn not_there(
+    catalog: &Catalog,
+    name: &str,
+    offered: &[(&Skill, Arc<Offered>)],
+    known: &[Named<'_>],
+    context: &ToolContext<'_>,
+) -> Option<ToolOutput> {
+    if let Some(tool) = known.iter().find(|tool| tool.id() == name) {
+        let message = format!("Several tools have that name. This skill's is called {}.", tool.long());
+        return Some(ToolOutput::failure(&opening(name), "ambiguous", &message));
+    }
+    let (skill, _) = name.split_once(BETWEEN)?;
+    let skill = for_model(catalog, skill).ok().filter(|skill| skill.manifest().toolsets().len() > 0)?;
+    let (code, message) = if let Err(refused) = context.check_loaded(catalog, skill) {
+        refused
+    } else {
+        let names: Vec<String> = known.iter().filter(|tool| std::ptr::eq(tool.skill, skill)).map(Named::long).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let mut message = format!("The skill has no such tool. Its tools are: {names}.");
+        let own = offered.iter().filter(|(of, _)| std::ptr::eq(*of, skill));
+        for finding in own.flat_map(|(_, offered)| &offered.diagnostics) {
+            let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+            let _ = write!(message, "\n{finding}{help}");
+        }
+        ("not_found", message)
+    };
+    Some(ToolOutput::failure(&opening(name), code, &message))
+}
+
+/// Says in the log what is wrong with toolsets, and which tools have a name that others have, too.
+fn tell(offered: &[(&Skill, Arc<Offered>)], tools: &[Named<'_>]) {
+    for (skill, finding) in offered.iter().flat_map(|(skill, it)| it.diagnostics.iter().map(move |of| (skill, of))) {
+        tracing::warn!(target: "skillcue::toolset", skill = skill.name(), "{finding}");
+    }
+    for tool in tools.iter().filter(|tool| !tool.is_alone) {
+        let (skill, id) = (tool.skill.name(), tool.id());
+        tracing::warn!(
+            target: "skillcue::toolset",
+            skill,
+            "error[tool_collision]: `{id}` is the name of another tool, too; it is called {skill}{BETWEEN}{id}"
+        );
+    }
+}
+
+/// A result for programs.
+fn structured(result: &ToolResult) -> Value {
+    json!({"title": result.title, "metadata": result.metadata, "output": result.output})
+}
+
+fn opening(name: &str) -> String {
+    format!("skill_tool name=\"{}\"", attribute(&Shown(name).to_string()))
+}
+
+fn failed(name: &str, error: &ToolError) -> ToolOutput {
+    let place = match error {
+        ToolError::Threw { place: Some(place), .. } => format!("\nAt {place}."),
+        _ => String::new(),
+    };
+    let message = format!("{}.{place}\n{}.", capital(&error.to_string()), capital(error.hint()));
+    let mut output = ToolOutput::failure(&opening(name), error.code(), &message);
+    output.structured =
+        Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.hint()}}));
+    output
+}
+
+impl std::fmt::Debug for Toolsets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolsets").field("running", &self.running()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,507 @@
+//! Which file a specifier means: below the skill's directory, its `node_modules`, or the user's packages; nowhere else.
+//!
+//! A module's id is its path below the skill's directory, or `packages:` and its path below the user's packages. Every
+//! file is opened through a [`SkillDir`], so a link that leads out is refused there, whatever is concluded here.
+
+mod package;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use skillcue_catalog::{FileError, SkillDir, Stamp};
+use twox_hash::XxHash3_128;
+
+use crate::MAX_MODULE_BYTES;
+use crate::message::{Kind, Refused, Source};
+
+/// What the ids of modules from the user's packages start with.
+pub(crate) const PACKAGES: &str = "packages:";
+const EXTENSIONS: [&str; 5] = ["ts", "mts", "js", "mjs", "json"];
+const BUILTINS: &[&str] = &[
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "stream",
+    "string_decoder",
+    "sys",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
+const RUNTIME_HELP: &str = "toolsets run in an engine of their own; for node's modules and CommonJS packages ask for \
+                            `permissions: {runtime: node}` in SKILL.md";
+
+/// Finds and reads modules of one skill.
+pub(crate) struct Resolver {
+    skill: SkillDir,
+    packages: Option<SkillDir>,
+    /// Whether the user has a folder for packages, though it may not be there yet.
+    has_packages: bool,
+    manifests: HashMap<String, Option<Arc<Value>>>,
+    pub(crate) seen: Seen,
+}
+
+/// What resolving came to depend on.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Seen {
+    /// What was read: id, stamp, and a digest of what it held.
+    pub(crate) read: BTreeMap<String, (Stamp, u128)>,
+    /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
+    pub(crate) absent: BTreeSet<String>,
+    /// What specifiers meant: importer, specifier, id.
+    pub(crate) resolved: BTreeMap<(String, String), String>,
+}
+
+impl Seen {
+    fn read(&mut self, id: &str, stamp: Stamp, text: &str) {
+        self.read.insert(id.to_owned(), (stamp, XxHash3_128::oneshot(text.as_bytes())));
+    }
+}
+
+type Found<T> = Result<T, Refused>;
+
+fn refused(message: impl Into<String>, help: &str) -> Refused {
+    Refused { code: "module_refused".into(), message: message.into(), help: Some(help.to_owned()) }
+}
+
+fn missing(message: impl Into<String>, help: Option<String>) -> Refused {
+    Refused { code: "module_not_found".into(), message: message.into(), help }
+}
+
+impl Resolver {
+    pub(crate) fn new(name: &str, dir: &Path, packages: Option<&Path>) -> Result<Resolver, FileError> {
+        Ok(Resolver {
+            skill: SkillDir::open(name, dir)?,
+            packages: packages.and_then(|dir| SkillDir::open("packages", dir).ok()),
+            has_packages: packages.is_some(),
+            manifests: HashMap::new(),
+            seen: Seen::default(),
+        })
+    }
+
+    /// The id that `specifier` means to `from`; an empty `from` is the manifest.
+    pub(crate) fn resolve(&mut self, from: &str, specifier: &str) -> Found<String> {
+        let id = self.find(from, specifier)?;
+        if self.seen.resolved.len() < 20_000 {
+            self.seen.resolved.insert((from.to_owned(), specifier.to_owned()), id.clone());
+        }
+        Ok(id)
+    }
+
+    /// The source of a module that was resolved.
+    pub(crate) fn source(&mut self, id: &str) -> Found<Source> {
+        let (door, prefix, path) = self.door(id)?;
+        let read = door.read_stamped(path, MAX_MODULE_BYTES as u64).map_err(|error| of_file(&error));
+        let (text, stamp) = match read {
+            Ok(read) => read,
+            Err(refused) => {
+                // It is something, and no module; whatever becomes of it is to be seen.
+                self.seen.absent.insert(id.to_owned());
+                return Err(refused);
+            }
+        };
+        let (in_package, name) = (package_root(path).is_some(), path.to_owned());
+        let is_packages = !prefix.is_empty();
+        self.seen.read(id, stamp, &text);
+        let kind = kind_of(&name).unwrap_or(Kind::Js);
+        if kind == Kind::Js
+            && (in_package || is_packages)
+            && name.rsplit('.').next() != Some("mjs")
+            && !self.is_module(id, &text)
+        {
+            let message = format!("`{id}` is a CommonJS module; only ES modules can be loaded");
+            return Err(refused(message, RUNTIME_HELP));
+        }
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        Ok(Source { kind, text })
+    }
+
+    /// Notes files that a runtime has opened itself, so that it is seen when they change.
+    pub(crate) fn note(&mut self, files: &[String]) {
+        for file in files.iter().take(crate::MAX_MODULES) {
+            let below = |door: &SkillDir| Some(Path::new(file).strip_prefix(door.path()).ok()?.to_str()?.to_owned());
+            let found = match (below(&self.skill), self.packages.as_ref().and_then(below)) {
+                (Some(path), _) => {
+                    self.skill.read_stamped(&path, MAX_MODULE_BYTES as u64).ok().map(|read| (path, read))
+                }
+                (None, Some(path)) => {
+                    let packages = self.packages.as_ref();
+                    let read = packages.and_then(|door| door.read_stamped(&path, MAX_MODULE_BYTES as u64).ok());
+                    read.map(|read| (format!("{PACKAGES}{path}"), read))
+                }
+                (None, None) => None,
+            };
+            if let Some((id, (text, stamp))) = found {
+                self.seen.read(&id, stamp, &text);
+            }
+        }
+    }
+
+    fn door<'i>(&self, id: &'i str) -> Found<(&SkillDir, &'static str, &'i str)> {
+        match id.strip_prefix(PACKAGES) {
+            Some(path) => match &self.packages {
+                Some(packages) => Ok((packages, PACKAGES, path)),
+                None => Err(missing(format!("`{id}` is not there"), None)),
+            },
+            None => Ok((&self.skill, "", id)),
+        }
+    }
+
+    fn find(&mut self, from: &str, specifier: &str) -> Found<String> {
+        if specifier.is_empty() || specifier.contains('\0') {
+            return Err(refused("the specifier is empty", "name a module"));
+        }
+        if from.is_empty() {
+            let path = specifier.strip_prefix("./").unwrap_or(specifier);
+            let path = SkillDir::meaning(self.skill.skill(), path).map_err(|error| of_file(&error))?;
+            return self.probe("", &path, specifier);
+        }
+        let (_, prefix, path) = self.door(from)?;
+        if matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../") {
+            let path = path.to_owned();
+            return self.relative(prefix, &path, specifier);
+        }
+        if specifier.starts_with('/') || specifier.starts_with('\\') {
+            return Err(refused(
+                format!("`{specifier}` is an absolute path; modules come from below the skill's directory"),
+                "import it by a relative path",
+            ));
+        }
+        if let Some(builtin) = specifier.strip_prefix("node:") {
+            return Err(refused(format!("`node:{builtin}` is a module of node"), RUNTIME_HELP));
+        }
+        if let Some((scheme, _)) = specifier.split_once(':')
+            && !scheme.contains('/')
+        {
+            return Err(refused(
+                format!("`{}` is a `{scheme}:` URL; modules are files of the skill", crate::cut(specifier, 120)),
+                "put the module into the skill's directory",
+            ));
+        }
+        if specifier.starts_with('#') {
+            let path = path.to_owned();
+            return self.internal(prefix, &path, specifier);
+        }
+        let first = specifier.split('/').next().unwrap_or(specifier);
+        if BUILTINS.contains(&first) {
+            return Err(refused(format!("`{specifier}` is a module of node"), RUNTIME_HELP));
+        }
+        let path = path.to_owned();
+        self.bare(prefix, &path, specifier)
+    }
+
+    fn relative(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
+        let joined = join(parent(from), specifier).ok_or_else(|| {
+            refused(
+                format!("`{specifier}` leads out of the skill's directory"),
+                "modules come from below the skill's directory; put it there",
+            )
+        })?;
+        if let Some(root) = package_root(from)
+            && !below(&joined, root)
+        {
+            return Err(refused(
+                format!("`{specifier}` leads out of the package `{root}`"),
+                "a package's own imports stay inside of it",
+            ));
+        }
+        self.probe(prefix, &joined, specifier)
+    }
+
+    fn bare(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
+        let (name, subpath) = split(specifier);
+        if !package::is_name(name) {
+            return Err(refused(format!("`{specifier}` is no name of a package"), "use a relative path or a package"));
+        }
+        let mut dir = Some(parent(from));
+        while let Some(at) = dir {
+            let root = if at.is_empty() { format!("node_modules/{name}") } else { format!("{at}/node_modules/{name}") };
+            if !at.ends_with("node_modules")
+                && let Some(found) = self.package(prefix, &root, subpath, specifier)?
+            {
+                return Ok(found);
+            }
+            dir = (!at.is_empty()).then(|| parent(at));
+        }
+        if prefix.is_empty() && self.has_packages {
+            let root = format!("node_modules/{name}");
+            if self.packages.is_none() {
+                // `toolset setup` makes the folder. That it was looked for in vain must be known all the same, or what
+                // was concluded from it would be believed after the package has come.
+                self.seen.absent.insert(format!("{PACKAGES}{root}/package.json"));
+            } else if let Some(found) = self.package(PACKAGES, &root, subpath, specifier)? {
+                return Ok(found);
+            }
+        }
+        let help = if name == "zod" {
+            "run `skillcue toolset setup` once, or install zod in the skill's directory".to_owned()
+        } else {
+            format!("install it with `npm install {name}` in the skill's directory")
+        };
+        Err(missing(
+            format!("the package `{name}` is neither in the skill's `node_modules` nor among your packages"),
+            Some(help),
+        ))
+    }
+
+    /// A subpath of a package at `root`, if there is one.
+    fn package(&mut self, prefix: &'static str, root: &str, subpath: &str, specifier: &str) -> Found<Option<String>> {
+        let Some(manifest) = self.manifest(prefix, root)? else { return Ok(None) };
+        // Installers link packages to where they keep them; a package's own dependencies are found from there.
+        let root = self.real(prefix, root);
+        if let Some(exports) = manifest.get("exports").filter(|exports| !exports.is_null()) {
+            let key = if subpath.is_empty() { ".".to_owned() } else { format!("./{subpath}") };
+            let Some(target) = package::exported(exports, &key) else {
+                return Err(missing(
+                    format!("the package at `{root}` exports no `{key}` as an ES module"),
+                    Some(RUNTIME_HELP.into()),
+                ));
+            };
+            return self.target(prefix, &root, &target, specifier).map(Some);
+        }
+        let target = if subpath.is_empty() {
+            ["module", "main"].iter().find_map(|key| manifest.get(*key)?.as_str()).unwrap_or("index.js")
+        } else {
+            subpath
+        };
+        self.target(prefix, &root, target, specifier).map(Some)
+    }
+
+    fn target(&mut self, prefix: &'static str, root: &str, target: &str, specifier: &str) -> Found<String> {
+        let path = join(root, target).filter(|path| below(path, root)).ok_or_else(|| {
+            refused(format!("`{target}` leads out of the package `{root}`"), "the package's manifest is wrong")
+        })?;
+        self.probe(prefix, &path, specifier)
+    }
+
+    fn internal(&mut self, prefix: &'static str, from: &str, specifier: &str) -> Found<String> {
+        let root = package_root(from).unwrap_or("").to_owned();
+        let target =
+            self.manifest(prefix, &root)?.and_then(|manifest| package::exported(manifest.get("imports")?, specifier));
+        match target {
+            Some(target) if target.starts_with("./") => self.target(prefix, &root, &target, specifier),
+            Some(target) => self.bare(prefix, from, &target),
+            None => Err(missing(format!("`{specifier}` is not among the `imports` of package.json"), None)),
+        }
+    }
+
+    fn manifest(&mut self, prefix: &'static str, root: &str) -> Found<Option<Arc<Value>>> {
+        let path = if root.is_empty() { "package.json".to_owned() } else { format!("{root}/package.json") };
+        let id = format!("{prefix}{path}");
+        if let Some(known) = self.manifests.get(&id) {
+            return Ok(known.clone());
+        }
+        let read = self.door(&id)?.0.read_stamped(&path, MAX_MODULE_BYTES as u64);
+        let manifest = match read {
+            Ok((text, stamp)) => {
+                self.seen.read(&id, stamp, &text);
+                let value = serde_json::from_str(&text).map_err(|error| {
+                    refused(format!("`{id}` is not JSON: {error}"), "mend or reinstall the package")
+                })?;
+                Some(Arc::new(value))
+            }
+            Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => {
+                self.seen.absent.insert(id.clone());
+                None
+            }
+            Err(error) => {
+                // It is something, and no manifest; a later change of it is to be seen.
+                self.seen.absent.insert(id);
+                return Err(of_file(&error));
+            }
+        };
+        self.manifests.insert(id, manifest.clone());
+        Ok(manifest)
+    }
+
+    /// Where a package's files really are, if its directory is a link to elsewhere below the same root.
+    fn real(&self, prefix: &'static str, root: &str) -> String {
+        let same = || root.to_owned();
+        let Ok((door, _, _)) = self.door(prefix) else { return same() };
+        let (Ok(base), Ok(real)) = (door.path().canonicalize(), door.path().join(root).canonicalize()) else {
+            return same();
+        };
+        real.strip_prefix(base).ok().and_then(Path::to_str).map_or_else(same, str::to_owned)
+    }
+
+    /// Whether a file of a package is an ES module.
+    fn is_module(&mut self, id: &str, text: &str) -> bool {
+        let Ok((_, prefix, path)) = self.door(id) else { return false };
+        let mut dir = parent(path).to_owned();
+        loop {
+            if let Ok(Some(manifest)) = self.manifest(prefix, &dir) {
+                if manifest.get("type").and_then(Value::as_str) == Some("module") {
+                    return true;
+                }
+                break;
+            }
+            if dir.is_empty() || dir.ends_with("node_modules") {
+                break;
+            }
+            dir = parent(&dir).to_owned();
+        }
+        // Bundlers' `module` builds do not say so; their text does.
+        text.lines().any(|line| {
+            let line = line.trim_start();
+            ["import ", "import{", "import\"", "import'", "export ", "export{", "export*"]
+                .iter()
+                .any(|word| line.starts_with(word))
+        }) || text.contains(";export{")
+            || text.contains("export default")
+    }
+
+    /// The file at a path, with the extensions that may be left out.
+    fn probe(&mut self, prefix: &'static str, path: &str, specifier: &str) -> Found<String> {
+        let mut candidates = Vec::new();
+        let extension =
+            path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, extension)| extension);
+        match extension {
+            "tsx" | "jsx" => {
+                return Err(refused(
+                    format!("`{specifier}` is JSX, which is not supported in toolsets"),
+                    "use .ts or .js",
+                ));
+            }
+            "cjs" | "cts" => {
+                return Err(refused(
+                    format!("`{specifier}` is a CommonJS module; only ES modules can be loaded"),
+                    RUNTIME_HELP,
+                ));
+            }
+            _ => {}
+        }
+        if EXTENSIONS.contains(&extension) {
+            candidates.push(path.to_owned());
+            if let Some(stem) = path.strip_suffix(".js") {
+                candidates.push(format!("{stem}.ts"));
+            } else if let Some(stem) = path.strip_suffix(".mjs") {
+                candidates.push(format!("{stem}.mts"));
+            }
+        }
+        if !path.is_empty() {
+            candidates.extend(EXTENSIONS.iter().map(|extension| format!("{path}.{extension}")));
+        }
+        let slash = if path.is_empty() { "" } else { "/" };
+        candidates.extend(EXTENSIONS.iter().map(|extension| format!("{path}{slash}index.{extension}")));
+        for candidate in candidates {
+            let id = format!("{prefix}{candidate}");
+            if self.seen.read.contains_key(&id) {
+                return Ok(id);
+            }
+            if self.seen.absent.contains(&id) {
+                continue;
+            }
+            match self.door(&id)?.0.open_file(&candidate) {
+                Ok(_) => return Ok(id),
+                Err(FileError::NotFound { .. } | FileError::NotAFile { .. }) => drop(self.seen.absent.insert(id)),
+                Err(error) => {
+                    self.seen.absent.insert(id);
+                    return Err(of_file(&error));
+                }
+            }
+        }
+        let whole = if path.is_empty() { "the directory" } else { path };
+        Err(missing(
+            format!("there is no module `{specifier}`: neither {whole} nor it with .ts, .mts, .js, .mjs or .json"),
+            None,
+        ))
+    }
+}
+
+/// What a module is by its name.
+pub(crate) fn kind_of(path: &str) -> Option<Kind> {
+    match path.rsplit_once('.')?.1 {
+        "ts" | "mts" => Some(Kind::Ts),
+        "js" | "mjs" => Some(Kind::Js),
+        "json" => Some(Kind::Json),
+        _ => None,
+    }
+}
+
+fn of_file(error: &FileError) -> Refused {
+    match error {
+        FileError::NotFound { .. } | FileError::NotAFile { .. } => missing(error.to_string(), None),
+        _ => refused(error.to_string(), error.hint()),
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn below(path: &str, root: &str) -> bool {
+    root.is_empty() || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// `dir` and a relative path as one path; none if it climbs out of the root.
+pub(crate) fn join(dir: &str, relative: &str) -> Option<String> {
+    let mut names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
+    for name in relative.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()?),
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}
+
+/// The root of the package a file belongs to: behind the last `node_modules`.
+pub(crate) fn package_root(path: &str) -> Option<&str> {
+    let at = if let Some(at) = path.rfind("/node_modules/") {
+        at + 1
+    } else if path.starts_with("node_modules/") {
+        0
+    } else {
+        return None;
+    };
+    let rest = &path[at + "node_modules/".len()..];
+    let mut parts = rest.match_indices('/');
+    let end = if rest.starts_with('@') { parts.nth(1) } else { parts.next() };
+    end.map(|(end, _)| &path[..at + "node_modules/".len() + end])
+}
+
+/// `@scope/name/sub/path` → the package's name, and the rest.
+fn split(specifier: &str) -> (&str, &str) {
+    let mut slashes = specifier.match_indices('/').map(|(at, _)| at);
+    let end = if specifier.starts_with('@') { slashes.nth(1) } else { slashes.next() };
+    end.map_or((specifier, ""), |end| (&specifier[..end], &specifier[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+//! What a caller says, and what it gets.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use skillcue_exec::{ExecError, Launcher, SandboxReport};
+
+use crate::message::{Finding, Level};
+
+/// How toolsets are run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Starts the children. Its helper must have the engine: `run_if_asked(Some(skillcue_toolset::engine))`.
+    pub launcher: Launcher,
+    /// Where definitions and bytecode are kept, if they are to be.
+    pub cache_dir: Option<PathBuf>,
+    /// The user's packages: a folder with `node_modules`, for what a skill does not bring along.
+    pub packages: Option<PathBuf>,
+    /// What toolsets may use up.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// Nothing kept, no packages, the usual limits.
+    pub fn new(launcher: Launcher) -> Options {
+        Options { launcher, cache_dir: None, packages: None, limits: Limits::default() }
+    }
+}
+
+/// What toolsets may use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Evaluating one toolset's modules.
+    pub load: Duration,
+    /// One call.
+    pub call: Duration,
+    /// How long a tool that was told to stop has for stopping, before its process is killed.
+    pub grace: Duration,
+    /// What scripts of one skill may allocate, in bytes.
+    pub memory: u64,
+    /// How long a process without calls is kept.
+    pub idle: Duration,
+    /// How many processes are kept.
+    pub warm: usize,
+    /// How long a toolset that failed when it was evaluated is left alone, unless its files change.
+    pub retry: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            load: Duration::from_secs(10),
+            call: Duration::from_mins(1),
+            grace: Duration::from_millis(250),
+            memory: 128 << 20,
+            idle: Duration::from_mins(5),
+            warm: 16,
+            retry: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What runs a skill's toolsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Runtime {
+    /// The engine inside of our own binary: no files, no network, no modules of node.
+    #[default]
+    Embedded,
+    /// `node`, in a sandbox.
+    Node,
+    /// `bun`, in a sandbox.
+    Bun,
+    /// `deno`, in a sandbox.
+    Deno,
+}
+
+impl Runtime {
+    /// `embedded`, `node`, `bun` or `deno`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Embedded => "embedded",
+            Runtime::Node => "node",
+            Runtime::Bun => "bun",
+            Runtime::Deno => "deno",
+        }
+    }
+}
+
+impl From<Option<skillcue_format::Runtime>> for Runtime {
+    fn from(asked: Option<skillcue_format::Runtime>) -> Runtime {
+        match asked {
+            None => Runtime::Embedded,
+            Some(skillcue_format::Runtime::Node) => Runtime::Node,
+            Some(skillcue_format::Runtime::Bun) => Runtime::Bun,
+            Some(skillcue_format::Runtime::Deno) => Runtime::Deno,
+        }
+    }
+}
+
+/// What the user has granted a skill's toolsets beyond the sandbox. Only a runtime other than the embedded engine can
+/// make use of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Other names of what may be read or written, with links in them.
+    pub names: Vec<PathBuf>,
+    /// The program of the runtime, if the user has granted it: the path of `node`.
+    pub program: Option<PathBuf>,
+    /// Paths that may be read.
+    pub read: Vec<PathBuf>,
+    /// Paths that may be written.
+    pub write: Vec<PathBuf>,
+    /// Whether the network may be used.
+    pub network: bool,
+    /// Variables of the environment.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// Whose tools are meant.
+#[derive(Debug, Clone)]
+pub struct Subject<'s> {
+    /// The skill's name.
+    pub name: &'s str,
+    /// Its version.
+    pub version: Option<&'s str>,
+    /// Its directory.
+    pub dir: &'s Path,
+    /// Its toolsets, as the manifest has them: `toolsets/index:HelloToolset`.
+    pub toolsets: Vec<String>,
+    /// What runs them.
+    pub runtime: Runtime,
+    /// What is granted.
+    pub granted: Granted,
+}
+
+impl<'s> Subject<'s> {
+    /// A skill whose toolsets run in the embedded engine.
+    pub fn new(name: &'s str, dir: &'s Path, toolsets: impl IntoIterator<Item = impl Into<String>>) -> Subject<'s> {
+        Subject {
+            name,
+            version: None,
+            dir,
+            toolsets: toolsets.into_iter().map(Into::into).collect(),
+            runtime: Runtime::Embedded,
+            granted: Granted::default(),
+        }
+    }
+}
+
+/// What a skill's toolsets offer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Offered {
+    /// The tools, in the order of the manifest and its modules.
+    pub tools: Vec<ToolSpec>,
+    /// What is wrong with the rest.
+    pub diagnostics: Vec<Finding>,
+}
+
+/// One tool, as a model is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// Its id, as the author wrote it.
+    pub id: String,
+    /// What it is for.
+    pub description: String,
+    /// The JSON Schema of its arguments; an object's.
+    pub schema: Value,
+    /// The file that defines it, relative to the skill's directory.
+    pub file: String,
+    /// The line, if it is known.
+    pub line: Option<u32>,
+}
+
+/// Who calls a tool.
+pub struct CallContext<'c> {
+    /// The session, for the tool to know.
+    pub session_id: &'c str,
+    /// Asked now and then: whether the caller still wants the result.
+    pub cancelled: &'c (dyn Fn() -> bool + Sync),
+    /// Gets what the tool logs with `ctx.log` while it runs.
+    pub log: &'c (dyn Fn(Level, &str) + Sync),
+}
+
+impl<'c> CallContext<'c> {
+    /// A caller who waits to the end and does not listen.
+    pub fn new(session_id: &'c str) -> CallContext<'c> {
+        CallContext { session_id, cancelled: &|| false, log: &|_, _| {} }
+    }
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolResult {
+    /// One line for people.
+    pub title: String,
+    /// Whatever the tool adds for programs.
+    pub metadata: Value,
+    /// What the model gets: a text as it is, anything else as JSON.
+    pub output: String,
+    /// The sandbox it ran in.
+    #[serde(skip)]
+    pub sandbox: SandboxReport,
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The skill has no tool of that name.
+    #[error("there is no tool `{id}`{}", known_tools(known))]
+    NoSuchTool {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The arguments do not fit the tool's schema.
+    #[error("the arguments of `{id}` are wrong: {message}")]
+    InvalidArguments {
+        /// The tool.
+        id: String,
+        /// What is wrong, with the path of each argument.
+        message: String,
+    },
+    /// The tool threw.
+    #[error("`{id}` failed: {message}")]
+    Threw {
+        /// The tool.
+        id: String,
+        /// What was thrown.
+        message: String,
+        /// Where in the author's file, as `file:line:column`.
+        place: Option<String>,
+        /// The stack, in the author's files.
+        stack: Option<String>,
+    },
+    /// The tool returned something that is no result.
+    #[error("{message}")]
+    BadResult {
+        /// The tool.
+        id: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The tool returned more than it may.
+    #[error(
+        "`{id}` returned too much: its output may have {} bytes, its metadata half of that",
+        crate::MAX_OUTPUT_BYTES
+    )]
+    TooLarge {
+        /// The tool.
+        id: String,
+    },
+    /// The tool took longer than it may.
+    #[error("`{id}` did not end within {} ms", limit.as_millis())]
+    Timeout {
+        /// The tool.
+        id: String,
+        /// What it had.
+        limit: Duration,
+    },
+    /// The caller no longer wanted the result.
+    #[error("`{id}` was cancelled")]
+    Cancelled {
+        /// The tool.
+        id: String,
+    },
+    /// The tool used more memory than it may.
+    #[error("`{id}` used more memory than it may")]
+    Memory {
+        /// The tool.
+        id: String,
+    },
+    /// Another call had to be ended by force, and with it the process both ran in. Calling again may work.
+    #[error("`{id}` was interrupted: another tool of the skill had to be stopped by force")]
+    Restarted {
+        /// The tool.
+        id: String,
+    },
+    /// The process ended by itself.
+    #[error("the process of `{id}` ended: {reason}")]
+    Crashed {
+        /// The tool.
+        id: String,
+        /// How it ended.
+        reason: String,
+    },
+    /// The process said something that is no answer.
+    #[error("the process of `{id}` broke the protocol: {reason}")]
+    Protocol {
+        /// The tool.
+        id: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The skill asks for a runtime that nobody has granted, or that is not there.
+    #[error("the toolsets of `{skill}` ask for {}, which is not granted", runtime.name())]
+    NotGranted {
+        /// The skill.
+        skill: String,
+        /// The runtime.
+        runtime: Runtime,
+    },
+    /// No process could be started.
+    #[error(transparent)]
+    Start(#[from] ExecError),
+    /// The skill's directory cannot be opened.
+    #[error(transparent)]
+    Files(#[from] skillcue_catalog::FileError),
+}
+
+fn known_tools(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; there is {}", known.join(", ")) }
+}
+
+impl ToolError {
+    /// The error as a stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoSuchTool { .. } => "no_such_tool",
+            Self::InvalidArguments { .. } => "invalid_argument",
+            Self::Threw { .. } => "threw",
+            Self::BadResult { .. } => "bad_result",
+            Self::TooLarge { .. } => "too_large",
+            Self::Timeout { .. } => "timeout",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Memory { .. } => "memory",
+            Self::Restarted { .. } => "restarted",
+            Self::Crashed { .. } => "crashed",
+            Self::Protocol { .. } => "protocol",
+            Self::NotGranted { .. } => "not_granted",
+            Self::Start(error) => error.code(),
+            Self::Files(error) => error.code(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoSuchTool { .. } => "list the skill's tools to see what it has",
+            Self::InvalidArguments { .. } => "call it again with arguments that fit its schema",
+            Self::Threw { .. } | Self::BadResult { .. } => "the tool's author can tell from the place in its file",
+            Self::TooLarge { .. } => "ask for less at a time; if the tool has no argument for that, tell its author",
+            Self::Cancelled { .. } => "nothing is left running",
+            Self::Timeout { .. } | Self::Memory { .. } => "ask for less, or raise the limit",
+            Self::Restarted { .. } => "call it again",
+            Self::Crashed { .. } | Self::Protocol { .. } => {
+                "call it again; if that does not help, tell the skill's author"
+            }
+            Self::NotGranted { .. } => "grant the skill its runtime, and see that the program is installed",
+            Self::Start(error) => error.hint(),
+            Self::Files(error) => error.hint(),
+        }
+    }
+}

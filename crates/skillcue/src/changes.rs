@@ -1,0 +1,135 @@
+//! What happened between two catalogs.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use skillcue_catalog::{Catalog, Skill, Source};
+
+/// What happened between two catalogs, by the names of the skills.
+///
+/// ```
+/// use skillcue::{Changes, Skillcue};
+///
+/// let dir = tempfile::tempdir()?;
+/// let write = |name: &str, body: &str| {
+///     std::fs::create_dir_all(dir.path().join(name))?;
+///     let text = format!("---\nname: {name}\ndescription: About {name}.\n---\n{body}");
+///     std::fs::write(dir.path().join(name).join("SKILL.md"), text)
+/// };
+/// write("csv", "Read it.\n")?;
+/// write("pdf", "Read it.\n")?;
+/// let skills = Skillcue::builder().skills_dir(dir.path()).build();
+/// let old = skills.catalog();
+///
+/// write("pdf", "Read it page by page.\n")?;
+/// let changes = Changes::between(&old, &skills.refresh());
+/// assert_eq!((changes.updated, changes.unchanged), (vec!["pdf".to_owned()], 1));
+/// assert!(!changes.listing, "no listing shows a body");
+///
+/// write("xml", "Read it.\n")?;
+/// std::fs::remove_dir_all(dir.path().join("csv"))?;
+/// let changes = Changes::between(&old, &skills.refresh());
+/// assert_eq!((changes.added, changes.removed), (vec!["xml".to_owned()], vec!["csv".to_owned()]));
+/// assert!(changes.listing);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// Names that are new, sorted.
+    pub added: Vec<String>,
+    /// Names of which something changed, sorted: metadata, the skill file's time or size or inode (so the body, too),
+    /// the place, whether it is enabled or available; or that of a skill that it hides.
+    pub updated: Vec<String>,
+    /// Names that are gone, sorted.
+    pub removed: Vec<String>,
+    /// How many names stayed as they were.
+    pub unchanged: usize,
+    /// Whether anything changed that a listing shows: the generation, or what is enabled or available. Editing a body
+    /// does not.
+    pub listing: bool,
+    /// Whether the findings changed: a bad file came, was mended or is bad in another way.
+    pub findings: bool,
+}
+
+impl Changes {
+    /// Compares two catalogs in one pass over both.
+    pub fn between(old: &Catalog, new: &Catalog) -> Changes {
+        let mut changes = Changes { findings: findings_differ(old, new), ..Changes::default() };
+        // Both are sorted by name; a name's skills stand together.
+        let groups = |catalog| -> std::iter::Peekable<_> { by_name(catalog).peekable() };
+        let (mut before, mut after) = (groups(old), groups(new));
+        loop {
+            let order = match (before.peek(), after.peek()) {
+                (Some(old), Some(new)) => name(old).cmp(name(new)),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let old = before.next_if(|_| order.is_le());
+            let new = after.next_if(|_| order.is_ge());
+            match (old, new) {
+                (Some(old), Some(new)) if is_same(old, new) => changes.unchanged += 1,
+                (Some(old), Some(new)) => {
+                    changes.listing = changes.listing || listed(old) != listed(new);
+                    changes.updated.push(name(new).to_owned());
+                }
+                (Some(old), None) => changes.removed.push(name(old).to_owned()),
+                (None, Some(new)) => changes.added.push(name(new).to_owned()),
+                (None, None) => break,
+            }
+        }
+        changes.listing |= !(changes.added.is_empty() && changes.removed.is_empty());
+        changes
+    }
+
+    /// Whether nothing happened at all.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.updated.is_empty() && self.removed.is_empty() && !self.findings
+    }
+}
+
+fn by_name(catalog: &Catalog) -> impl Iterator<Item = &[Box<Skill>]> {
+    catalog.all().chunk_by(|a, b| a.name() == b.name())
+}
+
+fn name(group: &[Box<Skill>]) -> &str {
+    group.first().map_or("", |skill| skill.name())
+}
+
+/// Whether all skills of a name are as they were.
+fn is_same(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
+    let same = |old: &Skill, new: &Skill| {
+        old.stamp() == new.stamp()
+            && old.digest() == new.digest()
+            && (old.enabled(), old.available()) == (new.enabled(), new.available())
+            // The body of a `SKILL.yaml` stands in another file, which the stamp says nothing about.
+            && old.body_tokens() == new.body_tokens()
+            && old.is_placed_like(new)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new))
+}
+
+type Where = (PathBuf, Source, Option<Box<str>>);
+
+fn places(skill: &Skill) -> impl Iterator<Item = Where> {
+    skill.places().into_iter().map(|place| (place.path, place.root.source, place.root.plugin.clone()))
+}
+
+/// What listings show of the skills of one name. Sorted: whether of two copies one hides the other or both are one may
+/// depend on a body's size, and shows in no listing.
+fn listed(group: &[Box<Skill>]) -> Vec<(Where, u128, bool, bool)> {
+    let mut listed = Vec::with_capacity(group.len());
+    for skill in group {
+        listed.extend(places(skill).map(|at| (at, skill.digest(), skill.enabled(), skill.available())));
+    }
+    listed.sort();
+    listed
+}
+
+fn findings_differ(old: &Catalog, new: &Catalog) -> bool {
+    let invalid = |catalog: &Catalog| -> Vec<_> {
+        catalog.invalid().iter().map(|invalid| (invalid.path.clone(), invalid.name.clone())).collect()
+    };
+    old.diagnostics() != new.diagnostics() || invalid(old) != invalid(new)
+}

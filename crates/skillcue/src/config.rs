@@ -1,0 +1,455 @@
+//! `skillcue.toml`.
+
+mod agent;
+mod words;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use skillcue_disclose::{Counter, DiscloseConfig, Fallback, Policy, Tokens};
+use skillcue_select::Mode;
+
+pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
+
+/// What a `skillcue.toml` says. Every part may be missing.
+///
+/// ```
+/// use skillcue::Config;
+///
+/// let config = Config::parse("[skills]\ndirs = [\"shared/skills\"]\ndisable = [\"hello-extended\"]\n").unwrap();
+/// assert_eq!(config.skills.disable, ["hello-extended"]);
+/// assert_eq!(Config::parse("[skils]\n").unwrap_err().line, 1);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which skills there are.
+    #[serde(default)]
+    pub skills: SkillsConfig,
+    /// How they are loaded.
+    #[serde(default)]
+    pub load: LoadConfig,
+    /// How skills are selected. [`Config::parse`] moves it to `disclose`.
+    #[serde(default)]
+    select: SelectSection,
+    /// What models are shown.
+    #[serde(default)]
+    pub disclose: DiscloseSection,
+    /// How far what skills bring along may go when it runs.
+    #[serde(default)]
+    pub run: RunSection,
+    /// Servers whose skills join the catalog.
+    #[serde(default)]
+    pub mcp: Vec<McpServer>,
+    /// How the agent works.
+    #[serde(default)]
+    pub agent: AgentSection,
+}
+
+/// The part about which skills there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillsConfig {
+    /// Further directories to look in. Relative ones start at the file's own directory.
+    #[serde(default)]
+    pub dirs: Vec<PathBuf>,
+    /// Plugins to take skills from.
+    #[serde(default)]
+    pub plugins: Vec<PathBuf>,
+    /// Skills to switch on.
+    #[serde(default)]
+    pub enable: Vec<String>,
+    /// Skills to switch off.
+    #[serde(default)]
+    pub disable: Vec<String>,
+}
+
+/// The part about loading.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadConfig {
+    /// How many loaded bodies are kept.
+    pub cache_entries: Option<usize>,
+}
+
+/// The part about how skills are selected, also below `[disclose]`: what stands here counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelectSection {
+    /// How messages are matched.
+    pub mode: Option<Mode>,
+    /// How many of the skills that match are documented.
+    pub max_skills: Option<usize>,
+    /// What to do when nothing matches.
+    pub fallback: Option<Fallback>,
+}
+
+/// The part about what models are shown. A limit of zero is none.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiscloseSection {
+    /// Where what the model is shown stands.
+    pub policy: Option<Policy>,
+    /// How messages are matched.
+    pub mode: Option<Mode>,
+    /// What to do when nothing matches.
+    pub fallback: Option<Fallback>,
+    /// What counts tokens.
+    pub counter: Option<Counter>,
+    /// How many of the skills that match are documented.
+    pub max_skills: Option<usize>,
+    /// How many are documented when all are asked for.
+    pub max_all_skills: Option<usize>,
+    /// How many tokens documentation may take in all.
+    pub max_total_tokens: Option<usize>,
+    /// How many that of one skill may take.
+    pub max_per_skill_tokens: Option<usize>,
+    /// The model's context window.
+    pub window: Option<usize>,
+    /// The share of it that a list of skills may take.
+    pub catalog_share: Option<f64>,
+    /// The confidence from which a likeness of texts counts as a match.
+    pub min_confidence: Option<f32>,
+    /// Skills whose descriptions are shortened last.
+    #[serde(default)]
+    pub pinned: Vec<String>,
+}
+
+impl DiscloseSection {
+    /// Takes over what is said about selection.
+    ///
+    /// ```
+    /// use skillcue::{Config, Fallback, Mode, SelectSection};
+    ///
+    /// let mut config = Config::parse("[select]\nmode = \"keyword\"\nmax_skills = 2\n").unwrap();
+    /// config.disclose.select(SelectSection { fallback: Some(Fallback::ShowAll), ..SelectSection::default() });
+    /// assert_eq!((config.disclose.mode, config.disclose.max_skills), (Some(Mode::Keyword), Some(2)));
+    /// assert_eq!(config.disclose.fallback, Some(Fallback::ShowAll));
+    /// ```
+    pub fn select(&mut self, select: SelectSection) {
+        self.mode = select.mode.or(self.mode);
+        self.max_skills = select.max_skills.or(self.max_skills);
+        self.fallback = select.fallback.or(self.fallback);
+    }
+
+    fn merge(&mut self, higher: DiscloseSection) {
+        self.policy = higher.policy.or(self.policy);
+        self.mode = higher.mode.or(self.mode);
+        self.fallback = higher.fallback.or(self.fallback);
+        self.counter = higher.counter.or(self.counter);
+        self.max_skills = higher.max_skills.or(self.max_skills);
+        self.max_all_skills = higher.max_all_skills.or(self.max_all_skills);
+        self.max_total_tokens = higher.max_total_tokens.or(self.max_total_tokens);
+        self.max_per_skill_tokens = higher.max_per_skill_tokens.or(self.max_per_skill_tokens);
+        self.window = higher.window.or(self.window);
+        self.catalog_share = higher.catalog_share.or(self.catalog_share);
+        self.min_confidence = higher.min_confidence.or(self.min_confidence);
+        self.pinned.extend(higher.pinned);
+    }
+
+    /// What it comes to, with the usual values for what it does not say.
+    ///
+    /// ```
+    /// let config = skillcue::Config::parse("[disclose]\npolicy = \"hint\"\nmax_total_tokens = 0\n").unwrap();
+    /// let disclose = config.disclose.config();
+    /// assert_eq!(disclose.policy, skillcue::Policy::Hint);
+    /// assert_eq!(disclose.max_total_tokens, None);
+    /// assert_eq!(disclose.max_skills, 3);
+    /// ```
+    pub fn config(&self) -> DiscloseConfig {
+        let usual = DiscloseConfig::default();
+        let limit = |limit: Option<usize>, usual| limit.map_or(usual, |limit| (limit > 0).then_some(Tokens(limit)));
+        DiscloseConfig {
+            policy: self.policy.unwrap_or(usual.policy),
+            fallback: self.fallback.unwrap_or(usual.fallback),
+            max_skills: self.max_skills.unwrap_or(usual.max_skills),
+            max_all_skills: self.max_all_skills.unwrap_or(usual.max_all_skills),
+            max_total_tokens: limit(self.max_total_tokens, usual.max_total_tokens),
+            max_per_skill_tokens: limit(self.max_per_skill_tokens, usual.max_per_skill_tokens),
+            counter: self.counter.unwrap_or(usual.counter),
+            window: self.window.map_or(usual.window, Tokens),
+            catalog_share: self.catalog_share.unwrap_or(usual.catalog_share),
+            pinned: self.pinned.iter().cloned().collect(),
+            min_confidence: self.min_confidence.unwrap_or(usual.min_confidence),
+        }
+    }
+}
+
+/// The part about running scripts and the tools of toolsets.
+///
+/// ```
+/// let config = skillcue::Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 256\n").unwrap();
+/// assert_eq!((config.run.timeout_s, config.run.memory_mb), (Some(5), Some(256)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSection {
+    /// How many seconds a script may take, and a call of a tool.
+    pub timeout_s: Option<u64>,
+    /// How many bytes it may print.
+    pub output_bytes: Option<usize>,
+    /// How many arguments it may be given.
+    pub arguments: Option<usize>,
+    /// How many bytes these may have in all.
+    pub argument_bytes: Option<usize>,
+    /// How much memory it may use, in MiB.
+    pub memory_mb: Option<u64>,
+    /// How many processes it may have.
+    pub processes: Option<u64>,
+    /// How many may run at once.
+    pub concurrent: Option<usize>,
+    /// Whether to run it even where there is no sandbox.
+    pub allow_unsandboxed: Option<bool>,
+}
+
+impl RunSection {
+    fn merge(&mut self, higher: RunSection) {
+        self.timeout_s = higher.timeout_s.or(self.timeout_s);
+        self.output_bytes = higher.output_bytes.or(self.output_bytes);
+        self.arguments = higher.arguments.or(self.arguments);
+        self.argument_bytes = higher.argument_bytes.or(self.argument_bytes);
+        self.memory_mb = higher.memory_mb.or(self.memory_mb);
+        self.processes = higher.processes.or(self.processes);
+        self.concurrent = higher.concurrent.or(self.concurrent);
+        self.allow_unsandboxed = higher.allow_unsandboxed.or(self.allow_unsandboxed);
+    }
+}
+
+/// A server whose skills join the catalog: `[[mcp]]`. Either a command or a URL.
+///
+/// ```
+/// let config = skillcue::Config::parse("[[mcp]]\nname = \"acme\"\ncommand = [\"npx\", \"acme-skills\"]\n").unwrap();
+/// assert_eq!(config.mcp[0].command, ["npx", "acme-skills"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    /// What its skills' names start with.
+    pub name: String,
+    /// The program to start, and its arguments.
+    #[serde(default, deserialize_with = "words")]
+    pub command: Vec<String>,
+    /// Where it listens.
+    pub url: Option<String>,
+    /// Variables for the program, beside those that every program needs.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where the program runs.
+    pub cwd: Option<PathBuf>,
+    /// Headers to send to the URL.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The variable that holds the bearer token for the URL. The token itself never stands in a file.
+    pub token_env: Option<String>,
+    /// How long one request may take.
+    pub timeout_ms: Option<u64>,
+    /// Whether it is asked at all.
+    pub enabled: Option<bool>,
+}
+
+/// `"program"` or `["program", "argument"]`.
+fn words<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a program, or a list of a program and its arguments")]
+    enum Words {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Words::deserialize(deserializer)? {
+        Words::One(program) => vec![program],
+        Words::Many(words) => words,
+    })
+}
+
+/// What a project's file said and may not decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Distrusted {
+    /// Directories outside of the project.
+    pub dirs: Vec<PathBuf>,
+    /// Servers.
+    pub servers: Vec<McpServer>,
+    /// Limits for what runs.
+    pub run: RunSection,
+    /// How the agent works: a model's address is where the user's key would be sent.
+    pub agent: AgentSection,
+    /// Skills that it switches on: of its own it may, of others not.
+    pub enable: Vec<String>,
+    /// Skills that it switches off, likewise.
+    pub disable: Vec<String>,
+}
+
+impl Distrusted {
+    /// Whether there was nothing of it.
+    pub fn is_empty(&self) -> bool {
+        self.dirs.is_empty()
+            && self.servers.is_empty()
+            && self.run == RunSection::default()
+            && self.agent == AgentSection::default()
+            && self.enable.is_empty()
+            && self.disable.is_empty()
+    }
+}
+
+/// Why a `skillcue.toml` cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// What is wrong.
+    pub message: String,
+    /// On which line, counted from 1.
+    pub line: usize,
+    /// In which column, counted from 1 in characters.
+    pub column: usize,
+    /// How many characters are concerned.
+    pub width: usize,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        let parsed: Result<Config, _> = toml::from_str(text);
+        let moved = |mut config: Config| {
+            config.disclose.select(std::mem::take(&mut config.select));
+            config
+        };
+        parsed.map(moved).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let before = text.get(..span.start).unwrap_or(text);
+            let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+            ConfigError {
+                message: words::plain(error.message()),
+                line: before.matches('\n').count() + 1,
+                column: before[start..].chars().count() + 1,
+                width: text
+                    .get(span)
+                    .map_or(1, |marked| marked.lines().next().unwrap_or_default().chars().count())
+                    .max(1),
+                help: words::help(error.message()),
+            }
+        })
+    }
+
+    /// The same, its relative paths made absolute by the directory of its file.
+    #[must_use]
+    pub fn below(mut self, dir: &Path) -> Config {
+        for path in self.skills.dirs.iter_mut().chain(&mut self.skills.plugins) {
+            *path = dir.join(&*path);
+        }
+        for cwd in self.mcp.iter_mut().filter_map(|server| server.cwd.as_mut()) {
+            *cwd = dir.join(&*cwd);
+        }
+        self
+    }
+
+    /// Takes away what a project may not decide for its user: directories that are not its own, servers, limits for what
+    /// runs, and how the agent works. Returns them, and what it switches: that stays, and counts for its own skills only
+    /// ([`Enablement::foreign`](crate::Enablement::foreign)).
+    pub fn distrust(&mut self, project: &Path) -> Distrusted {
+        let servers = std::mem::take(&mut self.mcp);
+        let run = std::mem::take(&mut self.run);
+        let agent = std::mem::take(&mut self.agent);
+        let mut refused = Vec::new();
+        for paths in [&mut self.skills.dirs, &mut self.skills.plugins] {
+            paths.retain(|path| {
+                // By what is on disk: neither `..` nor a link may lead out.
+                let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+                let inside = real.starts_with(project.canonicalize().unwrap_or_else(|_| project.to_path_buf()))
+                    && !path.components().any(|part| part == std::path::Component::ParentDir);
+                if !inside {
+                    refused.push(path.clone());
+                }
+                inside
+            });
+        }
+        let (enable, disable) = (self.skills.enable.clone(), self.skills.disable.clone());
+        Distrusted { dirs: refused, servers, run, agent, enable, disable }
+    }
+
+    /// Adds what a file of higher standing says.
+    pub fn merge(&mut self, higher: Config) {
+        self.skills.dirs.extend(higher.skills.dirs);
+        self.skills.plugins.extend(higher.skills.plugins);
+        // The later word on a skill replaces the earlier one.
+        let said: HashSet<&String> = higher.skills.enable.iter().chain(&higher.skills.disable).collect();
+        self.skills.enable.retain(|name| !said.contains(name));
+        self.skills.disable.retain(|name| !said.contains(name));
+        self.skills.enable.extend(higher.skills.enable.iter().cloned());
+        self.skills.disable.extend(higher.skills.disable.iter().cloned());
+        self.load.cache_entries = higher.load.cache_entries.or(self.load.cache_entries);
+        self.disclose.merge(higher.disclose);
+        self.run.merge(higher.run);
+        self.agent.merge(higher.agent);
+        self.mcp.retain(|server| !higher.mcp.iter().any(|other| other.name == server.name));
+        self.mcp.extend(higher.mcp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_file_has_the_last_word() {
+        let mut user =
+            Config::parse("[skills]\nenable = [\"a\"]\ndisable = [\"b\"]\n[load]\ncache_entries = 5\n").unwrap();
+        user.merge(Config::parse("[skills]\nenable = [\"b\"]\ndisable = [\"a\"]\n").unwrap());
+        assert_eq!((user.skills.enable, user.skills.disable), (vec!["b".to_owned()], vec!["a".to_owned()]));
+        assert_eq!(user.load.cache_entries, Some(5));
+    }
+
+    #[test]
+    fn a_project_adds_no_servers() {
+        let text = "[[mcp]]\nname = \"a\"\nurl = \"http://a\"\n[[mcp]]\nname = \"b\"\ncommand = \"b\"\n";
+        let mut config = Config::parse(text).unwrap();
+        let distrusted = config.distrust(Path::new("/project"));
+        assert_eq!(distrusted.servers.len(), 2);
+        assert_eq!(distrusted.servers[1].command, ["b"]);
+        assert!(config.mcp.is_empty() && !distrusted.is_empty());
+    }
+
+    #[test]
+    fn a_project_sets_no_limits_for_what_runs() {
+        let mut config = Config::parse("[run]\nallow_unsandboxed = true\n").unwrap();
+        assert_eq!(config.distrust(Path::new("/project")).run.allow_unsandboxed, Some(true));
+        assert_eq!(config.run, RunSection::default());
+        let mut user = Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 7\n").unwrap();
+        user.merge(Config::parse("[run]\ntimeout_s = 9\n").unwrap());
+        assert_eq!((user.run.timeout_s, user.run.memory_mb), (Some(9), Some(7)));
+    }
+
+    #[test]
+    fn the_later_word_on_a_server_counts() {
+        let mut user = Config::parse("[[mcp]]\nname = \"a\"\nurl = \"http://a\"\n").unwrap();
+        user.merge(Config::parse("[[mcp]]\nname = \"a\"\nenabled = false\n").unwrap());
+        assert_eq!((user.mcp.len(), user.mcp[0].enabled), (1, Some(false)));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let error = Config::parse("[skills]\ndirs = 5\n").unwrap_err();
+        assert_eq!((error.line, error.column), (2, 8));
+    }
+
+    #[test]
+    fn a_project_decides_about_its_own_directories_only() {
+        let tmp = tempfile::tempdir().unwrap();
+        let project = tmp.path().join("project");
+        std::fs::create_dir_all(project.join("own")).unwrap();
+        std::os::unix::fs::symlink("/", project.join("link")).unwrap();
+        let text = "[skills]\ndirs = [\"own\", \"/etc\", \"../other\", \"link\"]\n";
+        let mut config = Config::parse(text).unwrap().below(&project);
+        assert_eq!(config.distrust(&project).dirs.len(), 3);
+        assert_eq!(config.skills.dirs, [project.join("own")]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Which words a `skillcue.toml` may hold, and what to do about one that is wrong.
+
+use super::Config;
+
+/// No setting has this name.
+const NO_WORD: &str = "no-such-word";
+
+/// What to do about a message of the parser.
+pub(super) fn help(message: &str) -> String {
+    let (Some(wrong), right) = quoted(message) else { return "correct this line".to_owned() };
+    let like = |word: &&str| strsim::jaro_winkler(word, wrong);
+    let closest = right.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|word| like(word) > 0.8);
+    let of_section = |section: &Section| section.words.iter().any(|word| word == wrong);
+    let elsewhere = sections().filter(|_| message.starts_with("unknown field")).find(of_section);
+    match (closest.map(|word| format!("did you mean `{word}`?")), elsewhere) {
+        (Some(closest), Some(section)) => format!("{closest} `{wrong}` belongs below {}", section.head),
+        (None, Some(section)) => format!("`{wrong}` belongs below {}", section.head),
+        (Some(closest), None) => closest,
+        (None, None) => "write one of these words".to_owned(),
+    }
+}
+
+/// A message of the parser without the names of Rust's types.
+pub(super) fn plain(message: &str) -> String {
+    let Some((what, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let due = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("{what}, expected {due}")
+}
+
+/// The wrong word, and the right ones, of a message that begins with "unknown field" or "unknown variant".
+fn quoted(message: &str) -> (Option<&str>, Vec<&str>) {
+    if !message.starts_with("unknown ") {
+        return (None, Vec::new());
+    }
+    let mut words = message.split('`').skip(1).step_by(2);
+    (words.next(), words.collect())
+}
+
+struct Section {
+    /// `[skills]`
+    head: String,
+    words: Vec<String>,
+}
+
+/// The sections with their words, as the parser itself lists them: there is no second list that could differ.
+fn sections() -> impl Iterator<Item = Section> {
+    expected(&format!("{NO_WORD} = 0")).into_iter().map(|name| {
+        let heads = [format!("[{name}]"), format!("[[{name}]]")];
+        let [table, array] = heads.map(|head| (expected(&format!("{head}\n{NO_WORD} = 0")), head));
+        let (words, head) = if table.0.is_empty() { array } else { table };
+        Section { head, words }
+    })
+}
+
+/// The words that the parser would take in place of [`NO_WORD`].
+fn expected(text: &str) -> Vec<String> {
+    let Err(error) = toml::from_str::<Config>(text) else { return Vec::new() };
+    match quoted(error.message()) {
+        (Some(NO_WORD), right) => right.into_iter().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn help_for(text: &str) -> String {
+        Config::parse(text).unwrap_err().help
+    }
+
+    #[test]
+    fn a_wrong_word_is_told_where_it_belongs_or_what_is_like_it() {
+        assert_eq!(help_for("[skils]\n"), "did you mean `skills`?");
+        assert_eq!(help_for("[skills]\ndisabled = []\n"), "did you mean `disable`?");
+        assert_eq!(help_for("[skills]\nmax_skills = 1\n"), "`max_skills` belongs below [select]");
+        assert_eq!(help_for("[agent]\ntoken_env = 'X'\n"), "`token_env` belongs below [[mcp]]");
+        assert_eq!(help_for("dirs = []\n"), "`dirs` belongs below [skills]");
+        assert_eq!(help_for("[disclose]\npolicy = 'zzz'\n"), "write one of these words");
+        assert_eq!(help_for("[disclose]\npolicy = 'hints'\n"), "did you mean `hint`?");
+        assert_eq!(help_for("[skills]\ndirs = 5\n"), "correct this line");
+        assert_eq!(help_for("[skills\n"), "correct this line");
+    }
+
+    /// Issue 15: `invalid type: string "x", expected u64`.
+    #[test]
+    fn messages_name_no_types_of_rust() {
+        let said = |text: &str| Config::parse(text).unwrap_err().message;
+        let number = "expected a whole number, 0 or more";
+        assert_eq!(said("[run]\nmemory_mb = 'x'\n"), format!("invalid type: string \"x\", {number}"));
+        assert_eq!(said("[run]\nmemory_mb = -1\n"), format!("invalid value: integer `-1`, {number}"));
+        assert_eq!(said("[skills]\ndirs = 5\n"), "invalid type: integer `5`, expected a list");
+        assert_eq!(said("[run]\nallow_unsandboxed = 1\n"), "invalid type: integer `1`, expected true or false");
+        assert_eq!(said("skills = 1\n"), "invalid type: integer `1`, expected a table");
+    }
+
+    #[test]
+    fn every_section_has_words() {
+        for section in sections() {
+            assert!(!section.words.is_empty(), "{}", section.head);
+        }
+    }
+}

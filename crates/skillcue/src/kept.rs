@@ -1,0 +1,140 @@
+//! What is made of a catalog and kept between starts: files beside the index cache, one of a kind for each set of roots.
+//!
+//! They are caches in the strict sense. Whatever is missing, damaged or of another version is made anew.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use skillcue_catalog::{Root, replace_file};
+use skillcue_select::ReadAt;
+use twox_hash::XxHash3_64;
+
+/// How many files of one kind are kept; the least recently written go first.
+const MAX_FILES: usize = 16;
+/// Nothing larger is read.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Where the files of one set of roots are.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    dir: PathBuf,
+    roots: u64,
+}
+
+impl Kept {
+    /// Beside an index cache.
+    pub(crate) fn beside(index_cache: &Path, roots: &[Root]) -> Kept {
+        let mut bytes = Vec::new();
+        for root in roots {
+            for part in [root.path.as_os_str().as_encoded_bytes(), root.source.as_str().as_bytes()] {
+                bytes.extend_from_slice(part);
+                bytes.push(0);
+            }
+        }
+        let dir = index_cache.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        Kept { dir, roots: XxHash3_64::oneshot(&bytes) }
+    }
+
+    fn path(&self, kind: &str) -> PathBuf {
+        self.dir.join(format!("{kind}-{:016x}", self.roots))
+    }
+
+    /// What was kept, if anything.
+    pub(crate) fn read(&self, kind: &str) -> Option<Vec<u8>> {
+        let path = self.path(kind);
+        let metadata = path.metadata().ok()?;
+        // A FIFO in its place must not hang a start.
+        (metadata.is_file() && metadata.len() <= MAX_BYTES).then(|| std::fs::read(&path).ok())?
+    }
+
+    /// Reads parts of what was kept, if anything. The file may be replaced meanwhile: the old one is still read.
+    pub(crate) fn read_at(&self, kind: &str) -> Option<ReadAt> {
+        let path = self.path(kind);
+        if !path.metadata().ok()?.is_file() {
+            return None;
+        }
+        let file = File::open(&path).ok()?;
+        let size = file.metadata().ok().filter(|metadata| metadata.len() <= MAX_BYTES)?.len();
+        Some(Arc::new(move |offset, length| {
+            if offset.checked_add(length as u64)? > size {
+                return None;
+            }
+            let mut bytes = vec![0; length];
+            file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
+        }))
+    }
+
+    /// Keeps it. A cache that cannot be written costs time at the next start, nothing else.
+    pub(crate) fn write(&self, kind: &str, bytes: &[u8]) {
+        match replace_file(&self.path(kind), [bytes]) {
+            Ok(()) => self.prune(kind),
+            Err(error) => tracing::debug!(kind, %error, "could not be kept for the next start"),
+        }
+    }
+
+    /// Forgets it.
+    pub(crate) fn remove(&self, kind: &str) {
+        // Another process may have been faster.
+        let _ = std::fs::remove_file(self.path(kind));
+    }
+
+    fn prune(&self, kind: &str) {
+        let Ok(entries) = self.dir.read_dir() else { return };
+        let prefix = format!("{kind}-");
+        let mut files: Vec<(SystemTime, PathBuf)> = entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)))
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        files.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, path) in files.into_iter().skip(MAX_FILES) {
+            // Another process may have been faster.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skillcue_catalog::Source;
+
+    #[test]
+    fn what_is_kept_is_found_again_by_the_same_roots_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("skillcue/index");
+        let of = |path: &str, source| Kept::beside(&cache, &[Root::new(path, source)]);
+        of("/a", Source::User).write("select", b"one");
+        assert_eq!(of("/a", Source::User).read("select").as_deref(), Some(&b"one"[..]));
+        assert_eq!(of("/a", Source::Project).read("select"), None);
+        assert_eq!(of("/b", Source::User).read("select"), None);
+        assert_eq!(of("/a", Source::User).read("bodies"), None);
+        assert!(of("/b", Source::User).read_at("select").is_none());
+        let read = of("/a", Source::User).read_at("select").unwrap();
+        assert_eq!((read(1, 2), read(1, 3), read(u64::MAX, 1)), (Some(b"ne".to_vec()), None, None));
+    }
+
+    #[test]
+    fn old_files_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("index");
+        std::fs::write(&cache, "stays").unwrap();
+        for number in 0..MAX_FILES + 5 {
+            Kept::beside(&cache, &[Root::new(format!("/{number}"), Source::User)]).write("select", b"x");
+        }
+        assert_eq!(dir.path().read_dir().unwrap().count(), MAX_FILES + 1);
+        assert!(cache.exists());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::beside(&dir.path().join("index"), &[]);
+        std::fs::create_dir(kept.path("select")).unwrap();
+        assert_eq!(kept.read("select"), None);
+        kept.write("select", b"x");
+    }
+}

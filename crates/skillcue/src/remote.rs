@@ -1,0 +1,254 @@
+//! Skills that a remote server serves, as the rest of the house sees them.
+//!
+//! What a server lists joins the catalog at once; a body or a file is fetched when somebody loads or reads it, and
+//! only if the content was approved. How servers are reached is not known here: see the crate `skillcue-mcp`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use skillcue_catalog::{FileError, ListedFile, Listing, RemoteSkill, Skill, SkillDir};
+use skillcue_format::split::{Scan, scan};
+
+use crate::Error;
+
+/// A server whose skills join the catalog.
+///
+/// It is called from many threads. None of its methods may wait longer than the time limit its user has set.
+pub trait Remote: Send + Sync + fmt::Debug {
+    /// What the user calls the server. Never what the server calls itself.
+    fn label(&self) -> &str;
+
+    /// The skills as the server last listed them. It never asks the server.
+    fn entries(&self) -> Arc<[Arc<RemoteEntry>]>;
+
+    /// Whether a person has approved exactly this content.
+    fn is_approved(&self, entry: &RemoteEntry) -> bool;
+
+    /// One file of an approved skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path` is
+    /// relative to the skill's root, and must be listed in the entry.
+    fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError>;
+}
+
+/// One skill that a server lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteEntry {
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// Its front matter, as the server sent it.
+    pub front_matter: Map<String, Value>,
+    /// Its files, the `SKILL.md` among them, sorted by URI. None if the server makes them up as it goes: such a skill
+    /// cannot be approved, and so not be loaded.
+    pub files: Option<Vec<RemoteFile>>,
+}
+
+/// One file of a skill that a server lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteFile {
+    /// Its URI.
+    pub uri: String,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+impl RemoteEntry {
+    /// The skill's name.
+    pub fn name(&self) -> &str {
+        self.front_matter.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The URI of the skill's directory, without a slash at its end.
+    ///
+    /// ```
+    /// let entry = skillcue::RemoteEntry {
+    ///     uri: "skill://acme/refunds/SKILL.md".to_owned(),
+    ///     front_matter: serde_json::Map::new(),
+    ///     files: None,
+    /// };
+    /// assert_eq!(entry.root(), "skill://acme/refunds");
+    /// ```
+    pub fn root(&self) -> &str {
+        self.uri.strip_suffix("/SKILL.md").unwrap_or(&self.uri)
+    }
+
+    /// The file at a path relative to the skill's root, as its URI spells it once decoded.
+    pub fn file(&self, path: &str) -> Option<&RemoteFile> {
+        self.files.as_deref()?.iter().find(|file| self.path_of(file).is_some_and(|known| known == path))
+    }
+
+    /// Where a file stands below the skill's root.
+    pub fn path_of<'f>(&self, file: &'f RemoteFile) -> Option<std::borrow::Cow<'f, str>> {
+        let path = file.uri.strip_prefix(self.root())?.strip_prefix('/')?;
+        Some(skillcue_catalog::uri::decode_once(path))
+    }
+}
+
+/// Why a remote skill cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// No person has approved the content as it is now.
+    #[error("the skill is not approved: {0}")]
+    NotApproved(String),
+    /// The server cannot be reached, is too slow or refuses.
+    #[error("the server cannot be asked: {0}")]
+    Unreachable(String),
+    /// What the server sent is not what it had listed.
+    #[error("what the server sent is refused: {0}")]
+    Unverified(String),
+    /// The file is not among those that the server lists.
+    #[error("the skill has no file {0:?}")]
+    NotListed(String),
+}
+
+impl RemoteError {
+    /// The error as a stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RemoteError::NotApproved(_) => "declined",
+            RemoteError::Unreachable(_) | RemoteError::Unverified(_) => "unreadable",
+            RemoteError::NotListed(_) => "not_found",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            RemoteError::NotApproved(_) => "`skillcue approve NAME` shows what it is and asks",
+            RemoteError::Unreachable(_) => "`skillcue status` says how the servers are",
+            RemoteError::Unverified(_) => "the server is broken or lies; tell whoever runs it",
+            RemoteError::NotListed(_) => "`skillcue files NAME` lists what there is",
+        }
+    }
+}
+
+/// Fields of front matter that would let a server decide what runs here, or widen what a model may do.
+const WIDENING: [&str; 13] = [
+    "allowed-tools",
+    "allowed_tools",
+    "default-enabled",
+    "default_enabled",
+    "hooks",
+    "permissions",
+    "priority",
+    "requires",
+    "scripts",
+    "scripts-ignore",
+    "scripts_ignore",
+    "toolsets",
+    "model",
+];
+
+/// Longest brief description that is taken from a server, in characters.
+const MAX_BRIEF: usize = 200;
+
+/// What the servers list, as the catalog takes it.
+pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
+    let mut skills = Vec::new();
+    for remote in remotes {
+        let server: Arc<str> = remote.label().into();
+        for entry in remote.entries().iter() {
+            let front = shown_front_matter(entry, remote.label(), remote.is_approved(entry));
+            let size = entry.file("SKILL.md").map_or(0, |file| file.size);
+            let front_matter = Value::Object(front).to_string();
+            skills.push(RemoteSkill { server: Arc::clone(&server), uri: entry.uri.clone(), front_matter, size });
+        }
+    }
+    skills
+}
+
+/// What the catalog knows of a server's skill: what would widen rights or push others aside is left out, and whoever
+/// reads a description sees where it comes from.
+fn shown_front_matter(entry: &RemoteEntry, label: &str, approved: bool) -> Map<String, Value> {
+    let keeps = |key: &str| {
+        // Triggers decide what a model is shown instead of other skills: for that, a person must have looked at it.
+        !WIDENING.contains(&key) && (approved || key != "triggers")
+    };
+    let mark = |fields: &mut Map<String, Value>| {
+        fields.retain(|key, _| keeps(key));
+        for key in ["brief_description", "brief-description", "description"] {
+            match fields.get_mut(key) {
+                Some(Value::String(text)) if key == "description" || text.chars().count() <= MAX_BRIEF => {
+                    *text = format!("MCP server {label}: {text}");
+                }
+                Some(_) => drop(fields.remove(key)),
+                None => {}
+            }
+        }
+    };
+    let mut front = entry.front_matter.clone();
+    // Extensions of ours may stand in `metadata`, too; it may be JSON in a string, which is then not looked into.
+    match front.get_mut("metadata") {
+        Some(Value::Object(metadata)) => mark(metadata),
+        Some(_) => drop(front.remove("metadata")),
+        None => {}
+    }
+    mark(&mut front);
+    front
+}
+
+/// A skill, its entry, and the server that lists it.
+pub(crate) struct Served<'r> {
+    pub(crate) remote: &'r dyn Remote,
+    pub(crate) entry: Arc<RemoteEntry>,
+    name: String,
+}
+
+impl<'r> Served<'r> {
+    pub(crate) fn of(remotes: &'r [Arc<dyn Remote>], server: &str, skill: &Skill) -> Result<Served<'r>, Error> {
+        let name = skill.name().to_owned();
+        let uri = skill.path();
+        let found = remotes.iter().find(|remote| remote.label() == server).and_then(|remote| {
+            let entry = remote.entries().iter().find(|entry| uri.to_str() == Some(&entry.uri)).cloned();
+            Some((&**remote, entry?))
+        });
+        let Some((remote, entry)) = found else {
+            let source = RemoteError::Unreachable(format!("{server:?} does not list the skill any more"));
+            return Err(Error::Remote { name, source });
+        };
+        Ok(Served { remote, entry, name })
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let failed = |source| Error::Remote { name: self.name.clone(), source };
+        let meant = SkillDir::meaning(&self.name, path)?;
+        let below = |file: &RemoteFile| {
+            let known = self.entry.path_of(file);
+            known.is_some_and(|known| {
+                meant.is_empty() || known.strip_prefix(&*meant).is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        if self.entry.file(&meant).is_none() && self.entry.files.iter().flatten().any(below) {
+            return Err(FileError::NotAFile { skill: self.name.as_str().into(), path: path.into() }.into());
+        }
+        self.remote.read(&self.entry, &meant).map_err(failed)
+    }
+
+    /// The whole `SKILL.md`.
+    pub(crate) fn text(&self) -> Result<String, Error> {
+        String::from_utf8(self.read("SKILL.md")?).map_err(|_| {
+            let source = RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned());
+            Error::Remote { name: self.name.clone(), source }
+        })
+    }
+
+    /// The files as the server lists them.
+    pub(crate) fn listing(&self) -> Listing {
+        let listed = self.entry.files.iter().flatten();
+        let mut files: Vec<ListedFile> = listed
+            .filter_map(|file| Some(ListedFile { path: self.entry.path_of(file)?.into_owned(), size: file.size }))
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Listing { total_bytes: files.iter().map(|file| file.size).sum(), files, skipped: Vec::new(), stopped: None }
+    }
+}
+
+/// The body of a whole `SKILL.md`.
+pub(crate) fn body_of(text: &str) -> &str {
+    match scan(text.as_bytes(), true) {
+        Scan::Found(front) => text.get(front.body..).unwrap_or_default(),
+        _ => text,
+    }
+}

@@ -1,0 +1,213 @@
+//! A catalog and what is made of it when first asked for.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+use rayon::prelude::*;
+use skillcue_catalog::{Catalog, Skill};
+use skillcue_disclose::{Counter, CounterError, DiscloseConfig, Discloser, Policy};
+use skillcue_load::{Loader, LoaderConfig};
+use skillcue_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
+
+use crate::kept::Kept;
+
+/// Fewer bodies than this are read before other threads have started.
+const MANY: usize = 16;
+/// Fewer skills than this are indexed faster than a file is read and checked.
+const WORTH_KEEPING: usize = 50;
+
+/// What kept selectors, what was read of bodies, and indexes over texts are called.
+const SELECT: &str = "select";
+const BODIES: &str = "bodies";
+const TEXTS: &str = "texts";
+
+/// One catalog, and the indexes over it. Whoever holds one sees one generation throughout, whatever is swapped in
+/// meanwhile.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) catalog: Arc<Catalog>,
+    selector: OnceLock<Selector>,
+    discloser: OnceLock<Discloser>,
+    texts: ArcSwapOption<TextIndex>,
+    /// Whether somebody has begun to index bodies.
+    reading: AtomicBool,
+    config: DiscloseConfig,
+    kept: Option<Kept>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(catalog: Arc<Catalog>, config: DiscloseConfig, kept: Option<Kept>) -> Snapshot {
+        Snapshot {
+            catalog,
+            selector: OnceLock::new(),
+            discloser: OnceLock::new(),
+            texts: ArcSwapOption::empty(),
+            reading: AtomicBool::new(false),
+            config,
+            kept,
+        }
+    }
+
+    /// The index over triggers: kept from an earlier start, or built.
+    pub(crate) fn selector(&self) -> &Selector {
+        self.selector.get_or_init(|| {
+            let kept = self.kept.as_ref().filter(|_| self.catalog.all().len() >= WORTH_KEEPING);
+            let old = kept.and_then(|kept| kept.read(SELECT)).and_then(|bytes| Selector::from_bytes(&bytes));
+            if let Some(selector) = old.filter(|selector| selector.fits(&self.catalog)) {
+                return selector;
+            }
+            let selector = Selector::of(&self.catalog);
+            if let Some(kept) = kept {
+                kept.write(SELECT, &selector.to_bytes());
+            }
+            selector
+        })
+    }
+
+    pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+        match options.mode {
+            Mode::Keyword => self.selector().select(&self.catalog, turn, options),
+            Mode::Hybrid => {
+                let texts = self.texts();
+                let selection = self.selector().select_with(&self.catalog, &texts, turn, options);
+                if !texts.is_damaged() {
+                    return selection;
+                }
+                if let Some(kept) = &self.kept {
+                    kept.remove(TEXTS);
+                }
+                let texts = Arc::new(self.make_texts());
+                self.texts.store(Some(Arc::clone(&texts)));
+                self.reading.store(false, Ordering::Release);
+                self.selector().select_with(&self.catalog, &texts, turn, options)
+            }
+        }
+    }
+
+    /// The index over texts: with bodies if they have been read, else over level 1.
+    pub(crate) fn texts(&self) -> Arc<TextIndex> {
+        if let Some(texts) = self.texts.load_full() {
+            return texts;
+        }
+        let kept = self.kept_texts();
+        if kept.is_some() {
+            tracing::debug!("the kept index over texts fits");
+            // It was made with all bodies.
+            self.reading.store(true, Ordering::Release);
+        }
+        let texts = Arc::new(kept.unwrap_or_else(|| self.make_texts()));
+        // Whoever was faster has made the same, or a better one.
+        let before = self.texts.compare_and_swap(&None::<Arc<TextIndex>>, Some(Arc::clone(&texts)));
+        before.as_ref().map_or(texts, Arc::clone)
+    }
+
+    /// The index over texts that an earlier start made of the same skills with the same bodies.
+    fn kept_texts(&self) -> Option<TextIndex> {
+        TextIndex::read_back(&self.kept.as_ref()?.read_at(TEXTS)?, TextIndex::key(&self.catalog))
+    }
+
+    /// Makes the index of what is known.
+    fn make_texts(&self) -> TextIndex {
+        let known = self.kept_bodies();
+        known.map_or_else(|| TextIndex::of(&self.catalog), |terms| TextIndex::with_bodies(&self.catalog, &terms))
+    }
+
+    /// What earlier starts have read of bodies.
+    fn kept_bodies(&self) -> Option<BodyTerms> {
+        BodyTerms::from_bytes(&self.kept.as_ref()?.read(BODIES)?)
+    }
+
+    /// Reads the bodies that are not known from earlier, and indexes all. Returns how many were read. Only the first
+    /// call does anything.
+    pub(crate) fn index_bodies(&self) -> usize {
+        if self.reading.swap(true, Ordering::AcqRel) {
+            return 0;
+        }
+        if let Some(texts) = self.kept_texts() {
+            self.texts.store(Some(Arc::new(texts)));
+            return 0;
+        }
+        let mut terms = self.kept_bodies().unwrap_or_default();
+        let before = terms.len();
+        let keys: HashSet<u64> = self.catalog.skills().map(body_key).collect();
+        terms.retain(|key| keys.contains(&key));
+        let gone = before - terms.len();
+        let local = |skill: &&Skill| skill.server().is_none();
+        let unread: Vec<&Skill> =
+            self.catalog.skills().filter(local).filter(|skill| terms.get(body_key(skill)).is_none()).collect();
+        // Its own loader, with room for one: indexing must not drive out what is in use.
+        let loader = Loader::new(LoaderConfig { cache_capacity: 1, ..LoaderConfig::default() });
+        // A body that cannot be read says nothing; loading it says why.
+        let of_skill = |skill: &&Skill| {
+            let body = loader.body(&skill.body_file()).ok()?;
+            Some((body_key(skill), BodyTerms::of_body(body.as_str())))
+        };
+        let found: Vec<_> = if unread.len() < MANY {
+            unread.iter().filter_map(of_skill).collect()
+        } else {
+            unread.par_iter().filter_map(of_skill).collect()
+        };
+        let read = found.len();
+        for (key, doc) in found {
+            terms.insert(key, doc);
+        }
+        let texts = Arc::new(TextIndex::with_bodies(&self.catalog, &terms));
+        self.texts.store(Some(Arc::clone(&texts)));
+        if let Some(kept) = &self.kept {
+            if read + gone > 0 {
+                kept.write(BODIES, &terms.to_bytes());
+            }
+            kept.write(TEXTS, &texts.to_bytes(TextIndex::key(&self.catalog)));
+        }
+        tracing::debug!(read, known = terms.len() - read, "indexed bodies");
+        read
+    }
+
+    /// Makes what the first message would have to wait for.
+    pub(crate) fn prepare(&self, mode: Mode) {
+        self.selector().census(&self.catalog);
+        if mode == Mode::Hybrid {
+            self.texts();
+        }
+        prime(self.discloser(), true);
+    }
+
+    /// Whether anybody has selected from it.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.selector.get().is_some()
+    }
+
+    /// Whether bodies are indexed, or about to be.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.reading.load(Ordering::Acquire)
+    }
+
+    /// What decides for the configuration that everything was built with.
+    pub(crate) fn discloser(&self) -> &Discloser {
+        self.discloser.get_or_init(|| {
+            let catalog = || Arc::clone(&self.catalog);
+            Discloser::new(catalog(), self.config.clone()).unwrap_or_else(|_| {
+                // `Builder::disclosure` has refused counters that are not there.
+                let config = DiscloseConfig { counter: Counter::Bytes4, ..self.config.clone() };
+                Discloser::new(catalog(), config).unwrap_or_else(|_| unreachable!("bytes are always there to count"))
+            })
+        })
+    }
+
+    /// What decides for another configuration, ready for a message.
+    pub(crate) fn discloser_for(&self, config: &DiscloseConfig) -> Result<Discloser, CounterError> {
+        Discloser::new(Arc::clone(&self.catalog), config.clone())
+    }
+}
+
+/// Makes what depends on the whole catalog: at 100,000 skills it takes longer than any message. `registry`: also the list
+/// that answers what there is.
+pub(crate) fn prime(discloser: &Discloser, registry: bool) {
+    discloser.eager();
+    discloser.stable();
+    if registry && discloser.config().policy == Policy::Inject {
+        discloser.registry();
+    }
+}

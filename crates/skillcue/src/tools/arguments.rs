@@ -1,0 +1,139 @@
+//! The arguments of a call, checked as their schema says.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Why arguments will not do, as a sentence for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused(String);
+
+impl Refused {
+    /// A sentence of one's own.
+    pub fn new(sentence: impl Into<String>) -> Refused {
+        Refused(sentence.into())
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The arguments of a call, one by one. Whoever adds tools to the table takes them apart with it, so that models are
+/// refused in the same words everywhere.
+///
+/// ```
+/// use skillcue::tools::Arguments;
+///
+/// let call = serde_json::json!({"skill_id": "pdf", "limit": 5});
+/// let arguments = Arguments::of(call.as_object().unwrap(), &["skill_id", "limit", "path"])?;
+/// assert_eq!(arguments.required("skill_id")?, "pdf");
+/// assert_eq!(arguments.required("path").unwrap_err().to_string(), "The argument `path` is missing.");
+/// # Ok::<(), skillcue::tools::Refused>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Arguments<'a>(&'a Map<String, Value>);
+
+impl<'a> Arguments<'a> {
+    /// Takes arguments of these names and no others.
+    pub fn of(map: &'a Map<String, Value>, known: &[&str]) -> Result<Arguments<'a>, Refused> {
+        match map.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(Arguments(map)),
+            Some(key) => {
+                let shown = skillcue_catalog::Shown(key);
+                Err(Refused(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
+            }
+        }
+    }
+
+    /// A text that must be there and must not be blank, character for character.
+    pub fn required(&self, name: &str) -> Result<&'a str, Refused> {
+        match self.text(name)? {
+            Some(text) if !text.trim().is_empty() => Ok(text),
+            Some(_) => Err(Refused(format!("The argument `{name}` is blank."))),
+            None => Err(Refused(format!("The argument `{name}` is missing."))),
+        }
+    }
+
+    /// A text that may be missing.
+    pub fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(Refused(format!("The argument `{name}` must be a string, not {}.", kind(other)))),
+        }
+    }
+
+    /// A list of texts that may be missing. Numbers and booleans in it count as texts: models write them so.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+        let wrong = |what: &Value| {
+            let what = kind(what);
+            Refused(format!("The argument `{name}` must be a list of strings, not {what}."))
+        };
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|item| match item {
+                    Value::String(text) => Ok(text.clone()),
+                    Value::Number(_) | Value::Bool(_) => Ok(item.to_string()),
+                    other => Err(wrong(other)),
+                })
+                .collect(),
+            Some(other) => Err(wrong(other)),
+        }
+    }
+
+    /// A list of texts that may be missing, of at most `most` texts with at most `longest` bytes each.
+    pub fn few_texts(&self, name: &str, most: usize, longest: usize) -> Result<Vec<String>, Refused> {
+        let texts = self.texts(name)?;
+        if texts.len() > most {
+            let count = texts.len();
+            return Err(Refused(format!("The argument `{name}` has {count} entries; at most {most} are taken.")));
+        }
+        if texts.iter().any(|text| text.len() > longest) {
+            return Err(Refused(format!("An entry of the argument `{name}` has more than {longest} bytes.")));
+        }
+        Ok(texts)
+    }
+
+    /// Any value, if it is there.
+    pub fn value(&self, name: &str) -> Option<&'a Value> {
+        self.0.get(name)
+    }
+
+    /// A whole number from 1 that may be missing; more than `most` is `most`.
+    pub fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Refused> {
+        let wrong = |what: &dyn fmt::Display| {
+            Err(Refused(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
+        };
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) => {
+                // Some models write whole numbers as 5.0.
+                let whole = number.as_f64().filter(|number| *number >= 1.0 && number.fract() == 0.0);
+                let count = number.as_u64().or_else(|| whole.and_then(|number| format!("{number:.0}").parse().ok()));
+                match count {
+                    Some(count) if count > 0 => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX).min(most))),
+                    _ => wrong(number),
+                }
+            }
+            Some(other) => wrong(&kind(other)),
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,282 @@
+//! The tools for models: one table of definitions and handlers, for every surface.
+
+mod arguments;
+mod load;
+mod read;
+mod search;
+
+pub use arguments::{Arguments, Refused};
+pub(crate) use load::envelope;
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+pub use skillcue_load::{attribute, neutralise, text};
+
+use crate::Skillcue;
+use crate::skills::usable;
+use crate::{Catalog, Error, Skill};
+
+/// The tools that are always there. Whoever serves tools takes them from here.
+pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];
+
+/// The names of the tools that are always there.
+///
+/// ```
+/// assert!(skillcue::tools::own().any(|name| name == "load_skill"));
+/// ```
+pub fn own() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|tool| tool.name)
+}
+
+/// One row of the table.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    schema: fn() -> Value,
+    handler: fn(&Skillcue, &Map<String, Value>, &ToolContext<'_>) -> ToolOutput,
+}
+
+impl Tool {
+    pub(crate) fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name.into(),
+            title: self.title.into(),
+            description: self.description.into(),
+            input_schema: (self.schema)(),
+            read_only: true,
+        }
+    }
+
+    pub(crate) fn call(
+        &self,
+        skills: &Skillcue,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> ToolOutput {
+        let output = (self.handler)(skills, arguments, context);
+        tracing::debug!(target: "skillcue::tools", tool = self.name, failed = output.is_error, bytes = output.text.len(), "called");
+        output
+    }
+}
+
+/// A tool as models see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolDefinition {
+    /// By what it is called.
+    pub name: Cow<'static, str>,
+    /// What people call it.
+    pub title: Cow<'static, str>,
+    /// What it does and when to use it.
+    pub description: Cow<'static, str>,
+    /// The JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// Whether it only looks.
+    pub read_only: bool,
+}
+
+/// What a tool returned. Whatever happened is in it: a tool never fails past its result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub text: String,
+    /// The same for programs, where there is more to say than a text.
+    pub structured: Option<Value>,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// What a session should remember of it.
+    pub effect: Option<Effect>,
+}
+
+/// What a call changed for its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// A skill's body is in the model's context now.
+    Loaded {
+        /// The skill's name.
+        name: String,
+        /// What it was loaded with; empty if it was loaded without.
+        arguments: String,
+        /// What was loaded, as `Session::record_load_with` wants it.
+        content: std::sync::Arc<str>,
+    },
+}
+
+/// What a call would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The skill that it belongs to, as `Catalog::get` finds it.
+    pub skill: String,
+    /// The script, or the tool by the id that its author gave it.
+    pub name: String,
+    /// Whether it is a script.
+    pub is_script: bool,
+}
+
+/// What a call may use of the one who calls.
+#[derive(Clone, Copy)]
+pub struct ToolContext<'c> {
+    /// Is told how far a long call has got: done, of how many if that is known, and in words.
+    pub progress: &'c (dyn Fn(f64, Option<f64>, &str) + Sync),
+    /// Whether nobody waits for the result any more.
+    pub cancelled: &'c (dyn Fn() -> bool + Sync),
+    /// The skills whose bodies the session has loaded.
+    pub loaded: &'c [String],
+    /// What tells the session apart from others; empty if there is none.
+    pub session: &'c str,
+    /// Whether a skill that is loaded stays so until the next call.
+    pub is_lasting: bool,
+}
+
+impl ToolContext<'_> {
+    /// Checks that the session has loaded a skill, as [`check_loaded`] does. Where nothing stays loaded, the error does not
+    /// advise to load it, which would lead nowhere.
+    pub fn check_loaded(&self, catalog: &Catalog, skill: &Skill) -> Result<(), (&'static str, String)> {
+        check_loaded(catalog, skill, self.loaded).map_err(|(code, message)| {
+            let message = if self.is_lasting { message } else { NO_SESSION.to_owned() };
+            (code, message)
+        })
+    }
+}
+
+/// Advice for a client without a session.
+const NO_SESSION: &str = "This connection has no session, so no skill stays loaded, and scripts and tools of skills cannot \
+                          run. They run over stdio, and over HTTP in a session of the protocol 2025-11-25, which begins \
+                          with `initialize`. Do the task without them, or ask the user to connect that way.";
+
+impl ToolOutput {
+    /// A result that is this text.
+    pub fn said(text: String) -> ToolOutput {
+        ToolOutput { text, structured: None, is_error: false, effect: None }
+    }
+
+    fn failed(text: String) -> ToolOutput {
+        ToolOutput { is_error: true, ..ToolOutput::said(text) }
+    }
+
+    /// A failure in the form all tools have: an `<error>` with its code inside the element that the result would have
+    /// been in. `opening` is that element's tag with its attributes, escaped.
+    ///
+    /// ```
+    /// let output = skillcue::tools::ToolOutput::failure("skill_file id=\"pdf\"", "not_found", "It is not there.");
+    /// assert!(output.is_error);
+    /// assert!(output.text.starts_with("<skill_file id=\"pdf\">\n  <error code=\"not_found\">\n    It is not there.\n"));
+    /// ```
+    pub fn failure(opening: &str, code: &str, message: &str) -> ToolOutput {
+        let element = opening.split_whitespace().next().unwrap_or_default();
+        let mut said = format!("<{opening}>\n  <error code=\"{}\">\n", attribute(code));
+        for line in message.lines() {
+            let _ = writeln!(said, "    {}", text(line));
+        }
+        let _ = write!(said, "  </error>\n</{element}>");
+        ToolOutput::failed(said)
+    }
+}
+
+/// A skill that a model may have: one that hides from models is not there for it, even by its name.
+pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error> {
+    let not_found = || {
+        let close = catalog.close_names(id).into_iter().filter(|name| *name != id).map(str::to_owned).collect();
+        Error::NotFound { name: id.to_owned(), close }
+    };
+    match usable(catalog, id) {
+        Ok(skill) if skill.manifest().disable_model_invocation() => Err(not_found()),
+        // What is hidden and disabled is hidden first.
+        Err(Error::Disabled { .. } | Error::Unavailable { .. })
+            if catalog.get(id).is_some_and(|skill| skill.manifest().disable_model_invocation()) =>
+        {
+            Err(not_found())
+        }
+        other => other,
+    }
+}
+
+/// Checks that a session which has loaded these skills has loaded this one: only then may it run what the skill brings
+/// along. The error is a code and a sentence that says what to do.
+pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Result<(), (&'static str, String)> {
+    // A skill has several names; an address is its own.
+    let address = skill.address();
+    if loaded.iter().filter_map(|name| catalog.get(name)).any(|known| known.address() == address) {
+        return Ok(());
+    }
+    let shown = skillcue_catalog::Shown(skill.name());
+    Err(("not_loaded", format!("Load the skill first: load_skill with the id \"{shown}\".")))
+}
+
+/// A failure in the words of the envelope: one of its codes, and sentences for the model.
+pub fn said(error: &Error, id: &str) -> (&'static str, String) {
+    match error {
+        Error::NotFound { close, .. } => {
+            let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
+            let shown = skillcue_catalog::Shown(id);
+            ("not_found", format!("No skill has the id \"{shown}\".{close}"))
+        }
+        Error::Disabled { name } => {
+            let shown = skillcue_catalog::Shown(name);
+            ("disabled", format!("The skill \"{shown}\" is disabled. Only the user can enable it."))
+        }
+        Error::Unavailable { .. } => ("disabled", format!("{}.", capital(&error.to_string()))),
+        _ => {
+            let code = match error.code() {
+                "invalid_argument" => "invalid_argument",
+                "declined" => "declined",
+                _ => "unreadable",
+            };
+            (code, format!("{}. {}.", capital(&error.to_string()), capital(&error.hint())))
+        }
+    }
+}
+
+/// A message as the beginning of a sentence for models: a capital letter first, no full stop at its end.
+pub fn capital(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+impl Default for ToolContext<'_> {
+    fn default() -> Self {
+        ToolContext { progress: &|_, _, _| {}, cancelled: &|| false, loaded: &[], session: "", is_lasting: true }
+    }
+}
+
+impl fmt::Debug for ToolContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext").field("loaded", &self.loaded).finish_non_exhaustive()
+    }
+}
+
+/// Adds tools to the table: those that run scripts, and those of skills' toolsets.
+pub trait ToolProvider: Send + Sync + fmt::Debug {
+    /// Its tools, for a session that has loaded these skills.
+    fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition>;
+
+    /// Whether a session that has loaded this skill may have other tools for it. It looks and runs nothing, so that
+    /// loading a skill runs nothing.
+    fn brings(&self, skills: &Skillcue, skill: &str) -> bool;
+
+    /// The skill whose program a call would run; nothing if it would run none, or if there is no such tool here. For
+    /// hosts that ask a person first.
+    fn runs(
+        &self,
+        skills: &Skillcue,
+        name: &str,
+        arguments: &Map<String, Value>,
+        loaded: &[String],
+    ) -> Option<Program> {
+        let _ = (skills, name, arguments, loaded);
+        None
+    }
+
+    /// Calls one of them; nothing if it has none of that name.
+    fn call(
+        &self,
+        skills: &Skillcue,
+        name: &str,
+        arguments: &Map<String, Value>,
+        context: &ToolContext<'_>,
+    ) -> Option<ToolOutput>;
+}

@@ -1,0 +1,167 @@
+//! `read_skill_file`: level 3, a range of lines and a clear end.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use skillcue_catalog::Shown;
+use skillcue_format::counted;
+use skillcue_load::{attribute, neutralise};
+
+use super::arguments::{Arguments, Refused};
+use super::{Tool, ToolContext, ToolOutput, for_model, said};
+use crate::{Error, FileError, Skill, Skillcue};
+
+const USUAL_LINES: usize = 1_000;
+const MOST_LINES: usize = 10_000;
+
+/// Most bytes of one answer.
+const MOST_BYTES: usize = 256 * 1024;
+
+/// Most files of a directory that an answer names.
+const MOST_FILES: usize = 200;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "read_skill_file",
+    title: "Read a file of a skill",
+    description: "Reads a text file that belongs to a skill, by its path relative to the skill's root: what its \
+                  instructions point to. Long files come in parts; the answer says where the next one starts.",
+    schema,
+    handler,
+};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "skill_id": {"type": "string", "minLength": 1, "description": "The id of the skill."},
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the skill's root."},
+            "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to read, from 1."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": USUAL_LINES, "description": "Most lines to read."}
+        },
+        "required": ["skill_id", "path"],
+        "additionalProperties": false
+    })
+}
+
+struct Wanted<'a> {
+    id: &'a str,
+    path: &'a str,
+    offset: usize,
+    limit: usize,
+}
+
+fn handler(skills: &Skillcue, arguments: &Map<String, Value>, _: &ToolContext<'_>) -> ToolOutput {
+    let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let opening = opening(given("skill_id"), given("path"));
+    let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
+    let read = || -> Result<_, Refused> {
+        let arguments = Arguments::of(arguments, &["skill_id", "path", "offset", "limit"])?;
+        Ok(Wanted {
+            id: arguments.required("skill_id")?,
+            path: arguments.required("path")?,
+            offset: arguments.count("offset", usize::MAX)?.unwrap_or(1),
+            limit: arguments.count("limit", MOST_LINES)?.unwrap_or(USUAL_LINES),
+        })
+    };
+    let wanted = match read() {
+        Ok(wanted) => wanted,
+        Err(refused) => return fail("invalid_argument", &refused.to_string()),
+    };
+    let catalog = skills.catalog();
+    let skill = match for_model(&catalog, wanted.id) {
+        Ok(skill) => skill,
+        Err(error) => {
+            let (code, message) = said(&error, wanted.id);
+            return fail(code, &message);
+        }
+    };
+    let bytes = match skills.read_file(skill, wanted.path) {
+        Ok(bytes) => bytes,
+        Err(Error::File(FileError::NotAFile { .. })) => match directory(skills, skill, wanted.path) {
+            Some(files) => return fail("not_a_file", &files),
+            None => return fail("not_a_file", "It is a directory."),
+        },
+        Err(error) => {
+            let hint = error.hint();
+            return fail(error.code(), &format!("{}. {}.", super::capital(&error.to_string()), super::capital(&hint)));
+        }
+    };
+    let size = bytes.len();
+    match String::from_utf8(bytes) {
+        Ok(content) => part(&wanted, &opening, &content),
+        Err(_) => fail("not_text", &format!("The file is not text. It has {}.", counted(size, "byte"))),
+    }
+}
+
+fn opening(id: &str, path: &str) -> String {
+    let (id, path) = (Shown(id).to_string(), Shown(path).to_string());
+    format!("skill_file id=\"{}\" path=\"{}\"", attribute(&id), attribute(&path))
+}
+
+/// The lines that were asked for, as far as they fit.
+fn part(wanted: &Wanted<'_>, opening: &str, content: &str) -> ToolOutput {
+    let total = content.lines().count();
+    let (first, mut last, mut bytes) = (wanted.offset, wanted.offset - 1, 0);
+    let mut shown = String::new();
+    let mut cut = None;
+    for line in content.split_inclusive('\n').skip(first - 1).take(wanted.limit) {
+        if bytes + line.len() > MOST_BYTES {
+            // A line that is too long for any answer is cut; else it starts the next one.
+            if shown.is_empty() {
+                shown.push_str(&line[..line.floor_char_boundary(MOST_BYTES)]);
+                (last, cut) = (last + 1, Some(line.len()));
+            }
+            break;
+        }
+        shown.push_str(line);
+        bytes += line.len();
+        last += 1;
+    }
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+    let end = last >= total;
+    let cut = match cut {
+        Some(size) => format!("[Line {last} is cut: {MOST_BYTES} of its {size} bytes are shown.]\n"),
+        None => String::new(),
+    };
+    let note = match total {
+        0 => "[End of file: it is empty.]".to_owned(),
+        _ if first > total => {
+            format!("[End of file: it has {}; line {first} is past its end.]", counted(total, "line"))
+        }
+        _ if end => format!("[End of file: line {last} of {total}.]"),
+        _ => format!("[Lines {first}-{last} of {total}. Go on with offset {}.]", last + 1),
+    };
+    let shown = neutralise(&shown, &["skill_file"]);
+    ToolOutput {
+        text: format!("<{opening}>\n{shown}</skill_file>\n{cut}{note}"),
+        structured: Some(json!({
+            "skill_id": wanted.id,
+            "path": wanted.path,
+            "first_line": first,
+            "last_line": last,
+            "total_lines": total,
+            "end": end,
+        })),
+        is_error: false,
+        effect: None,
+    }
+}
+
+/// What a directory holds, for whoever asked for it as a file.
+fn directory(skills: &Skillcue, skill: &Skill, path: &str) -> Option<String> {
+    let listing = skills.list_files(skill).ok()?;
+    let dir = path.trim_start_matches("./").trim_end_matches('/');
+    let below =
+        |file: &&str| matches!(dir, "" | ".") || file.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+    let files: Vec<&str> = listing.files.iter().map(|file| file.path.as_str()).filter(below).collect();
+    let mut said = "It is a directory. Its files:\n".to_owned();
+    for file in files.iter().take(MOST_FILES) {
+        let _ = writeln!(said, "{}", Shown(file));
+    }
+    if let Some(more) = files.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
+        let _ = writeln!(said, "and {more} more");
+    }
+    Some(said)
+}

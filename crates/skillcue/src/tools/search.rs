@@ -1,0 +1,129 @@
+//! `search_skills`: ranked names with briefs and reasons.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use skillcue_catalog::{Shown, visible};
+use skillcue_format::counted;
+use skillcue_load::text;
+use skillcue_select::{Hit, Reason, ReasonKind, SelectOptions, Turn, languages_of};
+
+use super::arguments::{Arguments, Refused};
+use super::{Tool, ToolContext, ToolOutput};
+use crate::Skillcue;
+
+const USUAL: usize = 10;
+const MOST: usize = 50;
+
+/// Most files that a search may name, and the longest path, in bytes.
+const MOST_FILES: usize = 100;
+const LONGEST_FILE: usize = 1024;
+
+/// Most reasons that are given for one skill, and most characters of the words of each.
+const REASONS: usize = 3;
+const MAX_WORDS: usize = 60;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "search_skills",
+    title: "Search skills",
+    description: "Finds skills for a task, best first, with the reason for each. Use it when no listed skill fits, or \
+                  when not all skills are listed; then load the best with `load_skill`.",
+    schema,
+    handler,
+};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "What is to be done, in a few words."},
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": LONGEST_FILE},
+                "maxItems": MOST_FILES,
+                "description": "Paths of the files that it is about."
+            },
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL, "description": "Most skills to return."}
+        },
+        "required": ["query"],
+        "additionalProperties": false
+    })
+}
+
+fn handler(skills: &Skillcue, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
+    let read = || -> Result<_, Refused> {
+        let arguments = Arguments::of(arguments, &["query", "files", "limit"])?;
+        let files = arguments.few_texts("files", MOST_FILES, LONGEST_FILE)?;
+        Ok((arguments.required("query")?, files, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
+    };
+    let (query, files, limit) = match read() {
+        Ok(read) => read,
+        Err(refused) => {
+            return ToolOutput::failed(format!(
+                "<error code=\"invalid_argument\">\n  {}\n</error>",
+                text(&refused.to_string())
+            ));
+        }
+    };
+    if !skills.is_indexed() {
+        let count = skills.catalog().len();
+        (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let languages = languages_of(files.iter().copied());
+    let turn = Turn { files: &files, languages: &languages, ..Turn::new(query) };
+    let found = skills.search(&turn, &SelectOptions { mode: skills.usual_mode(), limit });
+    let catalog = skills.catalog();
+    let mut lines = String::new();
+    let mut hits = Vec::with_capacity(found.hits.len());
+    for hit in &found.hits {
+        let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
+        let why: Vec<String> = hit.reasons.iter().take(REASONS).map(reason).collect();
+        // A name and a brief are somebody's words: on one line, and not to be taken for ours.
+        let _ =
+            writeln!(lines, "- {} ({:.2}): {} [{}]", Shown(&hit.name), hit.confidence, Shown(&brief), why.join(", "));
+        hits.push(structured(hit, &brief));
+    }
+    let shown = Shown(query);
+    let said = match hits.len() {
+        0 => {
+            let all = skills.census().visible;
+            format!(
+                "No skill fits \"{shown}\". {all} {} available; try other words.\n",
+                if all == 1 { "is" } else { "are" }
+            )
+        }
+        1 => format!("1 skill fits \"{shown}\":\n{lines}"),
+        n if n < found.matched => format!("The best {n} of {} skills for \"{shown}\":\n{lines}", found.matched),
+        n => format!("{n} skills for \"{shown}\", best first:\n{lines}"),
+    };
+    let structured = json!({"hits": hits, "matched": found.matched});
+    ToolOutput { text: said, structured: Some(structured), is_error: false, effect: None }
+}
+
+fn structured(hit: &Hit, brief: &str) -> Value {
+    json!({
+        "name": hit.name,
+        "brief": Shown(brief).to_string(),
+        "score": hit.score,
+        "confidence": hit.confidence,
+        "reasons": hit.reasons.iter().map(shown_reason).collect::<Vec<_>>(),
+    })
+}
+
+/// A reason whose trigger, which the skill's author wrote, hides nothing. Of a pattern the words that it matched: the model
+/// reads this, too.
+fn shown_reason(reason: &Reason) -> Reason {
+    let trigger = match reason.kind {
+        ReasonKind::Pattern => reason.words(MAX_WORDS),
+        _ => visible(&reason.trigger).into_owned(),
+    };
+    Reason { trigger, ..reason.clone() }
+}
+
+/// `keyword "pdf"`, in the words of the query.
+fn reason(reason: &Reason) -> String {
+    let kind = serde_json::to_value(reason.kind).ok();
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("match").replace('_', " ");
+    format!("{kind} \"{}\"", Shown(&reason.words(MAX_WORDS)))
+}
