@@ -121,7 +121,7 @@ fn the_whole_page() {
         SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters
       Codex  all, 268 of 4,000 tokens
         2 % of 200,000 tokens, 4 bytes each
-      OpenClaw  all, 1,486 of 18,000 characters
+      OpenClaw  all, 1,484 of 18,000 characters
         18,000 characters, 150 skills
       a list of 50 KB  all, 729 of 51,200 bytes
         51,200 bytes
