@@ -4,6 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Kernel memory for one lock on a part of a file: some 220 bytes, rounded up.
+pub(crate) const LOCK: u64 = 256;
+/// Locks that a job may have.
+pub(crate) const MAX_LOCKS: u64 = 512;
+
 /// How the memory of all processes of a job together is bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,7 +36,8 @@ pub struct MemoryUse {
     pub pipes: u64,
     /// Files in its private temporary directory and in shared memory, where those are in memory.
     pub files: u64,
-    /// The kernel's notes of which parts of files are locked.
+    /// The kernel's notes of which parts of files are locked. As much as the job may have in all, if it has more than 512
+    /// locks: no more are counted.
     #[serde(default)]
     pub locks: u64,
 }
@@ -40,6 +46,11 @@ impl MemoryUse {
     /// All of it together.
     pub fn total(&self) -> u64 {
         self.parts().into_iter().map(|(bytes, _)| bytes).sum()
+    }
+
+    /// Whether the job has more locks on files than any job may, however much memory that is.
+    pub(crate) fn has_too_many_locks(&self) -> bool {
+        self.locks > MAX_LOCKS * LOCK
     }
 
     fn parts(&self) -> [(u64, &'static str); 6] {
@@ -76,5 +87,7 @@ mod tests {
         assert_eq!(used.to_string(), "380 MiB in socket buffers, 12 MiB resident");
         assert_eq!(used.total(), (392 << 20) + 65_536);
         assert_eq!(MemoryUse::default().to_string(), "less than 1 MiB");
+        let locks = |locks| MemoryUse { locks, ..MemoryUse::default() }.has_too_many_locks();
+        assert!(!locks(MAX_LOCKS * LOCK) && locks(2048 << 20));
     }
 }

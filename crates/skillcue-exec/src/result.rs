@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::error::ExecError;
 use crate::grants::{Grant, GrantError};
 use crate::layer::SandboxReport;
-use crate::memory::{MemoryBound, MemoryUse};
+use crate::memory::{MAX_LOCKS, MemoryBound, MemoryUse};
 
 /// What a script did.
 ///
@@ -123,8 +123,8 @@ pub enum RunError {
         /// What it did until then.
         result: Box<RunResult>,
     },
-    /// Its processes took too much memory together.
-    #[error("its processes took more than {} MiB of memory together: {used}", limit / (1024 * 1024))]
+    /// Its processes took too much memory together, or too many locks on files, which count as memory.
+    #[error("its processes {}", excess(*limit, used))]
     Memory {
         /// How much they could take, in bytes.
         limit: u64,
@@ -213,6 +213,15 @@ pub enum RunError {
     },
 }
 
+/// Says which bound on memory was exceeded: that on locks is a number of them, which no limit on memory changes.
+fn excess(limit: u64, used: &MemoryUse) -> String {
+    if used.has_too_many_locks() {
+        format!("held more than {MAX_LOCKS} file locks at once")
+    } else {
+        format!("took more than {} MiB of memory together: {used}", limit / (1024 * 1024))
+    }
+}
+
 impl RunError {
     pub(crate) fn failed(error: &dyn Display) -> RunError {
         RunError::ExecutionFailed { reason: error.to_string() }
@@ -244,6 +253,7 @@ impl RunError {
         match self {
             Self::Timeout { .. } => "give it less to do, or more time".into(),
             Self::OutputTruncated { .. } => "let it write less, or to a file it may write".into(),
+            Self::Memory { used, .. } if used.has_too_many_locks() => "let it lock fewer files, or fewer parts of them, at once".into(),
             Self::Memory { .. } | Self::Processes { .. } | Self::Disk { .. } => "give it less to do at once, or raise the limit".into(),
             Self::Cancelled { .. } => "run it again".into(),
             Self::ArgsTooLarge { .. } => "pass less, or pass it as JSON on standard input".into(),

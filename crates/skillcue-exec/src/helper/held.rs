@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
 use super::processes::Process;
+use crate::memory::{LOCK, MAX_LOCKS};
 use crate::sys;
 
 /// What was found.
@@ -29,10 +30,6 @@ pub(super) struct Held {
     pub(super) locks: u64,
 }
 
-/// Kernel memory for one lock on a part of a file: some 220 bytes, rounded up.
-const LOCK: u64 = 256;
-/// Locks that a job may have.
-const MAX_LOCKS: usize = 512;
 /// Lines of the kernel's list of locks that are read. For each page of it the kernel begins at the first lock again, so that
 /// 1,000 take 1 ms and 40,000 a second.
 const MAX_LINES: usize = 1024;
@@ -109,8 +106,14 @@ fn locks(processes: &[Process], enough: u64) -> u64 {
     // file.
     let owner = |line: String| line.split_ascii_whitespace().rev().nth(3)?.parse().ok();
     let lines = BufReader::new(list).lines().map_while(Result::ok).take(MAX_LINES);
-    let count = lines.filter_map(owner).filter(|owner: &i32| numbers.contains(owner)).take(MAX_LOCKS + 1).count();
-    if count > MAX_LOCKS { enough } else { count as u64 * LOCK }
+    let mut count = 0;
+    for _ in lines.filter_map(owner).filter(|owner: &i32| numbers.contains(owner)) {
+        count += 1;
+        if count > MAX_LOCKS {
+            return enough.max(count * LOCK);
+        }
+    }
+    count * LOCK
 }
 
 /// The most that waits in a local socket whose send buffer is as large as new ones are: one message may exceed it by

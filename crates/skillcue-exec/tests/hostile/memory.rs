@@ -58,7 +58,7 @@ fn ends_for(case: &Case, text: &str, limits: Limits, kind: &str) {
     let RunError::Memory { used, .. } = &error else { panic!("{error}") };
     assert!(used.total() >> 20 >= limit, "{used:?}");
     let said = error.to_string();
-    let (_, parts) = said.split_once(": ").unwrap();
+    let (_, parts) = said.split_once(": ").unwrap_or(("", &said));
     assert!(parts.split(", ").next().unwrap().ends_with(kind), "{said}");
     // As much more as can be filled between two looks of the supervisor.
     assert!(held(&output) <= limit + 256, "{} MiB", held(&output));
@@ -151,7 +151,7 @@ def step():
     return 1 << 20
 grow(step, 2, 1, lingers=True)
 "#;
-        ends_for(case, text, case.with(small), "in file locks");
+        ends_for(case, text, case.with(small), "held more than 512 file locks at once");
         // One is what programs need; one that belongs to no process, and a process that leaves its own behind, are not.
         let one = "import fcntl, struct\n\
                    file = os.open(os.environ['TMPDIR'] + '/f', os.O_RDWR | os.O_CREAT)\n\
