@@ -13,6 +13,10 @@ const MAX_ENTRIES: usize = 20_000;
 /// Directories and files that are hidden. Each is a mount, of about 20 µs.
 const MAX_HIDDEN: usize = 1000;
 
+/// Bytes of a directory's path up to which it is looked through. A deeper one is hidden whole: the kernel takes paths of
+/// 4,095 bytes, of which the job's own root needs some.
+const MAX_PATH: usize = 3000;
+
 /// A prefix below which nothing can exist: `/dev/null` is no directory.
 const NO_CACHE: &str = "/dev/null/pycache";
 
@@ -33,27 +37,36 @@ impl Bytecode {
 
     fn within(skill: &Path, entries: usize, hidden: usize) -> Bytecode {
         let mut found = Bytecode::default();
-        // What exceeds a bound or cannot be listed may have some.
+        // What exceeds a bound may have some.
         let is_seen = found.look_through(skill, entries).is_some();
         found.is_cache_possible |= !is_seen || found.hidden.len() > hidden;
         found.hidden.truncate(hidden);
         found
     }
 
-    /// Walks through `skill`; gives up after `left` entries.
+    /// Walks through `skill`; gives up after `left` entries. A directory that cannot be listed is hidden whole, because files
+    /// in it may be reachable all the same.
     fn look_through(&mut self, skill: &Path, mut left: usize) -> Option<()> {
         let mut directories = vec![skill.to_path_buf()];
         while let Some(directory) = directories.pop() {
-            for entry in std::fs::read_dir(directory).ok()? {
-                let entry = entry.ok()?;
+            let entries =
+                (directory.as_os_str().len() <= MAX_PATH).then(|| std::fs::read_dir(&directory).ok()).flatten();
+            let Some(entries) = entries else {
+                self.hide_whole(directory);
+                continue;
+            };
+            for entry in entries {
                 left = left.checked_sub(1)?;
-                let kind = entry.file_type().ok()?;
+                let known = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
+                let Ok((kind, entry)) = known else {
+                    self.hide_whole(directory);
+                    break;
+                };
                 let name = entry.file_name();
                 if kind.is_symlink() {
                     self.look_at_link(skill, &entry.path());
                 } else if kind.is_dir() && name == "__pycache__" {
-                    self.is_cache_possible = true;
-                    self.hidden.push(entry.path());
+                    self.hide_whole(entry.path());
                 } else if kind.is_dir() {
                     directories.push(entry.path());
                 } else if is_compiled(&name) {
@@ -62,6 +75,11 @@ impl Bytecode {
             }
         }
         Some(())
+    }
+
+    fn hide_whole(&mut self, directory: PathBuf) {
+        self.is_cache_possible = true;
+        self.hidden.push(directory);
     }
 
     /// Looks at a link, which Python follows. A directory of the skill that it leads to is walked through anyway, and
@@ -145,6 +163,50 @@ mod tests {
         found.hidden.sort();
         let expected = ["a/__pycache__", "a/old.pyo", "data/blob", "data/c.cpython-313.pyc"];
         assert_eq!(found.hidden, expected.map(|name| skill.join(name)));
+        assert!(found.is_cache_possible);
+    }
+
+    /// Makes directories inside each other, deeper than a path can name.
+    fn nest(top: &Path, name: &str, depth: usize) {
+        use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+        let open = |at: std::os::fd::BorrowedFd<'_>, name: &Path| {
+            openat(at, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
+        };
+        let mut at = open(CWD, top);
+        for _ in 0..depth {
+            mkdirat(&at, name, Mode::RWXU).unwrap();
+            at = open(std::os::fd::AsFd::as_fd(&at), Path::new(name));
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_listed_is_hidden_and_the_others_are_looked_through() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let tmp = tempfile::tempdir().unwrap();
+        let skill = tmp.path().canonicalize().unwrap();
+        let name = "d".repeat(250);
+        nest(&skill, &name, 20);
+        let mut expected = Vec::new();
+        for number in 0..10 {
+            let directory = skill.join(format!("{number}"));
+            fs::create_dir(&directory).unwrap();
+            fs::write(directory.join("a.pyc"), "").unwrap();
+            expected.push(directory.join("a.pyc"));
+        }
+        let is_root = rustix::process::geteuid().is_root();
+        let closed = skill.join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::write(closed.join("a.pyc"), "").unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o111)).unwrap();
+        // Modes do not keep root from listing.
+        expected.push(if is_root { closed.join("a.pyc") } else { closed.clone() });
+        let mut found = Bytecode::of(&skill);
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+        let deep = found.hidden.iter().position(|path| path.starts_with(skill.join(&name))).unwrap();
+        let deep = found.hidden.swap_remove(deep);
+        assert!(deep.as_os_str().len() < MAX_PATH + 300, "{} bytes can be mounted on", deep.as_os_str().len());
+        found.hidden.sort();
+        assert_eq!(found.hidden, expected);
         assert!(found.is_cache_possible);
     }
 

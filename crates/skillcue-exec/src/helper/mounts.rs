@@ -122,11 +122,16 @@ fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
     root.enter()
 }
 
-/// Puts nothing over each of `paths`: an empty directory, or `/dev/null`. What does not exist is passed over.
+/// Puts nothing over each of `paths`: an empty directory, or `/dev/null`. What does not exist or cannot be reached is passed
+/// over.
 fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
     let mut empty: Option<PathBuf> = None;
     for path in paths {
-        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let metadata = match path.symlink_metadata() {
+            Ok(metadata) => metadata,
+            Err(error) if is_out_of_reach(&error) => continue,
+            Err(error) => return Err(error),
+        };
         if !metadata.is_dir() {
             rustix::mount::mount_bind(NULL, &path)?;
         } else if let Some(empty) = &empty {
@@ -138,6 +143,11 @@ fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a job cannot open a path either, for which there is this error.
+fn is_out_of_reach(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied)
 }
 
 fn mount_private(at: &Path, size: u64) -> io::Result<()> {

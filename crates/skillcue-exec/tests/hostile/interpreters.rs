@@ -114,6 +114,28 @@ py_compile.compile(sys.argv[1], cfile=importlib.util.cache_from_source(sys.argv[
         }
     }
 
+    // None of the directories that cannot be listed keeps compiled code elsewhere from being hidden.
+    brings_directories_too_deep_to_look_through(case) {
+        let at = case.skill().join("scripts/helpers.py");
+        fs::write(&at, "word = 'HARM compiled'\n").unwrap();
+        let compile = "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[1] + 'c')";
+        let nest = "import os, sys\n\
+                    for letter in 'abyz':\n    os.chdir(sys.argv[1])\n    for _ in range(20):\n        \
+                    os.mkdir(letter * 250)\n        os.chdir(letter * 250)\n";
+        let python = |arguments: &[&str]| Command::new("/usr/bin/python3").args(arguments).env_clear().output().unwrap();
+        assert!(python(&["-c", compile, path(&at)]).status.success());
+        assert!(python(&["-c", nest, path(&case.skill())]).status.success());
+        fs::remove_file(&at).unwrap();
+        let probe = case.script("probe.py", "import helpers\nprint(helpers.word)\n");
+        assert_eq!(python(&[path(&probe)]).stdout, b"HARM compiled\n", "the control imports it");
+        let result = case.run("probe.py", &[]).unwrap();
+        assert_eq!(result.stdout_text().contains("HARM"), !result.sandbox.own_root, "{}", result.stderr_text());
+        // What is hidden is empty, and what can be listed is there.
+        let list = "import os\nnames = [n for n in os.listdir(os.environ['SKILL_DIR']) if len(n) == 250]\nprint(len(names))\n";
+        case.script("list.py", list);
+        assert_eq!(case.run("list.py", &[]).unwrap().stdout_text(), "4\n");
+    }
+
     brings_compiled_code_without_source(case) {
         let at = case.skill().join("scripts/helpers.py");
         fs::write(&at, "word = 'HARM compiled'\n").unwrap();
