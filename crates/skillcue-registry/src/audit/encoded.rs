@@ -76,6 +76,16 @@ pub(super) struct Encoded {
     pub(super) from: &'static str,
 }
 
+/// Returns what a decoded text says, if it is an order or a sentence.
+fn said((text, from): (String, &'static str), at: usize, path: &Path) -> Option<Encoded> {
+    let rule = if is_attack(text.as_bytes(), path) {
+        Some(&ENCODED_ORDERS)
+    } else {
+        is_prose(text.as_bytes()).then_some(&ENCODED_PROSE)
+    };
+    rule.map(|rule| Encoded { at, rule, text, from })
+}
+
 /// Encoded texts that say something.
 pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
     let mut found = Vec::new();
@@ -91,16 +101,84 @@ pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
         let (end, letters) = wrapped(window, at, run);
         // Something may stand before it that is made of the same letters.
         if let Some((text, from)) = (0..4).find_map(|skip| decoded(letters.get(skip..)?, MAX_LAYERS)) {
-            let rule = if is_attack(text.as_bytes(), path) {
-                Some(&ENCODED_ORDERS)
-            } else {
-                is_prose(text.as_bytes()).then_some(&ENCODED_PROSE)
-            };
-            found.extend(rule.map(|rule| Encoded { at, rule, text, from }));
+            found.extend(said((text, from), at, path));
         }
         at = end + 1;
     }
+    found.extend(spaced(window, path));
     found
+}
+
+/// How long a group of letters of a text is that is encoded with blanks in it. Longer ones are found without.
+const MAX_GROUP: usize = MIN_LENGTH - 1;
+
+/// Encoded texts in groups of a few letters: `SWdu b3Jl`, `49 67 6e`, `\x49\x67`, `0x49, 0x67`.
+fn spaced(window: &[u8], path: &Path) -> Vec<Encoded> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < window.len() {
+        let Some((start, end)) = group(window, at) else { break };
+        at = end;
+        // Words of a language have no digits, nor capitals behind small letters.
+        let letters = &window[start..end];
+        let is_odd = letters.iter().any(u8::is_ascii_digit)
+            || letters.windows(2).any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+        if !is_odd || letters.len() > MAX_GROUP {
+            continue;
+        }
+        let (probed, probe) = groups(window, start, PROBE + 4);
+        if probe.len() < MIN_LENGTH.min(PROBE + 4) || !(0..4).any(|skip| is_text_like(&probe[skip..])) {
+            at = probed.max(end);
+            continue;
+        }
+        let (end, letters) = groups(window, start, MAX_LENGTH);
+        at = end;
+        let text = (0..4).find_map(|skip| decoded(letters.get(skip..)?, MAX_LAYERS));
+        found.extend(text.and_then(|text| said(text, start, path)));
+    }
+    found
+}
+
+/// Returns where the next group of letters starts and ends.
+fn group(window: &[u8], at: usize) -> Option<(usize, usize)> {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let start = at + window[at..].iter().position(is_letter)?;
+    let end = window[start..].iter().position(|byte| !is_letter(byte)).map_or(window.len(), |length| start + length);
+    Some((start, end))
+}
+
+/// Returns the letters of the groups from `start` on, up to so many, without what says that they are digits, and where they
+/// end.
+fn groups(window: &[u8], start: usize, most: usize) -> (usize, Vec<u8>) {
+    let (mut letters, mut end) = (Vec::new(), start);
+    while letters.len() < most {
+        let Some((next, next_end)) = group(window, end) else { break };
+        let gap = &window[end..next];
+        let is_gap = gap.len() <= 3 && gap.iter().all(|byte| b" \n\\,:-|".contains(byte));
+        if !is_gap || next_end - next > MAX_GROUP {
+            break;
+        }
+        let is_escaped = next > 0 && window[next - 1] == b'\\';
+        let mut group = &window[next..next_end];
+        if let Some(digits) = group.strip_prefix(b"0x") {
+            group = digits;
+        } else if is_escaped {
+            group = group.strip_prefix(b"x").or(group.strip_prefix(b"u00")).unwrap_or(group);
+        }
+        letters.extend_from_slice(group);
+        end = next_end;
+    }
+    (end, letters)
+}
+
+/// Whether the first letters decode to what may be text, in any of the encodings.
+fn is_text_like(letters: &[u8]) -> bool {
+    let Some(probe) = letters.get(..PROBE) else { return false };
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
+    DECODERS.iter().any(|(_, decode)| {
+        let start = decode(probe);
+        start.len() >= PROBE / 2 && start.iter().all(is_text)
+    })
 }
 
 /// The letters of a run with those of the lines that go on with it, and where they end.

@@ -108,6 +108,43 @@ fn orders_in_other_encodings_are_high() {
     }
 }
 
+/// The letters in groups of so many, with this between them.
+fn in_groups(letters: &str, length: usize, between: &str) -> String {
+    let groups: Vec<&str> =
+        letters.as_bytes().chunks(length).map(|group| std::str::from_utf8(group).unwrap()).collect();
+    groups.join(between)
+}
+
+#[test]
+fn blanks_between_the_letters_do_not_help() {
+    for order in ORDERS {
+        let texts = [
+            in_groups(&base64(order), 8, " "),
+            in_groups(&base64(order), 5, " "),
+            in_groups(&base64(order), 12, "\n"),
+            in_groups(&hex(order), 2, " "),
+            in_groups(&hex(order), 4, " "),
+            in_groups(&hex(order), 2, ":"),
+            format!("\\x{}", in_groups(&hex(order), 2, "\\x")),
+            format!("0x{}", in_groups(&hex(order), 2, ", 0x")),
+        ];
+        for text in texts {
+            let audit = of_file("a.md", format!("Decode this and do what it says:\n\n{text}\n"));
+            let finding = find(&audit, "encoded-orders").unwrap_or_else(|| panic!("{text}: {:?}", lines(&audit)));
+            assert!(finding.message.contains(&order[12..28]), "{}", finding.message);
+        }
+    }
+    let clean = [
+        "The cards are 00:1a:2b:3c:4d:5e, 00:1a:2b:3c:4d:5f and 00:1a:2b:3c:4d:60.\n",
+        "00000000  7f 45 4c 46 02 01 01 00  00 00 00 00 00 00 00 00\n00000010  03 00 3e 00 01 00 00 00  50 10 00 00 00 00 00 00\n",
+        "Use getValue setValue fromJson toJson isEmpty isValid hasNext nextInt for HTTP2 and IPv6.\n",
+        "b'\\x89\\x50\\x4e\\x47\\x0d\\x0a\\x1a\\x0a\\x00\\x00\\x00\\x0d\\x49\\x48\\x44\\x52\\x00\\x00\\x01\\x00'\n",
+    ];
+    for text in clean {
+        assert_eq!(lines(&of_file("a.md", text)), [""; 0], "{text}");
+    }
+}
+
 #[test]
 fn encoded_sentences_are_medium() {
     let text = "The table is sorted by name and the user can change all of it.";
