@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Rule;
+use super::holders::marshalled;
 use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, regex, unless_told};
 use super::rules::{AUTORUN_FILE, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE, REMOTE_PACKAGE};
 
@@ -58,8 +59,8 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
-        words: &["marshal as", "marshal import", "'marshal'", "\"marshal\""],
-        regex: r#"\bfrom\s+marshal\s+import\s+(?:\(\s*)?(?:(?:\w+\s*,\s*){0,4}?(?P<loads>loads?)(?:\s+as\s+(?P<alias>\w+))?|(?P<all>\*))|\bmarshal\s+as\s+(?P<module>\w+)|\b(?P<variable>[a-z_]\w*)\s*=\s*(?:__import__|(?:\w+\.)?import_module)\s*\(\s*["']marshal["']"#,
+        words: &["marshal as", "marshal import", "'marshal'", "\"marshal\"", "marshal.load"],
+        regex: r#"\bfrom\s+marshal\s+import\s+(?:\(\s*)?(?:(?:\w+\s*,\s*){0,4}?(?P<loads>loads?)(?:\s+as\s+(?P<alias>\w+))?|(?P<all>\*))|\bmarshal\s+as\s+(?P<module>\w+)|\b(?P<variable>[a-z_]\w*)\s*=\s*(?:__import__|(?:\w+\.)?import_module)\s*\(\s*["']marshal["']|\b(?P<loader>[a-z_]\w*)\s*=\s*marshal\.loads?[ \t]*(?:$|[;#])"#,
         message: "compiled code in the text is run as Python",
         judge: marshalled,
     },
@@ -196,31 +197,6 @@ fn escaped(hit: &Hit<'_>) -> Option<&'static Rule> {
     static PRINTS: Lazy = LazyLock::new(|| regex(r"^(?:printf|echo)"));
     static TO_SHELL: Lazy = LazyLock::new(|| regex(r"\|\s*(?:ba|z|da)?sh\b"));
     (!is_match(&PRINTS, hit.text()) || is_match(&TO_SHELL, hit.text())).then_some(hit.rule)
-}
-
-/// How far behind an import its use is looked for.
-const USED: usize = 8 << 10;
-
-/// Whether what `marshal` is called by is called to load something, and something is run.
-fn marshalled(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static RUNS: Lazy = LazyLock::new(|| regex(r"(?:^|[^.\w]|\bbuiltins\.|\btypes\.)(?:exec|eval|FunctionType)\s*\("));
-    static CALLS: Lazy = LazyLock::new(|| regex(r"\b(?P<name>[a-z_]\w*)(?P<loads>\.loads?)?\s*\("));
-    let end = hit.start + hit.text().len();
-    let after = &hit.window[end..hit.window.len().min(end + USED)];
-    let module = [hit.group("module"), hit.group("variable")].concat();
-    let function = match (hit.group("alias"), hit.group("loads"), hit.group("all")) {
-        ([], [], []) => &b""[..],
-        ([], [], _) => b"loads",
-        ([], loads, _) => loads,
-        (alias, ..) => alias,
-    };
-    let is_loader = |call: regex::bytes::Captures<'_>| match (call.name("name"), call.name("loads")) {
-        (Some(name), Some(_)) => name.as_bytes() == module,
-        (Some(name), None) => name.as_bytes() == function,
-        _ => false,
-    };
-    let loads = is_match(&RUNS, after) && CALLS.as_ref()?.captures_iter(after).any(is_loader);
-    loads.then(|| unless_told(hit)).flatten()
 }
 
 fn same_name(hit: &Hit<'_>) -> Option<&'static Rule> {

@@ -160,7 +160,7 @@ static OBJECTS: Lazy = LazyLock::new(|| {
         r"|パスワード|秘密|鍵|認証情報|環境変数|会話|履歴|トークン|비밀번호|암호|자격 증명|환경 변수|대화|토큰",
         r"|wachtwoord|sleutels?\b|\bgeheim|inloggegevens|omgevingsvariabelen|\bgesprek|geschiedenis",
         r"|\bhas(?:ł|l)[ao]|\bhase(?:ł|l)\b|\bklucz|po(?:ś|s)wiadcze|zmienn\S+\s+(?:ś|s)rodowisk|\brozmow|\bhistori",
-        r"|parola|(?:ş|s)ifre|anahtar|kimlik\s+bilgi|ortam\s+de(?:ğ|g)i(?:ş|s)ken|konu(?:ş|s)ma|sohbet|ge(?:ç|c)mi(?:ş|s)",
+        r"|parola|(?:ş|s)ifre|anahtar|kimlik\s+bilgi|ortam\s+de(?:ğ|g)i(?:ş|s)ken|konu(?:ş|s)ma|sohbet|ge(?:ç|c)mi(?:ş|s)in",
         r"|كلم(?:ة|ات)\s+(?:ال)?(?:مرور|سر)|مفاتيح|مفتاح|بيانات\s+الاعتماد|محادث|متغيرات\s+البيئة|أسرار|الرموز",
         r"|पासवर्ड|कुंजी|क्रेडेंशियल|बातचीत|वार्तालाप|इतिहास|गोपनीय|टोकन|पर्यावरण\s+चर",
         r"|\.env\b|\.ssh\b|\bapi[ _-]?keys?\b|\bid_rsa\b|\.aws\b|\bsecrets?\b|\btokens?\b",
@@ -168,9 +168,19 @@ static OBJECTS: Lazy = LazyLock::new(|| {
 });
 static ELSEWHERE: Lazy = LazyLock::new(|| regex(r"https?://|\b[\w.-]+@[\w-]+\.\w"));
 
+/// How much of a line is looked at, on either side of a word for sending.
+const AROUND: usize = 1024;
+
 /// A word for sending is nothing without what is sent, and where to.
 fn sent(hit: &Hit<'_>) -> Option<&'static Rule> {
-    let line = [hit.line_before(), hit.line_after()].concat();
+    if !hit.affords(1) {
+        return None;
+    }
+    let (before, after) = (hit.line_before(), hit.line_after());
+    let line = [&before[before.len().saturating_sub(AROUND)..], &after[..after.len().min(AROUND)]].concat();
+    if !hit.affords(line.len() * 2) {
+        return None;
+    }
     let strong = is_strong(&line);
     if !is_match(&OBJECTS, &line) || !strong && !is_match(&ELSEWHERE, &line) || is_english(&line) {
         return None;

@@ -12,6 +12,7 @@ mod encoded;
 mod fetch;
 mod flow;
 mod hidden;
+mod holders;
 mod kind;
 mod languages;
 mod manifest;

