@@ -38,13 +38,13 @@ pub(super) static PATTERNS: &[Pattern] = &[
             "--yes-always",
             "skipdangerousmode",
             "--full-auto",
-            "-a never",
+            "codex",
             "cursor-agent",
             "gemini",
             "copilot",
             "goose_mode",
         ],
-        regex: r#"(?P<at>--(?:allow-)?dangerously-(?:(?:skip|bypass)-[\w-]+|allow-all\b)|--yolo\b|--approval-mode[= ]+["']?yolo\b|--allow-all-(?:tools|paths|urls)\b|--trust-all-tools\b|--permission-mode[= ]+["']?bypassPermissions\b|\b(?:defaultMode|permission_?mode)["']?\]?\s*[:=]\s*["']bypassPermissions\b|\bdangerouslySkipPermissions\b|(?:--sandbox|\s-s)[= ]+["']?danger-full-access\b|\bsandbox_mode\s*=\s*["'\\]{0,2}danger-full-access\b|\bapproval_policy\s*=\s*["'\\]{0,2}never\b|\bcodex\b[^\n]{0,120}?\s(?:--full-auto|-a[= ]+["']?never)\b|\bcursor-agent\b[^\n]{0,120}?\s(?:-f|--force)\b|\bgemini\b[^\n]{0,120}?\s-y\b|\bcopilot\b[^\n]{0,120}?\s--allow-all(?:\s|$)|\bGOOSE_MODE=["']?auto\b|--ask-for-approval[= ]+["']?never\b|\baider\b[^\n]{0,80}--yes-always\b|\bskipDangerousModePermissionPrompt\b)"#,
+        regex: r#"(?P<at>--(?:allow-)?dangerously-(?:(?:skip|bypass)-[\w-]+|allow-all\b)|--yolo\b|--approval-mode["',= ]+yolo\b|--allow-all-(?:tools|paths|urls)\b|--trust-all-tools\b|--permission-mode["',= ]+bypassPermissions\b|\b(?:defaultMode|permission_?mode)["']?\]?\s*[:=]\s*["']bypassPermissions\b|\bdangerouslySkipPermissions\b|(?:--sandbox|[\s"']-s)["',= ]+danger-full-access\b|\bsandbox_mode\s*=\s*["'\\]{0,2}danger-full-access\b|\bapproval_policy\s*=\s*["'\\]{0,2}never\b|\bcodex\b[^\n]{0,120}?[\s"'](?:--full-auto|-a["',= ]+never)\b|\bcursor-agent\b[^\n]{0,120}?[\s"'](?:-f|--force)\b|\bgemini\b[^\n]{0,120}?[\s"']-y\b|\bcopilot\b[^\n]{0,120}?[\s"']--allow-all(?:[\s"']|$)|\bGOOSE_MODE=["']?auto\b|--ask-for-approval["',= ]+never\b|\baider\b[^\n]{0,80}--yes-always\b|\bskipDangerousModePermissionPrompt\b)"#,
         message: "an agent is started that runs everything without a question",
         judge: bypass,
     },
@@ -79,16 +79,23 @@ pub(super) static PATTERNS: &[Pattern] = &[
         judge: settings_there,
     },
     Pattern {
+        rule: &AGENT_SETTINGS,
+        words: &[".claude", ".codex", ".cursor", ".gemini", ".copilot", ".qwen"],
+        regex: r#"\b(?P<one>[a-z_]\w*)\s*=\s*[^\n;=]{0,60}?[\s/"'=]\.(?:claude|codex|cursor|gemini|copilot|qwen)/?["')]*\s*(?:&&|[;\n])"#,
+        message: "an agent's settings or standing instructions are changed",
+        judge: settings_below,
+    },
+    Pattern {
         rule: &REMOTE_INSTRUCTIONS,
         words: &["`curl", "`wget", "`http", "`xh ", "`lynx", "`gh "],
-        regex: r"`(?:curl|wget|https?|xh|lynx|gh\s+(?:api|gist|issue|pr))\s[^`\n]{1,300}`[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,40}?\b(?:its|it|output|response|reply|results?|answer|printed|prints|returned|returns|fetched)\b|(?:treat|take|use|regard|consider|interpret|accept)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|prompt|directions)\b|do\s+(?:what|whatever|everything|exactly|as)\b[^\n]{0,40}?\b(?:says?|prints?|tells?|output|returns?)\b)",
+        regex: r"`(?:curl|wget|https?|xh|lynx|gh\s+(?:api|gist|issue|pr))\s[^`\n]{1,300}`[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|act\s+on|comply\s+with|adhere\s+to)\b(?:\s+it\b|[^\n]{0,40}?\b(?:its|output|response|reply|results?|answer|printed|prints|returned|returns|fetched)\b)|(?:treat|take|use|regard|consider|interpret|accept)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|prompt|directions)\b|do\s+(?:what|whatever|everything|exactly|as)\b[^\n]{0,40}?\b(?:says?|prints?|tells?|output|returns?)\b)",
         message: "the model is told to fetch instructions and to follow them",
         judge: instructions,
     },
     Pattern {
         rule: &REMOTE_INSTRUCTIONS,
         words: &["://"],
-        regex: r"https?://[^\s)>]+[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|do\s+(?:what|whatever|everything|exactly)|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,50}?\b(?:instructions?|it|steps|says?|commands?|rules|guidelines|them|directions|prompt|there|what|tells?)\b|(?:treat|take|use|regard|interpret)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|directions)\b)",
+        regex: r"https?://[^\s)>]+[^\n]{0,100}?\n?[^\n]{0,60}?\b(?:(?:follow|obey|execute|carry\s+out|do\s+(?:what|whatever|everything|exactly)|act\s+on|comply\s+with|adhere\s+to)\b[^\n]{0,50}?\b(?:instructions?|it|steps|says?|commands?|rules|guidelines|them|directions|prompt|there|what|tells?)\b|(?:treat|take|use|regard|interpret)\b[^\n]{0,50}?\bas\s+(?:\w+\s+){0,3}?(?:instructions?|orders|commands|directions)\b|(?:contains?|has|holds?|gives?|are|is|with)\s+(?:your\s+(?:\w+\s+)?|(?:the\s+)?(?:real|actual|true)\s+)(?:instructions|orders|prompt|directions)\b)",
         message: "the model is told to fetch instructions and to follow them",
         judge: fetched_instructions,
     },
@@ -109,7 +116,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
     Pattern {
         rule: &LINK_LEAK,
         words: &["://"],
-        regex: r#"https?://[^\s/"'`<>]{1,120}/[^\s"'`]{0,200}?(?:[\[{<$(]|%7B)[^\]}>)/&?\n"'`]{0,40}?(?:secret|api_?-?\s?key|passw|credential|conversation|chat_?\s?history|\benv\b|environ|cookie|_token|\btoken|base64|b64|system_?\s?prompt|memor)"#,
+        regex: r#"https?://[^\s/"'`<>]{1,120}/[^\s"'`]{0,200}?(?:[\[{<$]|%7B|=(?-i:[A-Z]{2}))"#,
         message: "an address takes what the model or the user's environment knows to a server",
         judge: link,
     },
@@ -163,18 +170,52 @@ fn bypass(hit: &Hit<'_>) -> Option<&'static Rule> {
     })
 }
 
-/// Names of files in an agent's directory that hold its settings, as they are written to.
+/// Names of files in an agent's directory that hold its settings.
+const FILES: &str = r"(?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp(?:-config)?\.json|cli-config\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)\b";
+
+/// What stands before the name of a file that a command writes to.
+const WRITES_TO: &str = concat!(
+    r"(?:>>?\s*|\btee\s+(?:-a\s+|--append\s+)?|\b(?:cp|mv|ln|install)\s[^\n|;&]{0,120}\s|\bsed\s+-i[^\n]{0,120}\s",
+    r"|\b(?:writeFile|appendFile)(?:Sync)?\s*\(\s*)",
+);
+
+/// Whether a settings file is written while an agent's directory is the working directory.
 fn settings_there(hit: &Hit<'_>) -> Option<&'static Rule> {
     static WRITES: Lazy = LazyLock::new(|| {
-        regex(concat!(
-            r#"(?:>>?\s*|\btee\s+(?:-a\s+|--append\s+)?|\b(?:cp|mv|ln|install)\s[^\n|;&]{0,120}\s|\bsed\s+-i[^\n]{0,120}\s"#,
-            r#"|\b(?:writeFile|appendFile)(?:Sync)?\s*\(\s*)["']?(?:\./)?"#,
-            r"(?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp(?:-config)?\.json|cli-config\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)\b",
-            r#"|\b(?:open|Path)\(\s*["'](?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)["']\s*(?:,\s*(?:mode\s*=\s*)?["'][wa]|\)\.write)"#,
+        let opened = r#"\b(?:open|Path)\(\s*["']"#;
+        let mode = r#"["']\s*(?:,\s*(?:mode\s*=\s*)?["'][wa]|\)\.write)"#;
+        regex(&format!(r#"{WRITES_TO}["']?(?:\./)?{FILES}|{opened}{FILES}{mode}"#))
+    });
+    // A directory that is given in full, and no part of the one before; `$PWD` is that one.
+    static LEAVES: Lazy = LazyLock::new(|| {
+        regex(
+            r#"(?:^|[;&|(]|\bthen|\bdo)\s*(?:popd\b|(?:cd|pushd)\s+(?:--\s+)?["']?(?:/|~|\$\{?[a-oq-z]|-["']?\s*(?:$|[;&|)])))|\bchdir\(\s*["']?(?:/|~)"#,
+        )
+    });
+    let after = &hit.after()[..hit.after().len().min(AROUND)];
+    let after = match LEAVES.as_ref().and_then(|leaves| leaves.find(after)) {
+        Some(left) => &after[..left.start()],
+        None => after,
+    };
+    changes(hit, after, is_match(&WRITES, after))
+}
+
+/// Whether a settings file is written below a variable that holds an agent's directory.
+fn settings_below(hit: &Hit<'_>) -> Option<&'static Rule> {
+    static WRITES: Lazy = LazyLock::new(|| {
+        regex(&format!(
+            r#"{WRITES_TO}["']?\$\{{?(?P<shell>\w+)\}}?["']?/{FILES}|\b(?P<code>[a-z_]\w*)["']?\s*[/,+]\s*["']/?{FILES}[^\n]{{0,60}}(?:\.write_|,\s*(?:mode\s*=\s*)?["'][wa])"#
         ))
     });
     let after = &hit.after()[..hit.after().len().min(AROUND)];
-    if !hit.is_code() && !is_open(hit.line_before(), b'`') || !is_match(&WRITES, after) {
+    let is_own = |found: regex::bytes::Captures<'_>| {
+        found.name("shell").or(found.name("code")).is_some_and(|name| name.as_bytes() == hit.group("one"))
+    };
+    changes(hit, after, WRITES.as_ref()?.captures_iter(after).any(is_own))
+}
+
+fn changes(hit: &Hit<'_>, after: &[u8], is_written: bool) -> Option<&'static Rule> {
+    if !is_written || !hit.is_code() && !is_open(hit.line_before(), b'`') {
         return None;
     }
     Some(if is_match(&UNLOCKS, after) { &AGENT_TAKEOVER } else { hit.rule })
@@ -279,13 +320,13 @@ fn image(hit: &Hit<'_>) -> Option<&'static Rule> {
     }
 }
 
-/// An address in a sentence or a link, but not an image's, with a gap that is to be filled. In code such gaps are where a
-/// program puts its key.
+/// An address in a sentence or a link, but not an image's, with a gap that is to be filled with what only the model or the
+/// user knows. In code such gaps are where a program puts its key.
 fn link(hit: &Hit<'_>) -> Option<&'static Rule> {
     static IMAGE: Lazy = LazyLock::new(|| regex(r#"(?:!\[[^\]\n]*\]\(\s*<?|<img\s[^>\n]*?src\s*=\s*["']?)\z"#));
     let before = hit.line_before();
     let shown = hit.kind != Kind::Prose || hit.fenced || is_open(before, b'`');
-    if is_match(&IMAGE, before) {
+    if is_match(&IMAGE, before) || !has_leak(hit.line_after()) {
         return None;
     }
     match is_unseen(hit) {
@@ -294,6 +335,58 @@ fn link(hit: &Hit<'_>) -> Option<&'static Rule> {
         false if is_told(hit) => Some(&DANGEROUS_EXAMPLE),
         false => Some(hit.rule),
     }
+}
+
+/// Whether a line that begins with an address has a gap in it that is the reader's own, or that it orders to be filled.
+///
+/// `{token}`, `<environment>` and `YOUR_API_KEY` are in every documentation of an interface: they count where the line says
+/// to fill them from the environment or the conversation.
+fn has_leak(line: &[u8]) -> bool {
+    static GAPS: Lazy = LazyLock::new(|| {
+        regex(r#"(?:[\[{<]|\$[{(]?|%7B)(?P<gap>[^\]}>)/&?\n"'`]{1,60})|=(?P<word>(?-i:[A-Z][A-Z0-9_]{3,40})\b)"#)
+    });
+    static OWN: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r"^\s*\{?\s*(?:env|environ|process\.env|os\.environ)\b\s*[.\[]|\b(?:conversation|chat[_ ]?history|system[_ ]?prompt)s?(?:[ _](?:summary|text|so far))?\s*$",
+            r"|\b(?:base64|b64|contents?|values?|summary|copy)\s+of\b|\b(?:environment|env)[_ ]variables?\b|\b(?:user|users|user's)[_ ](?:token|secret|password|cookie|credential|api[_ ]?key)s?\b",
+        ))
+    });
+    static SECRET: Lazy = LazyLock::new(|| {
+        regex(r"secret|api_?-?\s?key|passw|credential|conversation|history|\benv|environ|cookie|token|prompt|memor")
+    });
+    static ORDERS: Lazy = LazyLock::new(|| {
+        regex(concat!(
+            r"\b(?:replac\w+|fill\w*|substitut\w+|insert\w*|put|with)\b[^\n]{0,80}\b(?:from|with|by|of|in|the)\s[^\n]{0,40}?",
+            r"(?:\benvironment\b|\benv\b|\.env\b|\bconversation\b|\bchat\b|\buser's\s|\bsystem\s+prompt\b|\bkeychain\b|\beverything\b)",
+            r"|\bwhere\s+\S{1,40}\s+(?:is|are|stands\s+for|contains|holds)\s+(?:everything|all|the\s+(?:whole|full|entire|conversation|environment))\b",
+        ))
+    });
+    let (address, rest) = line.split_at(address_length(line));
+    let is_ordered = is_match(&ORDERS, rest);
+    let Some(gaps) = GAPS.as_ref() else { return false };
+    gaps.captures_iter(address).any(|found| match (found.name("gap"), found.name("word")) {
+        (Some(gap), _) => {
+            let is_variable = address[..gap.start()].iter().rev().take(2).any(|byte| *byte == b'$');
+            let is_secret = is_match(&SECRET, gap.as_bytes());
+            is_match(&OWN, gap.as_bytes()) || is_secret && (is_variable || is_ordered)
+        }
+        (_, Some(_)) => is_ordered,
+        _ => false,
+    })
+}
+
+/// Returns how long the address is that a line begins with: up to a blank that is in none of its gaps.
+fn address_length(line: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    let end = line.iter().take(AROUND).position(|byte| {
+        match byte {
+            b'[' | b'{' | b'<' => depth += 1,
+            b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        byte.is_ascii_whitespace() && depth == 0
+    });
+    end.unwrap_or(line.len().min(AROUND))
 }
 
 fn index(hit: &Hit<'_>) -> Option<&'static Rule> {
