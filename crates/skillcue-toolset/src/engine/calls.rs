@@ -593,8 +593,15 @@ impl<'js> Calls<'js> {
     fn finish(&mut self, id: u64, tool: &str, result: Result<Value<'js>, Failed>) {
         self.contexts.remove(&id);
         let answer = match result {
-            Ok(value) => match self.done(id, tool, &value) {
+            Ok(value) => match self.read_result(id, tool, &value) {
                 Ok(done) => FromChild::Done(done),
+                // Reading a result runs the tool's code, too: getters, `toJSON`.
+                Err(_) if self.link.watch.interrupted(id) => FromChild::Failed(Failed {
+                    id,
+                    code: "timeout".into(),
+                    message: "it ran for too long".to_owned(),
+                    ..Failed::default()
+                }),
                 Err(value::NotJson { why, is_too_large }) => FromChild::Failed(Failed {
                     id,
                     code: if is_too_large { "too_large" } else { "bad_result" }.into(),
@@ -610,7 +617,8 @@ impl<'js> Calls<'js> {
         self.link.send(&answer);
     }
 
-    fn done(&self, id: u64, tool: &str, value: &Value<'js>) -> Result<Done, value::NotJson> {
+    fn read_result(&self, id: u64, tool: &str, value: &Value<'js>) -> Result<Done, value::NotJson> {
+        self.link.watch.running.set(id);
         let caught = |key: &str| {
             let thrown = place::thrown(&self.ctx, &self.ctx.catch());
             value::NotJson::new(format!("`{key}` cannot be read: {}", thrown.message))
