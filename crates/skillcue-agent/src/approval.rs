@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use skillcue::{Records, RecordsError, Skill, SkillDir, Skillcue, Source, is_hidden};
+use skillcue::{Skill, SkillDir, Skillcue, Source};
+use skillcue_base::{Records, RecordsError, is_hidden, one_line};
 use tokio_util::sync::CancellationToken;
 
 /// What a model is told when the user does not want to go on.
@@ -248,7 +249,7 @@ impl Approvals {
 
     fn remember(&self, session: &str, allowed: Allowed, choice: Choice) {
         if choice == Choice::Session {
-            self.0.session.lock().unwrap_or_else(PoisonError::into_inner).insert((session.to_owned(), allowed));
+            skillcue_base::lock(&self.0.session).insert((session.to_owned(), allowed));
         } else if choice == Choice::Always {
             // They have said yes: that the file cannot be written takes nothing back.
             if let Err(error) = self.0.always.change(|list| list.push(allowed)) {
@@ -260,8 +261,7 @@ impl Approvals {
     fn is_allowed(&self, session: &str, allowed: &Allowed) -> bool {
         let inner = &self.0;
         let of_session = (session.to_owned(), allowed.clone());
-        inner.session.lock().unwrap_or_else(PoisonError::into_inner).contains(&of_session)
-            || inner.always.look(|list| list.contains(allowed))
+        skillcue_base::lock(&inner.session).contains(&of_session) || inner.always.look(|list| list.contains(allowed))
     }
 }
 
@@ -313,27 +313,19 @@ fn question(skills: &Skillcue, name: &str, arguments: &Map<String, Value>, loade
     needs.then(|| {
         let ask = Ask {
             kind,
-            skill: visible(skill.name()),
+            skill: one_line(skill.name()).into_owned(),
             source: skill.source().as_str().to_owned(),
-            tool: visible(&tool),
+            tool: one_line(&tool).into_owned(),
             arguments: visible_json(arguments),
-            dir: visible(&skill.dir().to_string_lossy()),
+            dir: one_line(&skill.dir().to_string_lossy()).into_owned(),
             has_changed: false,
         };
         Question { ask, address: skill.address(), tool }
     })
 }
 
-/// A text of a model's in which nothing hides: what commands a terminal, or turns its lines around, is written out.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    shown
-}
-
-/// The same for JSON, which it still is.
+/// Writes arguments as JSON in which nothing hides: what commands a terminal, or turns its lines around, is escaped as
+/// JSON does.
 fn visible_json(arguments: &Map<String, Value>) -> String {
     let text = Value::Object(arguments.clone()).to_string();
     let mut shown = String::with_capacity(text.len());

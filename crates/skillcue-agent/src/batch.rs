@@ -87,7 +87,7 @@ async fn hold(
     let problems = Mutex::new(Vec::new());
     let events = |event: &Event<'_>| {
         if let Event::Problem { provider, message } = event {
-            let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut problems = skillcue_base::lock(&problems);
             problems.push(format!("{provider}: {message}"));
         }
     };

@@ -1,6 +1,6 @@
 //! Skills as a context provider.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use skillcue::{Disclosure, Session, Skillcue, Turn, WorkDir, WorkFiles, languages_of};
 
@@ -26,7 +26,7 @@ impl Known {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         // Whoever panicked left a session that is whole: it is only ever replaced.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.0)
     }
 }
 

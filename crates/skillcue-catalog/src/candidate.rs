@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use skillcue_format::split::{FrontMatter, Scan, scan};
 use skillcue_format::{Code, Diagnostic, FileKind, Glance, Listing, MAX_FILE, Node, Parsed, SkillName, Written};
 
-use crate::shown::os_message;
 use crate::skill::{Extra, Passage, Passages, Shelf, Slice, State};
 use crate::skill_dir::SmallStamp;
 use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
+use skillcue_base::os_message;
 
 /// The block that discovery reads: front matter is 300 bytes at the median, 1 KiB at the 99th percentile. Reading 4 KiB
 /// instead copies what nobody looks at.

@@ -14,7 +14,8 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 use crate::checkout::Origins;
 use crate::discovery::{Effort, Enablement};
 use crate::many::{MANY, all_pairs};
-use crate::{Invalid, ListLimits, Shown, Skill, SkillDir, Source};
+use crate::{Invalid, ListLimits, Skill, SkillDir, Source};
+use skillcue_base::Shown;
 
 /// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
 /// refresh make a new one.

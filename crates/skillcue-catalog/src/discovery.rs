@@ -16,9 +16,9 @@ use crate::index_cache::{IndexCache, encode};
 use crate::many::{all_pairs, sort_by};
 use crate::memory::{Memory, Touched};
 use crate::section::{Child, Section, is_young};
-use crate::shown::os_message;
 use crate::walk::{Findings, walk};
 use crate::{Catalog, Checkout, RemoteSkill, Root, Skill, SkillFile};
+use skillcue_base::os_message;
 
 /// Which skills are switched on, beyond the defaults.
 ///

@@ -28,7 +28,8 @@ use crate::section::{Child, Section};
 use crate::skill::{Passage, Passages, Shelf, Slice, State};
 use crate::skill_dir::SmallStamp;
 use crate::walk::ListedDir;
-use crate::{Root, Skill, SkillFile, Stamp, replace_file};
+use crate::{Root, Skill, SkillFile, Stamp};
+use skillcue_base::replace_file;
 
 /// Changes whenever the layout or the meaning of anything in it does.
 const MAGIC: &[u8; 8] = b"skcidx07";

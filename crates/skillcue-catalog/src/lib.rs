@@ -32,21 +32,16 @@ mod candidate;
 mod catalog;
 mod checkout;
 mod discovery;
-mod hex;
 mod index_cache;
 mod many;
 mod memory;
 mod plugin;
-mod records;
 mod remote;
-mod replace;
 mod rewalk;
 mod section;
-mod shown;
 mod skill;
 mod skill_dir;
 mod source;
-mod time;
 pub mod uri;
 mod walk;
 
@@ -55,13 +50,9 @@ pub use candidate::Invalid;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use checkout::Checkout;
 pub use discovery::{Discovery, Effort, Enablement};
-pub use hex::hex;
 pub use memory::Memory;
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
-pub use records::{Records, RecordsError};
 pub use remote::RemoteSkill;
-pub use replace::replace_file;
-pub use shown::{Shown, one_line, os_message};
 pub use skill::{Glimpse, Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;
@@ -69,7 +60,5 @@ pub use skill_dir::{
     Child, FileError, ListLimits, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir, SkipReason, Skipped,
     Stamp, StampPath, StopReason, Stopped,
 };
-pub use skillcue_format::{is_hidden, visible};
 pub use source::{Root, Source, project_roots, user_roots};
-pub use time::{Civil, parse_rfc3339, rfc3339};
 pub use walk::{MAX_DEPTH, SKIPPED};

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use skillcue_format::{Code, Diagnostic, MAX_FILE};
 
 use crate::walk::SKIPPED;
-use crate::{Root, Shown, SkillDir, Source, is_hidden};
+use crate::{Root, SkillDir, Source};
+use skillcue_base::{Shown, is_hidden};
 
 /// Where a plugin describes itself.
 const MANIFEST: &str = ".claude-plugin/plugin.json";

@@ -21,8 +21,8 @@ use crate::candidate::{Invalid, Look, Scratch, look, look_for};
 use crate::many::{map_chunks, sort_distinct_by};
 use crate::memory::Touched;
 use crate::section::Section;
-use crate::shown::os_message;
 use crate::{Root, Skill, SkillFile, Stamp};
+use skillcue_base::os_message;
 
 /// How deep below a root skills may stand.
 pub const MAX_DEPTH: usize = 5;

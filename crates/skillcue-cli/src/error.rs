@@ -84,8 +84,11 @@ impl CliError {
 
     /// Writing to `path` failed.
     pub(crate) fn write(path: &std::path::Path, error: &io::Error) -> CliError {
-        CliError::failure("unwritable", format!("cannot write {}: {}", path.display(), skillcue::os_message(error)))
-            .help("check that the directory is there and that you may write to it")
+        CliError::failure(
+            "unwritable",
+            format!("cannot write {}: {}", path.display(), skillcue_base::os_message(error)),
+        )
+        .help("check that the directory is there and that you may write to it")
     }
 
     pub(crate) fn exit_code(&self) -> i32 {
@@ -170,8 +173,10 @@ impl From<skillcue::Error> for CliError {
 /// Errors of writing our output. What reads and writes other files says which.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> CliError {
-        let mut failure =
-            CliError::failure("output", format!("the output could not be written: {}", skillcue::os_message(&error)));
+        let mut failure = CliError::failure(
+            "output",
+            format!("the output could not be written: {}", skillcue_base::os_message(&error)),
+        );
         failure.0.broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
         failure
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,12 +42,12 @@ impl Progress {
 
     /// Says something else from now on.
     pub(crate) fn says(&self, message: String) {
-        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+        *skillcue_base::lock(&self.message) = Some(message);
     }
 
     /// Does something that writes to the terminal: what is shown there makes way for it.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*skillcue_base::lock(&self.bar) {
             Some(bar) => bar.suspend(write),
             None => write(),
         }
@@ -69,10 +69,10 @@ impl Progress {
                 return;
             }
             let bar = bar(message, total);
-            *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+            *skillcue_base::lock(&own) = Some(bar.clone());
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(count.load(Ordering::Relaxed));
-                if let Some(message) = says.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                if let Some(message) = skillcue_base::lock(&says).take() {
                     bar.set_message(message);
                 }
                 bar.tick();

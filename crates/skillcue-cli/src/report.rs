@@ -164,7 +164,7 @@ fn snippet<'s>(path: String, line: &str, place: Place) -> Snippet<'s, annotate_s
     let line: String = line
         .trim_end_matches('\r')
         .chars()
-        .map(|c| if skillcue::is_hidden(c) && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
+        .map(|c| if skillcue_base::is_hidden(c) && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
         .collect();
     let byte = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     let start = (place.column as usize).saturating_sub(1);

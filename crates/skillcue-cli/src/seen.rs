@@ -64,7 +64,7 @@ impl Seen {
         let oldest = self.digests.len().saturating_sub(MAX_SEEN);
         let text = self.digests[oldest..].join("\n");
         if self.file.parent().is_some_and(|dir| std::fs::create_dir_all(dir).is_ok()) {
-            let _ = skillcue::replace_file(&self.file, [text.as_bytes(), b"\n"]);
+            let _ = skillcue_base::replace_file(&self.file, [text.as_bytes(), b"\n"]);
         }
     }
 }

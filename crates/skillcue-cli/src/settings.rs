@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use skillcue::{
     AgentSection, Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root,
@@ -121,7 +121,7 @@ impl Settings {
             let problem = match dir.metadata() {
                 Ok(metadata) if metadata.is_dir() => None,
                 Ok(_) => Some("it is not a directory".to_owned()),
-                Err(error) => Some(skillcue::os_message(&error)),
+                Err(error) => Some(skillcue_base::os_message(&error)),
             };
             if let Some(problem) = problem {
                 let message = format!("{by} {}: {problem}", dir.display());
@@ -260,7 +260,7 @@ impl Settings {
                 code: "bundled_missing",
                 message: format!(
                     "the bundled skills are missing, as they could not be unpacked: {}",
-                    skillcue::os_message(&error)
+                    skillcue_base::os_message(&error)
                 ),
                 help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
             }),
@@ -278,7 +278,7 @@ impl Settings {
             if isolated {
                 return Setup { roots: Vec::new(), enablement };
             }
-            let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let first = skillcue_base::lock(&first).take();
             let Further { roots, user, project, .. } = first.unwrap_or_else(|| further(&environment, &plugins));
             for (address, on) in user.iter().flat_map(State::enabled_by_skill) {
                 let Enablement { enable, disable, foreign } = &mut enablement;
@@ -364,7 +364,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
         Err(error) => {
             return Err(CliError::failure(
                 "config",
-                format!("cannot read {}: {}", path.display(), skillcue::os_message(&error)),
+                format!("cannot read {}: {}", path.display(), skillcue_base::os_message(&error)),
             )
             .help("make it readable, or pass another one with --config"));
         }

@@ -1,11 +1,10 @@
 //! Text for people: widths, cuts, numbers, paths.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue::format::noun;
-use skillcue::is_hidden;
+pub(crate) use skillcue_base::folded_line as one_line;
+use skillcue_base::{escape_hidden, noun};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many columns a text takes.
@@ -49,48 +48,20 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text from a file, on one line and with nothing in it that a terminal obeys or a reader does not see.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        push_visible(&mut out, word, &[]);
-    }
-    out
-}
-
-/// The same for a text of many lines: line ends and tabs stay.
+/// Writes out what a terminal obeys or a reader does not see; line ends and tabs stay.
 pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    push_visible(&mut out, text, &['\n', '\t']);
-    out
+    escape_hidden(text, &['\n', '\t']).into_owned()
 }
 
-/// The same for prose, in which one emoji may be made of several, and letters of some scripts are held apart.
+/// Like [`visible`], for prose, in which one emoji may be made of several, and letters of some scripts are held apart.
 #[cfg(feature = "agent")]
 pub(crate) fn visible_prose(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    push_visible(&mut out, text, &['\n', '\t', '\u{200c}', '\u{200d}']);
-    out
+    escape_hidden(text, &['\n', '\t', '\u{200c}', '\u{200d}']).into_owned()
 }
 
-/// A character, visible.
+/// Writes a character so that it is seen.
 pub(crate) fn one_char(c: char) -> String {
-    let mut out = String::new();
-    push_visible(&mut out, c.encode_utf8(&mut [0; 4]), &[]);
-    out
-}
-
-fn push_visible(out: &mut String, text: &str, kept: &[char]) {
-    for c in text.chars() {
-        if is_hidden(c) && !kept.contains(&c) {
-            let _ = write!(out, "{}", c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
+    escape_hidden(c.encode_utf8(&mut [0; 4]), &[]).into_owned()
 }
 
 /// `12,345`

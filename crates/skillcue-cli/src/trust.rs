@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use skillcue::{Records, RecordsError};
+use skillcue_base::{Records, RecordsError};
 use skillcue_mcp::digest;
 
 use crate::environment::Environment;

@@ -3,7 +3,8 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillcue::{Mode, ReasonKind, Turn, languages_of, os_message};
+use skillcue::{Mode, ReasonKind, Turn, languages_of};
+use skillcue_base::os_message;
 
 use crate::error::CliError;
 

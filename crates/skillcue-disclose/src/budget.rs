@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use skillcue_base::counted;
 use skillcue_catalog::Source;
-use skillcue_format::{Tokens, counted};
+use skillcue_format::Tokens;
 
 use crate::cut::cut_saying;
 use crate::{Decision, TokenCounter};

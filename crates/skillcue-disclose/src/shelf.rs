@@ -10,8 +10,9 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use skillcue_base::visible;
 use skillcue_catalog::Source;
-use skillcue_format::{Tokens, brief, visible};
+use skillcue_format::{Tokens, brief};
 
 use crate::TokenCounter;
 use crate::budget::source_rank;

@@ -1,6 +1,6 @@
 //! The first comment or docstring of a script: what it says it does.
 
-use skillcue::visible;
+use skillcue_base::visible;
 
 /// A description is cut to so many characters.
 const MOST: usize = 240;

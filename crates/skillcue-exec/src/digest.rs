@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use skillcue_catalog::{SkillDir, hex};
+use skillcue_base::hex;
+use skillcue_catalog::SkillDir;
 
 /// A skill of more files than this is not looked through.
 const MOST_FILES: usize = 20_000;

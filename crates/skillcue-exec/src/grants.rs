@@ -1,10 +1,11 @@
 //! What people have allowed the programs of skills.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use skillcue_catalog::{Records, RecordsError, Shown, SkillDir};
+use skillcue_base::{Records, RecordsError, Shown};
+use skillcue_catalog::SkillDir;
 use skillcue_format::Permissions;
 use thiserror::Error;
 
@@ -164,13 +165,12 @@ impl Grants {
 
     /// Allows `asked` for as long as this value (and its clones) last.
     pub fn grant_once(&self, asked: &Grant) {
-        self.once.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
+        skillcue_base::lock(&self.once).push(asked.clone());
     }
 
     /// Whether exactly this was granted.
     pub fn is_granted(&self, asked: &Grant) -> bool {
-        self.kept.look(|list| list.contains(asked))
-            || self.once.lock().unwrap_or_else(PoisonError::into_inner).contains(asked)
+        self.kept.look(|list| list.contains(asked)) || skillcue_base::lock(&self.once).contains(asked)
     }
 
     /// What was granted and is kept.
@@ -186,7 +186,7 @@ impl Grants {
             list.retain(|grant| !matches(grant));
             before - list.len()
         };
-        let once = removed(&mut self.once.lock().unwrap_or_else(PoisonError::into_inner));
+        let once = removed(&mut skillcue_base::lock(&self.once));
         Ok(once + self.kept.change(removed)?)
     }
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// What a script wants to be run by.
@@ -282,7 +282,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
     let key = (shim.to_path_buf(), shim.metadata().and_then(|it| it.modified()).ok());
-    if let Some(known) = ASKED.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(known) = skillcue_base::lock(&ASKED).get(&key) {
         return known.clone();
     }
     let name = shim.file_name()?.to_str()?;
@@ -295,7 +295,7 @@ fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
     };
     let answer = output(Command::new(shim).args(question).env("PATH", path), PATIENCE);
     let real = answer.map(|text| PathBuf::from(text.trim())).filter(|real| real.is_absolute());
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner).insert(key, real.clone());
+    skillcue_base::lock(&ASKED).insert(key, real.clone());
     real
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -224,7 +224,7 @@ impl Launcher {
 
     /// Gives the descriptors of a job to the helper that waits, which is started if there is none.
     fn hand_to_waiting(&self, network: bool, descriptors: [BorrowedFd<'_>; 4]) -> Result<Met, ExecError> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = skillcue_base::lock(&self.waiting);
         let waiting = &mut waiting[usize::from(network)];
         if let Some(helper) = waiting
             && hand_over(helper.control.as_fd(), &descriptors).is_ok()
@@ -241,7 +241,7 @@ impl Launcher {
     }
 
     fn forget(&self, network: bool) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(network)] = None;
+        skillcue_base::lock(&self.waiting)[usize::from(network)] = None;
     }
 
     /// The socket goes as standard input, and descriptors go over the socket: so none is ever open for inheritance,

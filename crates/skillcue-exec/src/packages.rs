@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use skillcue_catalog::hex;
+use skillcue_base::hex;
 
 use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};

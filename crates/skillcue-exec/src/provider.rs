@@ -8,7 +8,8 @@ use skillcue::tools::{
     Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
     check_loaded, for_model, neutralise, said,
 };
-use skillcue::{Shown, Skill, SkillDir, Skillcue};
+use skillcue::{Skill, SkillDir, Skillcue};
+use skillcue_base::Shown;
 
 use crate::{RunError, RunRequest, RunResult, Runner, ScriptInfo, scripts};
 

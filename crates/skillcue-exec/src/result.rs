@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use skillcue_catalog::{FileError, Shown};
-use skillcue_format::counted;
+use skillcue_base::Shown;
+use skillcue_base::counted;
+use skillcue_catalog::FileError;
 use thiserror::Error;
 
 use crate::error::ExecError;

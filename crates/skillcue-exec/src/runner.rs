@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use skillcue::LOCALE;
+use skillcue_base::counted;
 use skillcue_catalog::SkillDir;
-use skillcue_format::{Manifest, Permissions, counted};
+use skillcue_format::{Manifest, Permissions};
 
 use crate::bytecode::Bytecode;
 use crate::grants::{Grant, Grants, applicable};

@@ -8,7 +8,8 @@ use crate::manifest::{Rare, Script, Triggers, Words};
 use crate::node::{Node, Value, is_repeated};
 use crate::parsed::{Listing, Written};
 use crate::pattern::{self, Verdict};
-use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, visible, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, write, yaml};
+use skillcue_base::visible;
 
 /// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
 pub(crate) struct Ground<'a> {

@@ -17,11 +17,9 @@
 
 mod brief;
 mod code;
-mod count;
 mod diagnostic;
 mod fields;
 mod flow;
-mod hidden;
 mod lint;
 mod manifest;
 mod name;
@@ -39,10 +37,8 @@ mod yaml;
 
 pub use brief::{MAX_BRIEF, brief};
 pub use code::Code;
-pub use count::{counted, noun};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use fields::split_tools;
-pub use hidden::{is_hidden, unseen, visible};
 pub use lint::lint;
 pub use manifest::{Manifest, Script, Triggers};
 pub use name::{MAX_NAME, NameError, SkillName};

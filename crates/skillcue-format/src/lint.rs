@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::diagnostic::Places;
 use crate::node::{Node, Value};
-use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place, unseen};
+use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place};
+use skillcue_base::unseen;
 
 /// Most lines of a body that a model should be given at once.
 const MAX_LINES: usize = 500;

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::{Serialize, Serializer};
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
-use crate::is_hidden;
+use skillcue_base::is_hidden;
 
 /// Most characters a name may have.
 pub const MAX_NAME: usize = 64;

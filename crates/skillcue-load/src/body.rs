@@ -10,7 +10,7 @@ use skillcue_catalog::{BodyAt, BodyFile, FileError, SkillDir, Stamp, StampPath};
 use skillcue_format::split::body_start;
 
 use crate::error::LoadError;
-use crate::flight::{Flights, Whose, lock};
+use skillcue_base::{SingleFlight, lock};
 
 /// A skill's body, every byte as it stands in its file.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Origin {
 #[derive(Debug)]
 pub(crate) struct Bodies {
     max_bytes: u64,
-    flights: Flights<BodyFile, Result<Body, LoadError>>,
+    flights: SingleFlight<BodyFile, Result<Body, LoadError>>,
     recent: Option<Mutex<LruCache<Arc<BodyFile>, Body>>>,
     reads: AtomicU64,
 }
@@ -103,16 +103,16 @@ impl Bodies {
     /// Keeps as many bodies as results are cached, each once: results with different arguments share them.
     pub(crate) fn new(max_bytes: u64, capacity: usize) -> Self {
         let recent = NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::sparse(capacity)));
-        Self { max_bytes, flights: Flights::default(), recent, reads: AtomicU64::new(0) }
+        Self { max_bytes, flights: SingleFlight::default(), recent, reads: AtomicU64::new(0) }
     }
 
     /// The body as it stands in the file now, or did at some moment since this call began.
     pub(crate) fn get(&self, file: &BodyFile) -> Result<Body, LoadError> {
         loop {
-            let (body, whose) = self.flights.run(file, || self.recent_or_read(file));
+            let (body, is_shared) = self.flights.run(file, || self.recent_or_read(file));
             // Somebody else may have read the file before an edit that this call comes after.
             match &body {
-                Ok(body) if whose == Whose::Shared && !body.is_current() => {}
+                Ok(body) if is_shared && !body.is_current() => {}
                 _ => return body,
             }
         }

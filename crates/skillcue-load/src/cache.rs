@@ -13,8 +13,8 @@ use skillcue_catalog::{BodyAt, BodyFile};
 
 use crate::arguments::Dialect;
 use crate::body::Body;
-use crate::flight::lock;
 use crate::loader::Form;
+use skillcue_base::lock;
 
 /// How well the cache does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use skillcue_catalog::{Shown, one_line};
-use skillcue_format::noun;
+use skillcue_base::noun;
+use skillcue_base::{Shown, one_line};
 
 /// Most bytes of a body in one envelope. A longer one ends with a line that says how to get the rest.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;

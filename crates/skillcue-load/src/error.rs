@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use skillcue_catalog::{FileError, Shown};
+use skillcue_base::Shown;
+use skillcue_catalog::FileError;
 
 use crate::arguments::ContentTooLarge;
 use crate::outline::SectionError;

@@ -38,7 +38,6 @@ mod body;
 mod cache;
 mod envelope;
 mod error;
-mod flight;
 mod loader;
 mod outline;
 

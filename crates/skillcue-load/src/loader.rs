@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use skillcue_catalog::{BodyFile, Shown, one_line};
+use skillcue_base::{Shown, one_line};
+use skillcue_catalog::BodyFile;
 use skillcue_format::Tokens;
 
 use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
@@ -197,7 +198,7 @@ impl Loader {
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.last)
     }
 
     fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {

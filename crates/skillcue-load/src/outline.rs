@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
-use skillcue_catalog::Shown;
+use skillcue_base::Shown;
 use skillcue_format::Tokens;
 
 /// At most so many headings are told apart; what follows belongs to the last. A real body has a few dozen.

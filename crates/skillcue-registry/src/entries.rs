@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use skillcue_catalog::os_message;
+use skillcue_base::os_message;
 
 use crate::place::{LOCK, REGISTRY};
 use crate::tree::{self, Leaves};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use skillcue_catalog::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 use skillcue_format::Diagnostic;
 
 use crate::audit::Finding;

@@ -14,12 +14,12 @@ use crate::entries::{Installed, Pinned, Trouble};
 use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
 use crate::same::same_source;
-use crate::time::rfc3339;
 use crate::trash::{TrashFile, TrashItem, Why};
 use crate::tree::Leaf;
 use crate::update::permission_changes;
 use crate::writing::Writing;
 use crate::{Chosen, Digest, Disk, Drift, Kind, PermissionChange, Registry, RegistryError, Staging, candidate, verify};
+use skillcue_base::rfc3339_seconds;
 
 /// How to install.
 #[derive(Clone, Copy)]
@@ -112,7 +112,7 @@ impl Registry {
         chosen: &[Chosen],
         options: &InstallOptions<'_>,
     ) -> Result<Report, RegistryError> {
-        let now = rfc3339(options.now);
+        let now = rfc3339_seconds(options.now);
         let mut candidates = Vec::new();
         for chosen in chosen {
             if let Some(doing) = options.doing {

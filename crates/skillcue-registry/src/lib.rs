@@ -25,7 +25,6 @@ mod same;
 mod sarif;
 mod staging;
 mod survey;
-mod time;
 mod trash;
 mod tree;
 mod update;

@@ -3,7 +3,8 @@
 //! What is wrong with one plugin is said of that plugin; the others are read all the same.
 
 use serde_json::{Map, Value};
-use skillcue_catalog::{Shown, SkillDir};
+use skillcue_base::Shown;
+use skillcue_catalog::SkillDir;
 
 use crate::Origin;
 

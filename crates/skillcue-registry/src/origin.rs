@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skillcue_catalog::Shown;
+use skillcue_base::Shown;
 use thiserror::Error;
 
 use address::Address;

@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::install::{addresses_of, inode};
 use crate::journal::{Coming, Move, exists};
 use crate::staging::{children, weight};
-use crate::time::rfc3339;
 use crate::trash::{self, TrashFile, TrashItem, Trashed, Why};
 use crate::writing::Writing;
 use crate::{Kind, Registry, RegistryError, tree};
+use skillcue_base::rfc3339_seconds;
 
 /// Something that was removed, or brought back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,7 +44,7 @@ impl Registry {
     /// Moves what is installed to the trash, all of it or nothing. What is known of it goes with it.
     pub fn remove<N: AsRef<str>>(&self, names: &[N], now: SystemTime) -> Result<Vec<Moved>, RegistryError> {
         let mut writing = self.write()?;
-        let mut trash = TrashFile::new(rfc3339(now), Why::Removed);
+        let mut trash = TrashFile::new(rfc3339_seconds(now), Why::Removed);
         let mut moves = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
             if trash.items.contains_key(name) {
@@ -132,7 +132,7 @@ impl Registry {
         items: Vec<(String, String, TrashItem)>,
         now: SystemTime,
     ) -> Result<Vec<Moved>, RegistryError> {
-        let mut trash = TrashFile::new(rfc3339(now), Why::Restored);
+        let mut trash = TrashFile::new(rfc3339_seconds(now), Why::Restored);
         let mut moves = Vec::new();
         let mut back = Vec::new();
         for (id, name, item) in items {
@@ -175,13 +175,13 @@ impl Registry {
             return Ok(freed);
         }
         let guard = self.lock_as_it_is()?;
-        let limit = older_than.map(rfc3339);
+        let limit = older_than.map(rfc3339_seconds);
         let known: BTreeMap<_, _> = trash::entries(&self.place).into_iter().collect();
         for path in children(&self.place.trash())? {
             let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let entry = known.get(&id);
             // What does not say when it came went there when it was last touched.
-            let touched = || path.symlink_metadata().and_then(|found| found.modified()).ok().map(rfc3339);
+            let touched = || path.symlink_metadata().and_then(|found| found.modified()).ok().map(rfc3339_seconds);
             let when = entry.map(|entry| entry.when.clone()).or_else(touched);
             if limit.as_ref().is_some_and(|limit| when.is_some_and(|when| when >= *limit)) {
                 continue;

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use skillcue_catalog::hex;
+use skillcue_base::hex;
 
 use crate::audit::{Audit, Finding, RULES, Rule, Severity};
 

@@ -5,7 +5,8 @@ mod plugins;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use skillcue_catalog::{FileError, SKIPPED, Shown, SkillDir, SkillFile, os_message};
+use skillcue_base::{Shown, os_message};
+use skillcue_catalog::{FileError, SKIPPED, SkillDir, SkillFile};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
 use crate::Origin;

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
-use skillcue_catalog::hex;
+use skillcue_base::hex;
 
 use crate::RegistryError;
 

@@ -14,10 +14,10 @@ use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::diff::unified;
 use crate::install::{Take, local_edits, refuse_findings};
 use crate::journal::exists;
-use crate::time::rfc3339;
 use crate::trash::{TrashFile, Why};
 use crate::tree::{self, Leaf, Tree};
 use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
+use skillcue_base::rfc3339_seconds;
 
 /// What an update would change. Nothing has been changed yet.
 #[derive(Debug, Serialize)]
@@ -227,7 +227,7 @@ impl Registry {
 
     /// Applies updates, all of them or none. Of one that changes nothing, the commit is recorded. What they replace goes to the trash: [`Registry::undo`] brings it back.
     pub fn apply_updates(&self, plans: Vec<UpdatePlan>, options: &UpdateOptions) -> Result<Report, RegistryError> {
-        let now = rfc3339(options.now);
+        let now = rfc3339_seconds(options.now);
         candidate::sync(plans.iter().map(|plan| &plan.candidate), &self.disk)?;
         let mut writing = self.write()?;
         let mut take = Take::new(TrashFile::new(now.clone(), Why::Updated));

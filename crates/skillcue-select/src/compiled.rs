@@ -1,7 +1,7 @@
 //! Patterns and globs, compiled when first needed and kept as long as there is room.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use globset::GlobMatcher;
 use lru::LruCache;
@@ -55,11 +55,11 @@ impl Compiled {
 
     fn get(&self, item: u32, compile: impl FnOnce() -> Program) -> Program {
         let shard = &self.shards[item as usize % SHARDS];
-        if let Some(program) = shard.lock().unwrap_or_else(PoisonError::into_inner).get(&item) {
+        if let Some(program) = skillcue_base::lock(shard).get(&item) {
             return program.clone();
         }
         let program = compile();
-        shard.lock().unwrap_or_else(PoisonError::into_inner).put(item, program.clone());
+        skillcue_base::lock(shard).put(item, program.clone());
         program
     }
 

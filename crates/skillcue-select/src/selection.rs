@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use skillcue_catalog::visible;
+use skillcue_base::visible;
 
 use crate::Intent;
 

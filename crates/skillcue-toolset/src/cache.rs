@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use skillcue_catalog::{SkillDir, Stamp, StampPath, replace_file};
+use skillcue_base::replace_file;
+use skillcue_catalog::{SkillDir, Stamp, StampPath};
 use twox_hash::XxHash3_128;
 
 use crate::message::{Compiled, Ready};

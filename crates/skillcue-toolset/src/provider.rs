@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Map, Value, json};
 use skillcue::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
-use skillcue::{Catalog, Shown, Skill, SkillDir, Skillcue};
+use skillcue::{Catalog, Skill, SkillDir, Skillcue};
+use skillcue_base::Shown;
 use skillcue_exec::{Runner, TOOLSETS, find_program};
 
 use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};

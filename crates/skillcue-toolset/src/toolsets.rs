@@ -1,14 +1,15 @@
 //! The warm children, one a skill, and what is known of their tools.
 
+use skillcue_base::lock;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, Once, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use skillcue::visible;
+use skillcue_base::visible;
 use skillcue_exec::{Bounds, Job, Policy, Program};
 
 use crate::cache::{self, Kept};
@@ -125,10 +126,6 @@ fn is_missing(finding: &Finding) -> bool {
 struct Tool {
     /// The schema, if arguments are checked here.
     schema: Option<Schema>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Toolsets {
@@ -586,7 +583,7 @@ impl Known {
         for mut defined in all {
             // Whoever says this may be any program: what goes to models is looked at here, whatever was before.
             if !is_id(&defined.id) || tools.contains_key(&defined.id) {
-                let id = skillcue_catalog::Shown(crate::cut(&defined.id, 80)).to_string();
+                let id = skillcue_base::Shown(crate::cut(&defined.id, 80)).to_string();
                 defined.id.clone_from(&id);
                 offered.diagnostics.push(Finding {
                     message: format!("`{id}` is no id of a tool, or another has it"),
@@ -628,7 +625,7 @@ impl Known {
                         message: format!(
                             "the schema of `{}` has hidden characters in the name `{}`; the tool was left out",
                             defined.id,
-                            skillcue_catalog::Shown(crate::cut(&name, 80))
+                            skillcue_base::Shown(crate::cut(&name, 80))
                         ),
                         help: Some("name arguments with plain letters".to_owned()),
                         ..about(&defined, "toolset_shape")

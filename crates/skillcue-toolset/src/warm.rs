@@ -1,11 +1,12 @@
 //! One child process as the host sees it: questions answered, results handed to whoever waits.
 
+use skillcue_base::lock;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
@@ -91,10 +92,6 @@ pub(crate) struct Warm {
     last: AtomicU64,
     used: Mutex<Instant>,
     report: SandboxReport,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
@@ -405,7 +402,7 @@ fn drain(mut stderr: File) {
             if logged < 64 << 10 {
                 logged += read;
                 let text = String::from_utf8_lossy(&piece[..read]);
-                tracing::debug!(target: "skillcue::toolset", text = %skillcue_catalog::Shown(&text), "stderr");
+                tracing::debug!(target: "skillcue::toolset", text = %skillcue_base::Shown(&text), "stderr");
             }
         }
     };
@@ -547,7 +544,7 @@ impl Reader {
     }
 
     fn log(&self, level: Level, text: &str) {
-        let (skill, text) = (self.skill.as_str(), skillcue_catalog::Shown(text));
+        let (skill, text) = (self.skill.as_str(), skillcue_base::Shown(text));
         match level {
             Level::Debug => tracing::debug!(target: "skillcue::toolset", skill, "{text}"),
             Level::Info => tracing::info!(target: "skillcue::toolset", skill, "{text}"),

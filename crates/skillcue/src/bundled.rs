@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use skillcue_catalog::replace_file;
+use skillcue_base::replace_file;
 
 /// One file of a bundled skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

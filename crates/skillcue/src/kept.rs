@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use skillcue_catalog::{Root, replace_file};
+use skillcue_base::replace_file;
+use skillcue_catalog::Root;
 use skillcue_select::ReadAt;
 use twox_hash::XxHash3_64;
 

@@ -60,10 +60,9 @@ pub use locale::LOCALE;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillcue_catalog::{
-    Catalog, Checkout, Child, Civil, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
-    ListLimits, ListedFile, Listing, Place, Records, RecordsError, Root, Shown, Skill, SkillDir, SkillFile, SkipReason,
-    Source, Stamp, hex, installed_plugins, is_hidden, one_line, os_message, parse_rfc3339, plugin_roots, plugins_below,
-    project_roots, replace_file, rfc3339, uri, user_roots, visible,
+    Catalog, Checkout, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
+    ListLimits, ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp,
+    installed_plugins, plugin_roots, plugins_below, project_roots, uri, user_roots,
 };
 pub use skillcue_disclose::{
     Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,

@@ -1,7 +1,7 @@
 //! What a host says anew each time somebody looks for skills.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use skillcue_catalog::{Enablement, Root};
 
@@ -29,7 +29,7 @@ impl Asking {
     /// The set-up by now, if somebody knows, and whether its roots are others than the last time.
     pub(crate) fn now(&self) -> Option<(Setup, bool)> {
         let now = self.ask.as_ref()?();
-        let last = self.said.lock().unwrap_or_else(PoisonError::into_inner).replace(now.clone());
+        let last = skillcue_base::lock(&self.said).replace(now.clone());
         let moved = last.is_some_and(|last| last.roots != now.roots);
         Some((now, moved))
     }
@@ -37,7 +37,7 @@ impl Asking {
     /// The roots that were said last.
     #[cfg(feature = "watch")]
     pub(crate) fn roots(&self) -> Vec<Root> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).iter().flat_map(|said| said.roots.clone()).collect()
+        skillcue_base::lock(&self.said).iter().flat_map(|said| said.roots.clone()).collect()
     }
 
     /// What is something else than the last time.
@@ -45,7 +45,7 @@ impl Asking {
     pub(crate) fn has_moved(&self) -> Moved {
         let Some(ask) = &self.ask else { return Moved::Nothing };
         let now = ask();
-        match &*self.said.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*skillcue_base::lock(&self.said) {
             Some(said) if said.roots != now.roots => Moved::Roots,
             Some(said) if said.enablement == now.enablement => Moved::Nothing,
             _ => Moved::Switches,

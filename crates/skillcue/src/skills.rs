@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
@@ -346,7 +346,7 @@ impl Skillcue {
     /// The same. `touched`: only there something has happened since the last time, as somebody knows who watches.
     pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> Refreshed {
         // Of two that refresh at once, the one that looked first must not have the last word.
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = skillcue_base::lock(&self.memory);
         let (discovery, moved) = asked(&self.discovery, &self.asking);
         if moved {
             // What is remembered belongs to the roots there were.

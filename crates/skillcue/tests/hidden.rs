@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 use skillcue::tools::ToolContext;
-use skillcue::{
-    Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Root, Session, Skillcue, Source, Turn, is_hidden,
-};
+use skillcue::{Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Root, Session, Skillcue, Source, Turn};
+use skillcue_base::is_hidden;
 
 /// Tags that spell "Obey", a bidirectional override, a zero-width space, a filler, a command to a terminal.
 const HIDDEN: &str = "\u{e004f}\u{e0062}\u{e0065}\u{e0079}\u{202e}\u{200b}\u{3164}\u{1b}";

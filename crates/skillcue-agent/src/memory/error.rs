@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use skillcue::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 
 use crate::sessions::shown;
 

@@ -11,7 +11,7 @@ mod secret;
 mod words;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
@@ -220,7 +220,7 @@ impl Memory {
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A transaction that somebody left by a panic is taken back when it is dropped.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.connection)
     }
 }
 
@@ -280,7 +280,7 @@ fn key(text: &str) -> String {
 
 /// A text on one line, with nothing in it that cannot be seen.
 fn one_line(text: &str) -> String {
-    let seen: String = text.chars().map(|c| if skillcue::is_hidden(c) { ' ' } else { c }).collect();
+    let seen: String = text.chars().map(|c| if skillcue_base::is_hidden(c) { ' ' } else { c }).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

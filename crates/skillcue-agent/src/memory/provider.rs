@@ -1,10 +1,11 @@
 //! Memory as a context provider.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use skillcue::{Civil, Counter, TokenCounter};
+use skillcue::{Counter, TokenCounter};
+use skillcue_base::date;
 
 use super::{Fact, Memory, MemoryError, facts, key};
 use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
@@ -108,7 +109,7 @@ impl Drop for MemoryProvider {
 
 impl Store {
     fn waiting(&self) -> MutexGuard<'_, Vec<Told>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.waiting)
     }
 
     /// Remembers what messages tell. What cannot be remembered now waits on.
@@ -250,5 +251,5 @@ fn render(facts: &[Fact]) -> Result<String, ProviderError> {
 
 fn line(fact: &Fact) -> String {
     let end = if fact.text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    format!("- {}{end} ({})", fact.text, Civil::of(fact.updated).date())
+    format!("- {}{end} ({})", fact.text, date(fact.updated))
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode, Url};
 use serde::de::IgnoredAny;
-use skillcue::os_message;
+use skillcue_base::os_message;
 use tokio_util::sync::CancellationToken;
 
 use super::draft::Draft;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use skillcue::Shown;
+use skillcue_base::Shown;
 
 use super::fault::Fault;
 use super::names::is_id;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::Url;
-use skillcue::Shown;
+use skillcue_base::Shown;
 
 use super::Secret;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use skillcue::Shown;
+use skillcue_base::Shown;
 
 use super::EndpointError;
 

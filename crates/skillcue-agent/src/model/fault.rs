@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use skillcue::Shown;
+use skillcue_base::Shown;
 
 use super::retry::MAX_WAIT;
 use super::{ModelError, Secret};

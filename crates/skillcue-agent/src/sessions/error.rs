@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillcue::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 
 /// Why a session cannot be begun, continued, read or removed.
 #[derive(Debug, thiserror::Error)]

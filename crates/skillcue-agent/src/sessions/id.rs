@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use skillcue::Civil;
+use skillcue_base::rfc3339_seconds;
 
 /// Letters and digits that are not taken for one another. There are 32, so that each byte gives one evenly.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -14,9 +14,10 @@ const MAX: usize = 64;
 pub(super) fn make(created: SystemTime) -> Result<String, getrandom::Error> {
     let mut random = [0; 4];
     getrandom::fill(&mut random)?;
-    let Civil { year, month, day, hour, minute, .. } = Civil::of(created);
+    let time = rfc3339_seconds(created);
+    let (date, minute) = (time[..10].replace('-', ""), time[11..16].replace(':', ""));
     let random: String = random.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
-    Ok(format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}-{random}"))
+    Ok(format!("{date}-{minute}-{random}"))
 }
 
 /// Whether it may become the name of a file.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use skillcue::Shown;
+use skillcue_base::Shown;
 
 use super::error::SessionsError;
 use super::file::{OpenError, open};

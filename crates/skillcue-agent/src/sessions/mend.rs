@@ -79,7 +79,7 @@ impl Mender {
             }
         }
         for name in missing {
-            self.said.push(format!("a call of {} has no result: it was interrupted", skillcue::Shown(&name)));
+            self.said.push(format!("a call of {} has no result: it was interrupted", skillcue_base::Shown(&name)));
         }
         if !results.is_empty() {
             self.said.push(format!("results of calls that nobody made were left out: {}", results.len()));

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 use serde_json::error::Category;
-use skillcue::{Session, Shown};
+use skillcue::Session;
+use skillcue_base::Shown;
 
 use super::error::SessionsError;
 use super::mend::mend;

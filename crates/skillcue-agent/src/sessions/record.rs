@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use skillcue::Session;
 
 use crate::Message;
-use crate::trace::{whole_millis, written};
+use crate::trace::written;
+use skillcue_base::whole_millis;
 
 /// The version of the files' form.
 pub(super) const VERSION: u64 = 1;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillcue::os_message;
+use skillcue_base::os_message;
 
 use crate::sessions::{OpenError, shown};
 

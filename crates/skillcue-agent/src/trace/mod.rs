@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 pub use error::TraceError;
 pub use line::{Line, LineSkill, LineText, Purpose};
 pub use summary::{SessionSum, Sum, Summary, TurnSum};
-pub(crate) use time::{whole_millis, written};
+pub(crate) use time::written;
 
 use crate::sessions::open;
 
@@ -153,7 +153,7 @@ pub fn read_trace(path: &Path) -> Result<Traced, TraceError> {
         match serde_json::from_slice(&line) {
             Ok(line) => traced.lines.push(line),
             Err(error) => {
-                let why = format!("not readable ({})", skillcue::Shown(&error.to_string()));
+                let why = format!("not readable ({})", skillcue_base::Shown(&error.to_string()));
                 traced.problems.push(Unreadable { line: number, why });
             }
         }

@@ -1,13 +1,6 @@
 //! Times in records.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use skillcue::{Civil, parse_rfc3339, rfc3339};
-
-/// A time without what its written form leaves out.
-pub(crate) fn whole_millis(time: SystemTime) -> SystemTime {
-    Civil::of(time).time().unwrap_or(UNIX_EPOCH)
-}
+use skillcue_base::{parse_rfc3339, rfc3339};
 
 /// A time in a record, as RFC 3339 writes it.
 pub(crate) mod written {

@@ -264,5 +264,5 @@ async fn a_question_shows_what_hides() {
     let ask = person.asked.lock().unwrap()[0].clone();
     assert!(ask.arguments.contains("\\u009b") && ask.arguments.contains("\\u202e"), "{}", ask.arguments);
     assert!(ask.arguments.contains("\\u061c") && ask.arguments.contains("\\udb40\\udc41"), "{}", ask.arguments);
-    assert!(!ask.arguments.contains(skillcue::is_hidden));
+    assert!(!ask.arguments.contains(skillcue_base::is_hidden));
 }

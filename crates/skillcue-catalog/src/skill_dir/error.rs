@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use super::open::OpenError;
-use crate::shown::Shown;
+use skillcue_base::Shown;
 
 /// Why a file of a skill could not be opened, read or listed.
 ///

@@ -150,7 +150,7 @@ pub enum StopReason {
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = crate::shown::Shown(&self.at);
+        let at = skillcue_base::Shown(&self.at);
         let limit = self.limit;
         match self.reason {
             StopReason::Files => write!(f, "stopped before {at}: more than {limit} files"),

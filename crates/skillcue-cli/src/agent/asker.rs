@@ -1,7 +1,7 @@
 //! Asking a person whether a model may do something.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
@@ -30,7 +30,7 @@ pub(crate) struct TerminalAsker {
 
 impl Asker for TerminalAsker {
     fn ask(&self, ask: &Ask) -> Choice {
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _asking = skillcue_base::lock(&self.asking);
         // When this turn ends, so does the question, whatever turn comes next.
         let Some(turn) = self.interrupts.turn() else { return Choice::No };
         self.screen.aside(&question(ask, Some(LINES)));

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -93,7 +93,7 @@ impl Interrupts {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.0)
     }
 
     fn hear(&self, code: i32) {

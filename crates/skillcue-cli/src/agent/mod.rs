@@ -11,7 +11,7 @@ pub(crate) mod screen;
 pub(crate) mod tasks;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde_json::json;
@@ -67,7 +67,7 @@ impl Setup {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .map_err(|error| CliError::failure("threads", skillcue::os_message(&error)))?;
+            .map_err(|error| CliError::failure("threads", skillcue_base::os_message(&error)))?;
         let screen = Arc::new(Screen::new(context.terminal.twin(), mode, context.verbose(), &name));
         let interrupts = listen(context, args.batch.is_some())?;
         let policy = policy(args, &section);
@@ -189,7 +189,7 @@ impl Setup {
         let report = self.runtime.block_on(self.agent.turn(conversation, message, &hooks));
         self.interrupts.end();
         // A question that was interrupted lets go of the keyboard first.
-        drop(self.asking.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(skillcue_base::lock(&self.asking));
         self.screen.settle();
         report
     }

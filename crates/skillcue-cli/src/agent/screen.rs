@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use skillcue_agent::Event;
 
@@ -53,7 +53,7 @@ impl Screen {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.state)
     }
 
     /// Whether nobody reads what is printed any more.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::Read as _;
 
 use serde::Deserialize;
-use skillcue::os_message;
 use skillcue_agent::Task;
+use skillcue_base::os_message;
 
 use crate::error::CliError;
 

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use skillcue::os_message;
+use skillcue_base::os_message;
 use skillcue_bench::Report;
 
 const AFTER: &str = "\

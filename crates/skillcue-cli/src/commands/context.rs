@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use skillcue::{
-    Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens, os_message,
-    replace_file,
-};
+use skillcue::{Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens};
+use skillcue_base::{os_message, replace_file};
 
 use crate::context::Context;
 use crate::error::CliError;

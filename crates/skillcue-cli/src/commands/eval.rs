@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use skillcue::Mode;
 use skillcue::eval::{Case, EvalError, EvalOptions, Evaluation};
-use skillcue::{Mode, os_message};
+use skillcue_base::os_message;
 
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};

@@ -1,12 +1,9 @@
 //! `skillcue lint`: style, and repair of broken YAML.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde::Serialize;
 use skillcue::format::{self, Parsed, Place};
@@ -19,7 +16,7 @@ use crate::progress::Progress;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, report, text};
-use skillcue::os_message;
+use skillcue_base::{lock, rewrite_file};
 
 const AFTER: &str = "\
 Examples:
@@ -126,7 +123,7 @@ fn lint(path: &Path, fix: bool) -> Linted {
     let mut linted = Linted::default();
     // A file of several names may be in work under another one: what is written in place must not be read half done.
     let several_names = fix && path.metadata().is_ok_and(|metadata| metadata.nlink() > 1);
-    let alone = several_names.then(|| IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner));
+    let alone = several_names.then(|| lock(&IN_PLACE));
     let mut bytes = match skill_file::read(path) {
         Ok(bytes) => bytes,
         Err(found) => {
@@ -139,7 +136,7 @@ fn lint(path: &Path, fix: bool) -> Linted {
         // What is still no skill once it is repaired was not understood: better left to its author.
         if !parsed.edits.is_empty() && parsed.manifest.is_some() {
             let repaired = parsed.repaired(&bytes);
-            match replace(path, &repaired) {
+            match rewrite_file(path, &repaired) {
                 Ok(()) => {
                     let text = String::from_utf8_lossy(&bytes);
                     let changes = parsed.edits.iter().map(|edit| change(&text, edit)).collect();
@@ -167,66 +164,6 @@ fn is_there(dir: &SkillDir, target: &str) -> bool {
     // One that climbs out is not in there; asking would be logged as an attempt to get out.
     let stays = Path::new(target).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     stays && !matches!(dir.open_file(target), Err(ref error) if !matches!(error, FileError::NotAFile { .. }))
-}
-
-/// Replaces a file's contents in one step, so that nobody ever sees half of it, and keeps its owner and permissions. One
-/// that has several names is written in place, so that all of them keep naming it.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    // Through a link to the file itself: the link stays one.
-    let path = path.canonicalize()?;
-    let metadata = path.metadata()?;
-    let mut permissions = metadata.permissions();
-    if permissions.readonly() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
-    }
-    if metadata.nlink() > 1 {
-        return overwrite(&path, bytes);
-    }
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let beside = dir.join(format!(".skillcue-fix-{}-{number}", std::process::id()));
-    let written = (|| {
-        // For nobody else before it is known who may read it.
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        if let Err(error) = fchown(&file, Some(metadata.uid()), Some(metadata.gid())) {
-            let draft = file.metadata()?;
-            if draft.uid() != metadata.uid() {
-                let reason = format!("its owner would change: {}", os_message(&error));
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-            }
-            if draft.gid() != metadata.gid() {
-                // Another group now, which may do no more than everybody.
-                let mode = permissions.mode();
-                permissions.set_mode(mode & !0o2070 | mode & (mode << 3) & 0o070);
-            }
-        }
-        file.write_all(bytes)?;
-        file.set_permissions(permissions)?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    })();
-    if written.is_err() {
-        // Best effort: the error that matters is the one above.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// Overwrites a file, and puts back what it held if that fails.
-fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let before = fs::read(path)?;
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
-    let mut put = |bytes: &[u8]| {
-        file.rewind()?;
-        file.write_all(bytes)?;
-        file.set_len(bytes.len() as u64)?;
-        file.sync_all()
-    };
-    put(bytes).inspect_err(|_| {
-        // Best effort: the error that matters is the one above.
-        let _ = put(&before);
-    })
 }
 
 fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], diagnostics: &[Diagnostic]) -> String {

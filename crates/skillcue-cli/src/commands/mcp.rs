@@ -142,11 +142,9 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     read_ahead(&skills, context)?;
     let runtime =
-        tokio::runtime::Builder::new_multi_thread()
-            .max_blocking_threads(MAX_BLOCKING)
-            .enable_all()
-            .build()
-            .map_err(|error| CliError::failure("runtime", format!("cannot start: {}", skillcue::os_message(&error))))?;
+        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(MAX_BLOCKING).enable_all().build().map_err(
+            |error| CliError::failure("runtime", format!("cannot start: {}", skillcue_base::os_message(&error))),
+        )?;
     let served = runtime.block_on(async {
         let cancel = CancellationToken::new();
         tokio::spawn(stop_on_signal(cancel.clone()));
@@ -167,7 +165,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // A read of stdin that will never end must not keep the process.
     runtime.shutdown_background();
     served.map_err(|error| {
-        CliError::failure("mcp", format!("cannot serve: {}", skillcue::os_message(&error)))
+        CliError::failure("mcp", format!("cannot serve: {}", skillcue_base::os_message(&error)))
             .help("choose another address with --http")
     })?;
     Ok(Outcome::Done)
@@ -232,7 +230,7 @@ fn read_ahead(skills: &Arc<Skillcue>, context: &Context) -> Result<(), CliError>
 }
 
 fn thread_failed(error: &std::io::Error) -> CliError {
-    CliError::failure("runtime", format!("cannot start a thread: {}", skillcue::os_message(error)))
+    CliError::failure("runtime", format!("cannot start a thread: {}", skillcue_base::os_message(error)))
 }
 
 async fn stop_on_signal(cancel: CancellationToken) {
@@ -282,7 +280,7 @@ fn address(http: &str) -> Result<SocketAddr, CliError> {
     if let Ok(port) = port.parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
     }
-    let mut found = http.to_socket_addrs().map_err(|error| wrong(skillcue::os_message(&error)))?;
+    let mut found = http.to_socket_addrs().map_err(|error| wrong(skillcue_base::os_message(&error)))?;
     found.next().ok_or_else(|| wrong("there is no such address".to_owned()))
 }
 
@@ -314,7 +312,7 @@ fn token_in(file: &Path) -> Result<String, CliError> {
         let message = format!("--token-file {}: {why}", file.display());
         CliError::usage("usage", message).help("name a file that holds the token and nothing else")
     };
-    let os = |error: std::io::Error| fail(&skillcue::os_message(&error));
+    let os = |error: std::io::Error| fail(&skillcue_base::os_message(&error));
     // Opening a pipe would wait for its other end, otherwise.
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let open = std::fs::File::options().read(true).custom_flags(flags.bits().cast_signed()).open(file).map_err(os)?;

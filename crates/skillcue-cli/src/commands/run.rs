@@ -207,7 +207,7 @@ impl<'c> Watched<'c> {
         // A line that is not finished yet, of each stream.
         let begun: Mutex<[Vec<u8>; 2]> = Mutex::default();
         let on_output = |stream: Stream, bytes: &[u8]| {
-            let mut begun = begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut begun = skillcue_base::lock(&begun);
             let (waiting, is_terminal) = match stream {
                 Stream::Stdout => (&mut begun[0], self.context.terminal.stdout_is_terminal()),
                 Stream::Stderr => (&mut begun[1], self.context.terminal.stderr_is_terminal()),

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillcue::rfc3339;
 use skillcue_agent::{Listed, Message, Saved, Sessions, ToolCall, ToolResult};
+use skillcue_base::rfc3339;
 
 use crate::agent::of_sessions;
 use crate::agent::places::Places;

@@ -84,7 +84,7 @@ fn install(dir: &Path, context: &Context) -> Result<(), CliError> {
     let output = Command::new(npm).args(quietly).current_dir(dir).stdin(Stdio::null()).output();
     drop(progress);
     let output = output.map_err(|error| {
-        CliError::failure("npm", format!("npm could not be started: {}", skillcue::os_message(&error)))
+        CliError::failure("npm", format!("npm could not be started: {}", skillcue_base::os_message(&error)))
     })?;
     if output.status.success() {
         return Ok(());
@@ -95,5 +95,5 @@ fn install(dir: &Path, context: &Context) -> Result<(), CliError> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    skillcue::replace_file(path, [text.as_bytes()]).map_err(|error| CliError::write(path, &error))
+    skillcue_base::replace_file(path, [text.as_bytes()]).map_err(|error| CliError::write(path, &error))
 }

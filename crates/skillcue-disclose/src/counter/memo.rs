@@ -1,7 +1,7 @@
 //! A counter that remembers.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use skillcue_format::Tokens;
@@ -37,11 +37,11 @@ impl TokenCounter for Memo {
         // The lowest bits of a digest are as good as any.
         let shard = &self.shards[(digest % SHARDS as u128) as usize];
         // Whoever panicked left whole entries behind: a count is put in when it is known.
-        if let Some(tokens) = shard.lock().unwrap_or_else(PoisonError::into_inner).get(&digest) {
+        if let Some(tokens) = skillcue_base::lock(shard).get(&digest) {
             return *tokens;
         }
         let tokens = self.counter.count(text);
-        shard.lock().unwrap_or_else(PoisonError::into_inner).put(digest, tokens);
+        skillcue_base::lock(shard).put(digest, tokens);
         tokens
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
-use skillcue::{Records, RecordsError, RemoteEntry};
+use skillcue::RemoteEntry;
+use skillcue_base::{Records, RecordsError};
 
 /// One skill that a person has approved, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +211,7 @@ impl Approvals {
 
     fn once(&self) -> MutexGuard<'_, HashSet<Once>> {
         // A set of which each change is one step.
-        self.once.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.once)
     }
 }
 

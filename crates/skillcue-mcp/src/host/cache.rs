@@ -92,7 +92,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         private_dir(dir)?;
     }
-    skillcue::replace_file(path, [bytes])
+    skillcue_base::replace_file(path, [bytes])
 }
 
 /// Makes a directory and those above it, for its owner alone.

@@ -104,7 +104,7 @@ impl Connection {
                 let running = mpsc::Sender::clone(&running);
                 let spawned = wire::spawn(&spec.label, &start, &around.stop, running);
                 let (pipes, guard) = spawned.map_err(|error| {
-                    Trouble::Gone(format!("{program} cannot be started: {}", skillcue::os_message(&error)))
+                    Trouble::Gone(format!("{program} cannot be started: {}", skillcue_base::os_message(&error)))
                 })?;
                 (serve_client_with_lifecycle_and_ct(Visitor, pipes, lifecycle, stop).await, Some(guard))
             }

@@ -3,7 +3,7 @@
 //! Whoever wants skills may be inside an async runtime or not; neither matters here. Work is handed to threads of the
 //! host's own, and the caller waits on a plain channel, with a limit.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -40,13 +40,13 @@ impl Engine {
 
     /// What connections need to know.
     pub(crate) fn surroundings(&self) -> Surroundings {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = skillcue_base::lock(&self.running);
         let running = running.as_ref().map(Arc::downgrade).unwrap_or_default();
         Surroundings { stop: self.stop.clone(), running }
     }
 
     fn handle(&self) -> Result<Handle, Trouble> {
-        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runtime = skillcue_base::lock(&self.runtime);
         if runtime.is_none() {
             let built = Builder::new_multi_thread().worker_threads(2).thread_name("skillcue-mcp").enable_all().build();
             *runtime = Some(built.map_err(|error| Trouble::Gone(format!("no thread can be started: {error}")))?);
@@ -107,12 +107,12 @@ impl<T> Pending<T> {
 impl Engine {
     /// Ends all connections and stops the programs that were started for them. Nothing can be asked afterwards.
     pub(crate) fn close(&self) {
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let runtime = skillcue_base::lock(&self.runtime).take();
         let Some(runtime) = runtime else { return };
         self.stop.cancel();
         // Its own sender does not count.
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        *skillcue_base::lock(&self.running) = None;
+        let ended = skillcue_base::lock(&self.ended);
         // Nobody sends: this ends when the last program has, or when the wait is over.
         let _ = ended.recv_timeout(LAST_WAIT);
         // Not a plain drop: that panics where blocking is not allowed.

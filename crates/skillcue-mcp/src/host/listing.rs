@@ -95,17 +95,12 @@ const MAX_SHOWN: usize = 200;
 
 /// A text of the server's for people: at most one short line, which looks like what it is.
 pub(crate) fn shown(text: &str) -> String {
-    let mut plain: String = text.chars().take(MAX_SHOWN).map(|c| if is_odd(c) { '\u{fffd}' } else { c }).collect();
+    let mut plain: String =
+        text.chars().take(MAX_SHOWN).map(|c| if skillcue_base::is_hidden(c) { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
         plain.push('…');
     }
     plain
-}
-
-/// Characters that steer a terminal, break a line or turn its direction.
-fn is_odd(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 impl Listing {

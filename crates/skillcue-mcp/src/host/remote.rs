@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
@@ -79,7 +79,7 @@ impl Server {
 
     /// What is known, read from disk the first time.
     fn known(&self) -> MutexGuard<'_, Option<Known>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = skillcue_base::lock(&self.known);
         if known.is_none() {
             let cache = self.cache.as_ref();
             *known = Some(Known {
@@ -159,7 +159,7 @@ impl Server {
     /// Whether the server may be asked again about one skill. It is not bothered at every attempt to read.
     pub(crate) fn may_ask_about(&self, uri: &str) -> bool {
         let now = Instant::now();
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = skillcue_base::lock(&self.asked);
         asked.retain(|_, when| now.duration_since(*when) < ASK_AGAIN);
         if asked.contains_key(uri) {
             return false;
@@ -450,7 +450,7 @@ impl Server {
     }
 
     fn flight(&self, file: &RemoteFile) -> Arc<Flight> {
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flights = skillcue_base::lock(&self.flights);
         flights.retain(|_, flight| flight.strong_count() > 0);
         let key = (file.uri.clone(), file.digest.clone());
         if let Some(flight) = flights.get(&key).and_then(Weak::upgrade) {

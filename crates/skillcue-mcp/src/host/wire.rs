@@ -461,7 +461,7 @@ pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
         };
     }
     match last.downcast_ref::<io::Error>() {
-        Some(error) => shown(&skillcue::os_message(error)),
+        Some(error) => shown(&skillcue_base::os_message(error)),
         None => shown(&last.to_string()),
     }
 }

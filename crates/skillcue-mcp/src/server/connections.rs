@@ -6,7 +6,7 @@
 //! requests, it gets one of a few reserved places, where only `/health` is answered.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
 
@@ -103,7 +103,7 @@ impl Connections {
 
     fn pools(&self) -> MutexGuard<'_, Pools> {
         // Nothing in here panics; whatever did has left counts that are right.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.0)
     }
 }
 

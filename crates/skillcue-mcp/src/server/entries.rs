@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
@@ -105,7 +105,7 @@ impl Entries {
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
         // What a panic left behind is a cache that is at worst incomplete.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        skillcue_base::lock(&self.kept)
     }
 }
 

@@ -8,7 +8,8 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use skillcue::{ListLimits, Shown, Skill, SkillDir};
+use skillcue::{ListLimits, Skill, SkillDir};
+use skillcue_base::Shown;
 
 use super::cursor::{self, List};
 use super::files::{self, Failure};

@@ -1,12 +1,13 @@
 //! One client: what it has loaded, what it wants to hear, and what it has yet to be told.
 
+use skillcue_base::lock;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use rmcp::model::SubscriptionFilter;
 use skillcue::Catalog;
-use skillcue::format::counted;
+use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
 use super::logging::{Level, Line};
@@ -411,11 +412,6 @@ impl Drop for Listening {
             lock(&audience.outboxes).remove(&self.outbox.id);
         }
     }
-}
-
-/// Nothing here is left half done by a panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Fed with one character after the other, it keeps only what is open: a run of invisible characters, and the direction
 //! controls of the line.
 
-use skillcue_catalog::is_hidden;
+use skillcue_base::is_hidden;
 
 use super::Rule;
 use super::rows::Rows;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use skillcue_catalog::{Shown, is_hidden};
+use skillcue_base::{Shown, is_hidden};
 use skillcue_format::{FileKind, Parsed, Permissions};
 
 use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, SHELL_ALLOWED, WIDE_PERMISSIONS};

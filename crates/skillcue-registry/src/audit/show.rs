@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
-use skillcue_catalog::Shown;
+use skillcue_base::Shown;
 
 use super::hidden::is_invisible;
 use super::patterns::{Lazy, regex};

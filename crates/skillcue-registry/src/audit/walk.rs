@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, openat, readlinkat, statat};
-use skillcue_catalog::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 
 use super::compiled::Sources;
 use super::rules::{

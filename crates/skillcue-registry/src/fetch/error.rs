@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skillcue_catalog::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 use thiserror::Error;
 
 /// Why nothing was fetched. What stands in the target by then is of no use.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use skillcue_catalog::os_message;
+use skillcue_base::os_message;
 
 use super::error::{Exceeded, FetchError, Refusal};
 use crate::{Limits, News, Progress};

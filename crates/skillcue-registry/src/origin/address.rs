@@ -1,6 +1,6 @@
 //! Addresses of git repositories, with what stands behind them.
 
-use skillcue_catalog::Shown;
+use skillcue_base::Shown;
 
 use super::{Origin, OriginError, is_archive};
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use skillcue_catalog::{Shown, SkillDir, plugin_roots};
+use skillcue_base::Shown;
+use skillcue_catalog::{SkillDir, plugin_roots};
 use skillcue_format::{Code, Diagnostic, MAX_FILE};
 
 use super::{FoundPlugin, LEVELS, PluginAt, Search, shown};

@@ -154,7 +154,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, link: &Rc<Link>) -> Result<Prelude<'j
                 .map_err(|_| rquickjs::Exception::throw_message(&ctx, "no randomness to be had"))?;
             bytes[6] = bytes[6] & 0x0f | 0x40;
             bytes[8] = bytes[8] & 0x3f | 0x80;
-            let hex = skillcue_catalog::hex(&bytes);
+            let hex = skillcue_base::hex(&bytes);
             let part = |range: std::ops::Range<usize>| &hex[range];
             Ok::<_, rquickjs::Error>([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
         }),

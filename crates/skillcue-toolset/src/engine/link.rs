@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{BufReader, BufWriter, Stdout};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::frame;
@@ -76,7 +76,7 @@ impl Link {
                 let lengths = match &message {
                     ToChild::Load(load) => load.cached.iter().map(|module| module.length).collect(),
                     ToChild::Abort(abort) => {
-                        seen.lock().unwrap_or_else(PoisonError::into_inner).push(abort.id);
+                        skillcue_base::lock(&seen).push(abort.id);
                         Vec::new()
                     }
                     _ => Vec::new(),
@@ -211,7 +211,7 @@ impl Link {
         if dropped > 0 {
             self.log(
                 Level::Warn,
-                &format!("the log leaves out {dropped} more {}", skillcue_format::noun(dropped, "line")),
+                &format!("the log leaves out {dropped} more {}", skillcue_base::noun(dropped, "line")),
                 None,
             );
         }
@@ -235,7 +235,7 @@ impl Watch {
     pub(super) fn over(&self) -> bool {
         let late = self.until.get().is_some_and(|until| Instant::now() >= until);
         let unwanted = || {
-            let aborts = self.aborts.lock().unwrap_or_else(PoisonError::into_inner);
+            let aborts = skillcue_base::lock(&self.aborts);
             let running = self.running.get();
             // Code of nobody in particular is only unwanted when everybody it could be of has gone.
             let nobodys = || {
@@ -262,6 +262,6 @@ impl Watch {
 
     /// An abort has been dealt with.
     pub(super) fn dealt_with(&self, id: u64) {
-        self.aborts.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+        skillcue_base::lock(&self.aborts).retain(|other| *other != id);
     }
 }

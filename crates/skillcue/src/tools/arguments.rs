@@ -44,7 +44,7 @@ impl<'a> Arguments<'a> {
         match map.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(Arguments(map)),
             Some(key) => {
-                let shown = skillcue_catalog::Shown(key);
+                let shown = skillcue_base::Shown(key);
                 Err(Refused(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
             }
         }

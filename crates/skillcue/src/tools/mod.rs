@@ -203,7 +203,7 @@ pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Resu
     if loaded.iter().filter_map(|name| catalog.get(name)).any(|known| known.address() == address) {
         return Ok(());
     }
-    let shown = skillcue_catalog::Shown(skill.name());
+    let shown = skillcue_base::Shown(skill.name());
     Err(("not_loaded", format!("Load the skill first: load_skill with the id \"{shown}\".")))
 }
 
@@ -212,11 +212,11 @@ pub fn said(error: &Error, id: &str) -> (&'static str, String) {
     match error {
         Error::NotFound { close, .. } => {
             let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
-            let shown = skillcue_catalog::Shown(id);
+            let shown = skillcue_base::Shown(id);
             ("not_found", format!("No skill has the id \"{shown}\".{close}"))
         }
         Error::Disabled { name } => {
-            let shown = skillcue_catalog::Shown(name);
+            let shown = skillcue_base::Shown(name);
             ("disabled", format!("The skill \"{shown}\" is disabled. Only the user can enable it."))
         }
         Error::Unavailable { .. } => ("disabled", format!("{}.", capital(&error.to_string()))),

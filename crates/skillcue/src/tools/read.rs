@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use skillcue_catalog::Shown;
-use skillcue_format::counted;
+use skillcue_base::Shown;
+use skillcue_base::counted;
 use skillcue_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use skillcue_catalog::{Shown, visible};
-use skillcue_format::counted;
+use skillcue_base::counted;
+use skillcue_base::{Shown, visible};
 use skillcue_load::text;
 use skillcue_select::{Hit, Reason, ReasonKind, SelectOptions, Turn, languages_of};
 

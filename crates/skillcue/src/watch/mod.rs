@@ -34,7 +34,7 @@ mod tree;
 mod worker;
 
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ pub struct Watching {
 impl Watching {
     /// How far it is. What happens is reported sooner or later in any case.
     pub fn state(&self) -> State {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        *skillcue_base::lock(&self.state)
     }
 }
 
@@ -149,7 +149,7 @@ impl Skillcue {
         let (signals, received) = mpsc::channel();
         // The report can be had back if there is no thread for it.
         let report = Arc::new(Mutex::new(Some(on_change)));
-        let take = |report: &Mutex<Option<_>>| report.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let take = |report: &Mutex<Option<_>>| skillcue_base::lock(report).take();
         let (skills, sender, theirs) = (Arc::clone(self), signals.clone(), Arc::clone(&report));
         let state = Arc::new(Mutex::new(State::Starting));
         let shown = Arc::clone(&state);

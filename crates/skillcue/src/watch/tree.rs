@@ -329,7 +329,7 @@ fn watch(watcher: &mut RecommendedWatcher, path: &Path) -> Result<bool, String> 
 pub(super) fn why(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => "the system will not watch any more directories".to_owned(),
-        ErrorKind::Io(error) => format!("directories cannot be watched: {}", skillcue_catalog::os_message(error)),
+        ErrorKind::Io(error) => format!("directories cannot be watched: {}", skillcue_base::os_message(error)),
         _ => format!("directories cannot be watched: {error}"),
     }
 }

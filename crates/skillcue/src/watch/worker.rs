@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use notify::EventKind;
@@ -177,7 +177,7 @@ impl<F: Fn(&Event)> Worker<F> {
 
     fn show_state(&self) {
         let state = self.tree.as_ref().map_or(State::Polling, |tree| State::Told { directories: tree.directories() });
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *skillcue_base::lock(&self.state) = state;
     }
 
     /// Looks at what happened.

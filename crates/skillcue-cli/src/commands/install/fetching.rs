@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use skillcue_registry::{Disk, Fetched, Git, Limits, News, Origin, Progress, fetch};
 
@@ -75,6 +75,6 @@ impl Progress for Signs {
             }
             _ => return,
         };
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).says(message);
+        skillcue_base::lock(&self.shown).says(message);
     }
 }

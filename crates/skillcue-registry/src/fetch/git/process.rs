@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use skillcue_catalog::{Shown, os_message};
+use skillcue_base::{Shown, os_message};
 
 use super::super::error::{Exceeded, FetchError};
 use super::super::watch::{Watch, carry};

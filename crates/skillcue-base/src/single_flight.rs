@@ -1,12 +1,19 @@
-//! Single flight: of all who want the same thing at the same time, one fetches it and the others wait.
+//! Single flight: of several callers that want one value at one time, one computes it and the others wait.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is being fetched at the moment, by key.
+/// Computes a value once for callers that want it at the same time, by key.
+///
+/// ```
+/// use skillcue_base::SingleFlight;
+///
+/// let flights = SingleFlight::<u8, usize>::default();
+/// assert_eq!(flights.run(&1, || 42), (42, false));
+/// ```
 #[derive(Debug)]
-pub(crate) struct Flights<K, V> {
+pub struct SingleFlight<K, V> {
     running: Mutex<HashMap<K, Arc<Flight<V>>>>,
 }
 
@@ -20,41 +27,33 @@ struct Flight<V> {
 enum State<V> {
     Running,
     Done(V),
-    /// The one who fetched panicked. Somebody else may try.
+    /// The computation panicked. Another caller may try.
     Abandoned,
 }
 
-/// Who did the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
-    Own,
-    Shared,
-}
-
-impl<K, V> Default for Flights<K, V> {
+impl<K, V> Default for SingleFlight<K, V> {
     fn default() -> Self {
         Self { running: Mutex::default() }
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Flights<K, V> {
-    /// The result of `work`, or of the same work that somebody else is doing for `key` right now; and whose it is.
+impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
+    /// Returns the result of `work`, or of the work that another caller is doing for `key` right now, and whether it is
+    /// the other's. That began earlier than this call, so its result may be older than the call.
     ///
-    /// The work of somebody else began earlier than this call, so what it found may be older than the call.
-    ///
-    /// No lock is held while `work` runs. If it panics the panic goes on where it ran, and of those who waited one
-    /// tries anew; nobody waits for ever. `work` must not call back here with the same key.
-    pub(crate) fn run(&self, key: &K, mut work: impl FnMut() -> V) -> (V, Whose) {
+    /// No lock is held while `work` runs. If it panics, the panic goes on in the caller that ran it, and one of the waiting
+    /// callers runs its own. `work` must not call back here with the same key.
+    pub fn run(&self, key: &K, mut work: impl FnMut() -> V) -> (V, bool) {
         loop {
             let (flight, leads) = self.join(key);
             if leads {
                 let lead = Lead { flights: self, key, flight: &flight };
                 let value = work();
                 lead.land(State::Done(value.clone()));
-                return (value, Whose::Own);
+                return (value, false);
             }
             if let Some(value) = flight.wait() {
-                return (value, Whose::Shared);
+                return (value, true);
             }
         }
     }
@@ -84,7 +83,7 @@ impl<V: Clone> Flight<V> {
 
 /// The duty to end a flight, whatever happens.
 struct Lead<'a, K: Eq + Hash, V> {
-    flights: &'a Flights<K, V>,
+    flights: &'a SingleFlight<K, V>,
     key: &'a K,
     flight: &'a Flight<V>,
 }
@@ -98,7 +97,7 @@ impl<K: Eq + Hash, V> Lead<'_, K, V> {
 
 impl<K: Eq + Hash, V> Drop for Lead<'_, K, V> {
     fn drop(&mut self) {
-        // First out of the table: whoever comes now begins anew, and does not find a flight that is over.
+        // First out of the table: a caller that comes now begins anew, and does not find a flight that is over.
         lock(&self.flights.running).remove(self.key);
         let mut state = lock(&self.flight.state);
         if matches!(*state, State::Running) {
@@ -109,9 +108,14 @@ impl<K: Eq + Hash, V> Drop for Lead<'_, K, V> {
     }
 }
 
-/// Locks, also after a panic: nothing that could panic runs while one of these locks is held, so what they guard is
-/// whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, also after a panic: for locks that are held only while nothing can panic, or whose content any state is
+/// good enough for.
+///
+/// ```
+/// let number = std::sync::Mutex::new(1);
+/// assert_eq!(*skillcue_base::lock(&number), 1);
+/// ```
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -122,11 +126,11 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    use super::{Arc, Flights, Whose, lock};
+    use super::{Arc, SingleFlight, lock};
 
     /// Spins until `waiting` others wait for the flight `key`: each holds one reference beside the table's and the
     /// leader's.
-    fn until_all_wait(flights: &Flights<u8, usize>, key: u8, waiting: usize) {
+    fn until_all_wait(flights: &SingleFlight<u8, usize>, key: u8, waiting: usize) {
         while lock(&flights.running).get(&key).map(Arc::strong_count) != Some(waiting + 2) {
             thread::yield_now();
         }
@@ -134,17 +138,17 @@ mod tests {
 
     #[test]
     fn one_works_and_the_others_get_it() {
-        let flights = Flights::<u8, usize>::default();
+        let flights = SingleFlight::<u8, usize>::default();
         let (runs, own) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let (value, whose) = flights.run(&1, || {
+                    let (value, is_shared) = flights.run(&1, || {
                         until_all_wait(&flights, 1, 7);
                         runs.fetch_add(1, Ordering::SeqCst)
                     });
                     assert_eq!(value, 0);
-                    own.fetch_add(usize::from(whose == Whose::Own), Ordering::SeqCst);
+                    own.fetch_add(usize::from(!is_shared), Ordering::SeqCst);
                 });
             }
         });
@@ -154,7 +158,7 @@ mod tests {
 
     #[test]
     fn after_a_panic_another_tries() {
-        let flights = Flights::<u8, usize>::default();
+        let flights = SingleFlight::<u8, usize>::default();
         let runs = AtomicUsize::new(0);
         let panics = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn different_keys_do_not_wait_for_each_other() {
-        let flights = Flights::<u8, usize>::default();
+        let flights = SingleFlight::<u8, usize>::default();
         let both_inside = Barrier::new(2);
         thread::scope(|scope| {
             for key in 0..2 {

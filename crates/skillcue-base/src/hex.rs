@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Bytes as hexadecimal digits.
 ///
 /// ```
-/// assert_eq!(skillcue_catalog::hex(&[0, 171]), "00ab");
+/// assert_eq!(skillcue_base::hex(&[0, 171]), "00ab");
 /// ```
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);

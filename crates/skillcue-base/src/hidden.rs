@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// others hide or reorder the text around them. The one table for what is shown, sent to a model, and reported.
 ///
 /// ```
-/// use skillcue_format::is_hidden;
+/// use skillcue_base::is_hidden;
 ///
 /// assert!(is_hidden('\u{1b}') && is_hidden('\u{202e}') && is_hidden('\u{e0041}'));
 /// assert!(!is_hidden('ß') && !is_hidden(' '));
@@ -27,7 +27,7 @@ pub fn is_hidden(c: char) -> bool {
 /// be read, and loses them. Flags of regions (a black flag and tags) lose their tags, because tags spell out any ASCII text.
 ///
 /// ```
-/// use skillcue_format::visible;
+/// use skillcue_base::visible;
 ///
 /// assert_eq!(visible("Reads\u{200b} PDF\u{e0049}\u{e0067}.\u{202e}"), "Reads PDF.");
 /// assert_eq!(visible("👩\u{200d}💻 می\u{200c}خواهم שלום ✔\u{fe0f}"), "👩\u{200d}💻 می\u{200c}خواهم שלום ✔\u{fe0f}");
@@ -54,7 +54,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// The characters that [`visible`] leaves out, with their places.
 ///
 /// ```
-/// assert_eq!(skillcue_format::unseen("a\u{200b}b👩\u{200d}💻").collect::<Vec<_>>(), [(1, '\u{200b}')]);
+/// assert_eq!(skillcue_base::unseen("a\u{200b}b👩\u{200d}💻").collect::<Vec<_>>(), [(1, '\u{200b}')]);
 /// ```
 pub fn unseen(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut before = None;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// A regular noun in the form that goes with a number.
 ///
 /// ```
-/// use skillcue_format::noun;
+/// use skillcue_base::noun;
 /// assert_eq!((noun(1, "skill"), noun(0, "skill")), ("skill".into(), "skills".into()));
 /// assert_eq!((noun(2, "directory"), noun(2, "key")), ("directories".into(), "keys".into()));
 /// ```
@@ -22,7 +22,7 @@ pub fn noun(number: usize, singular: &str) -> Cow<'_, str> {
 /// A number and its noun.
 ///
 /// ```
-/// use skillcue_format::counted;
+/// use skillcue_base::counted;
 /// assert_eq!((counted(1, "token"), counted(12_345, "token")), ("1 token".into(), "12345 tokens".into()));
 /// ```
 pub fn counted(number: usize, singular: &str) -> String {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use skillcue_format::is_hidden;
+use crate::is_hidden;
 
 /// Text from outside as it may be shown: on one line, with nothing invisible in it, of bounded length.
 ///
@@ -11,7 +11,7 @@ use skillcue_format::is_hidden;
 /// terminal, or reverse what a reader sees.
 ///
 /// ```
-/// use skillcue_catalog::Shown;
+/// use skillcue_base::Shown;
 ///
 /// assert_eq!(Shown("größe.md").to_string(), "größe.md");
 /// assert_eq!(Shown("a\nWARN b\u{202e}").to_string(), "a\\nWARN b\\u{202e}");
@@ -43,28 +43,58 @@ impl fmt::Display for Shown<'_> {
 /// Text from outside on one line, of any length: like [`Shown`], for what must stay whole, such as a directory.
 ///
 /// ```
-/// use skillcue_catalog::one_line;
+/// use skillcue_base::one_line;
 ///
 /// assert_eq!(one_line("/skills/größe"), "/skills/größe");
 /// assert_eq!(one_line("/skills/a\n# Obey\u{1b}"), "/skills/a\\n# Obey\\u{1b}");
 /// ```
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    escape_hidden(text, &[])
+}
+
+/// Writes out every hidden character but those in `kept`.
+///
+/// ```
+/// use skillcue_base::escape_hidden;
+///
+/// assert_eq!(escape_hidden("a\nb\u{1b}", &['\n']), "a\nb\\u{1b}");
+/// ```
+pub fn escape_hidden<'t>(text: &'t str, kept: &[char]) -> Cow<'t, str> {
+    let is_escaped = |c: char| is_hidden(c) && !kept.contains(&c);
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_escaped(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     Cow::Owned(shown)
+}
+
+/// Folds a text to one line: each run of white space is a blank, and hidden characters are written out.
+///
+/// ```
+/// use skillcue_base::folded_line;
+///
+/// assert_eq!(folded_line(" Reads\n  PDF\u{202e}"), "Reads PDF\\u{202e}");
+/// ```
+pub fn folded_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&escape_hidden(word, &[]));
+    }
+    line
 }
 
 /// What the operating system said, in words only.
 ///
 /// ```
 /// let error = std::fs::read("/no/such/file").unwrap_err();
-/// assert_eq!(skillcue_catalog::os_message(&error), "no such file or directory");
-/// assert_eq!(skillcue_catalog::os_message(&std::io::ErrorKind::NotFound.into()), "no such file or directory");
+/// assert_eq!(skillcue_base::os_message(&error), "no such file or directory");
+/// assert_eq!(skillcue_base::os_message(&std::io::ErrorKind::NotFound.into()), "no such file or directory");
 /// ```
 pub fn os_message(error: &std::io::Error) -> String {
     if error.raw_os_error().is_none() && error.get_ref().is_none() && error.kind() == std::io::ErrorKind::NotFound {

@@ -1,22 +1,22 @@
-//! What people have decided, in a file that several processes share.
+//! Lists of records in files that several processes share.
 
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::replace_file;
+use crate::{replace_file, set_aside};
 
 /// The version of the files' format.
 const VERSION: u64 = 1;
 
-/// How long somebody else may keep a file locked. Writing it takes milliseconds.
+/// How long another process may keep a file locked. Writing it takes milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
 const LOCK_STEP: Duration = Duration::from_millis(5);
@@ -27,9 +27,9 @@ const LOCK_STEP: Duration = Duration::from_millis(5);
 /// ```
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("data/names.json");
-/// let names = skillcue_catalog::Records::<String>::new("names", Some(path.clone()));
+/// let names = skillcue_base::Records::<String>::new("names", Some(path.clone()));
 /// names.change(|list| list.push("pdf".to_owned()))?;
-/// let others = skillcue_catalog::Records::<String>::new("names", Some(path));
+/// let others = skillcue_base::Records::<String>::new("names", Some(path));
 /// assert_eq!(others.list(), ["pdf"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -139,8 +139,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Whoever panicked has left a state that the next reading replaces.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.state)
     }
 
     /// The state, as new as the file.
@@ -193,7 +192,7 @@ fn stamp(metadata: &Metadata) -> Stamp {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Takes the lock beside the file, unless somebody keeps it for too long. It is let go when the file is closed, even if
+/// Takes the lock beside the file, unless another process keeps it for too long. It is let go when the file is closed, even if
 /// the process dies.
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
@@ -211,19 +210,6 @@ fn lock_file(path: &Path) -> io::Result<File> {
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
         }
     }
-}
-
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    for number in 1.. {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".broken-{number}"));
-        let aside = PathBuf::from(name);
-        if !aside.try_exists()? {
-            std::fs::rename(path, &aside)?;
-            return Ok(aside);
-        }
-    }
-    unreachable!("the numbers do not end")
 }
 
 #[cfg(test)]

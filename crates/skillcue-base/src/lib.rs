@@ -1,0 +1,29 @@
+//! What every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole, lists of
+//! records shared by processes, times and digests as files write them, locks.
+//!
+//! ```
+//! use skillcue_base::{hex, is_hidden, one_line, rfc3339};
+//!
+//! assert_eq!(one_line("a\nb"), "a\\nb");
+//! assert!(is_hidden('\u{202e}'));
+//! assert_eq!(hex(&[1, 255]), "01ff");
+//! assert_eq!(rfc3339(std::time::UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
+//! ```
+
+mod count;
+mod hex;
+mod hidden;
+mod records;
+mod replace;
+mod shown;
+mod single_flight;
+mod time;
+
+pub use count::{counted, noun};
+pub use hex::hex;
+pub use hidden::{is_hidden, unseen, visible};
+pub use records::{Records, RecordsError};
+pub use replace::{replace_file, rewrite_file, set_aside};
+pub use shown::{Shown, escape_hidden, folded_line, one_line, os_message};
+pub use single_flight::{SingleFlight, lock};
+pub use time::{date, parse_rfc3339, rfc3339, rfc3339_seconds, whole_millis};

@@ -1,0 +1,94 @@
+//! Rules about the source tree: each idea has one implementation, and a second one fails here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A text that may occur only in some files.
+struct Rule {
+    /// The text.
+    text: &'static str,
+    /// Paths, or beginnings of paths, below `crates/`, in which it may occur.
+    only_in: &'static [&'static str],
+    /// Why not elsewhere.
+    because: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        text: "'\\u{202e}'",
+        only_in: &["skillcue-base/src/hidden.rs", "skillcue-registry/src/audit/hidden.rs"],
+        because: "which characters are hidden is one table, skillcue_base::is_hidden; the audit asks it, and sorts them by kind",
+    },
+    Rule {
+        text: ".lock().unwrap_or_else(",
+        only_in: &["skillcue-base/src/single_flight.rs", "skillcue-scripted/"],
+        because: "skillcue_base::lock does it",
+    },
+    Rule {
+        text: "719_528",
+        only_in: &[],
+        because: "calendars are the crate humantime's, through skillcue_base::rfc3339",
+    },
+    Rule {
+        text: "Condvar",
+        only_in: &[
+            "skillcue-base/src/single_flight.rs",
+            "skillcue-cli/src/chunks.rs",
+            "skillcue-scripted/",
+            "skillcue-toolset/src/toolsets.rs",
+        ],
+        because: "one computation for several callers is skillcue_base::SingleFlight; the others wait for counts",
+    },
+    Rule {
+        text: "fs::rename(",
+        only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs"],
+        because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; the bench moves a directory",
+    },
+    Rule {
+        text: "renameat(",
+        only_in: &["skillcue-exec/src/helper/tmp.rs", "skillcue-registry/src/disk.rs"],
+        because: "the registry's changes go through Disk, the sandbox empties its own directory",
+    },
+];
+
+#[test]
+fn each_idea_has_one_implementation() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for package in fs::read_dir(&crates).unwrap() {
+        collect(&package.unwrap().path().join("src"), &mut files);
+    }
+    assert!(files.len() > 300, "only {} files were found", files.len());
+    let mut broken = Vec::new();
+    let mut used = vec![false; RULES.len()];
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        // Tests at the end of a file may say what they like.
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let name = file.strip_prefix(&crates).unwrap().to_str().unwrap();
+        for (rule, used) in RULES.iter().zip(&mut used) {
+            let occurs = code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(rule.text));
+            let is_allowed = rule.only_in.iter().any(|allowed| name.starts_with(allowed));
+            *used |= occurs && is_allowed;
+            if occurs && !is_allowed {
+                broken.push(format!("{name} has {}: {}", rule.text, rule.because));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    for (rule, used) in RULES.iter().zip(used) {
+        assert!(used || rule.only_in.is_empty(), "{} occurs nowhere: is the rule still about something?", rule.text);
+    }
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
