@@ -11,7 +11,7 @@
 //! either, and `not`, `oneOf` and the like respect that.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
@@ -20,8 +20,14 @@ use serde_json::{Map, Number, Value};
 /// How deep a schema is followed: JSON that is read nests up to 128 levels, and a level of a tree takes up to four steps
 /// (`properties`, `items`, `$ref`, and one to choose).
 const DEPTH: usize = 512;
-/// Steps a check may take: forms that refer to each other twice would double the work with every level.
-const STEPS: u32 = 100_000;
+/// How deep a check goes on its caller's stack: a step takes up to 6 KiB of it in a debug build, and threads with 512 KiB are
+/// in use. Deeper checks get a stack of their own.
+const MAX_SHALLOW: usize = 32;
+const DEEP_STACK: usize = 16 << 20;
+/// How many schemas may apply to one value, each by way of the one before. Written by hand, they are a handful.
+const MAX_IN_PLACE: usize = 128;
+/// Steps a check may take. A schema is checked once for each value; so these are as many as there are pairs of the two.
+const MAX_STEPS: u32 = 100_000;
 /// Violations that are named; more do not help.
 const NAMED: usize = 10;
 /// Keywords with a meaning that is not checked.
@@ -73,23 +79,26 @@ impl Schema {
             return Err(format!("has the type `{}`, which JSON Schema does not know", crate::cut(&word, 60)));
         }
         let (schema, unchecked) = Schema::of(root);
-        if let Some(reference) = schema.endless() {
-            return Err(format!(
+        match schema.unsound() {
+            Some(Unsound::Endless(reference)) => Err(format!(
                 "refers to itself by `$ref: \"{}\"` without going into a value: checking would never end; put the \
                  reference below `properties` or `items`",
                 crate::cut(reference, 60)
-            ));
+            )),
+            Some(Unsound::TooLong) => Err(format!(
+                "applies more than {MAX_IN_PLACE} schemas to one value, each by way of the one before; shorten the \
+                 chain of `$ref`, `allOf`, `anyOf` and the like"
+            )),
+            None => Ok((schema, unchecked)),
         }
-        Ok((schema, unchecked))
     }
 
-    /// A reference that leads back to where it stands, with no step into the value on the way. One with such a step, as in
-    /// a tree, ends with the value.
-    fn endless(&self) -> Option<&str> {
-        let mut walk = Walk { schema: self, todo: vec![&self.root], path: Vec::new(), done: HashSet::new() };
+    /// Why following the schema would not end, or not soon enough.
+    fn unsound(&self) -> Option<Unsound<'_>> {
+        let mut walk = Walk { schema: self, todo: vec![&self.root], heights: HashMap::new() };
         while let Some(next) = walk.todo.pop() {
-            if let Some(reference) = walk.in_place(next, "") {
-                return Some(reference);
+            if let Err(unsound) = walk.in_place(next) {
+                return Some(unsound);
             }
         }
         None
@@ -142,11 +151,31 @@ impl Schema {
     }
 
     fn wrong(&self, value: &Value) -> Vec<String> {
-        let steps = Cell::new(0);
-        let mut check = Check { schema: self, steps: &steps, path: String::new(), found: Vec::new(), is_unsure: false };
+        let limits = Limits::new(MAX_SHALLOW);
+        let found = self.wrong_within(value, &limits);
+        if !limits.is_too_deep.get() {
+            return found;
+        }
+        // The schema's author decides how deep this goes, and an overflow would end the whole process.
+        let deep = || self.wrong_within(value, &Limits::new(DEPTH));
+        let found = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("schema".into()).stack_size(DEEP_STACK);
+            thread.spawn_scoped(scope, deep).ok()?.join().ok()
+        });
+        found.unwrap_or_else(|| vec!["the arguments cannot be checked: no thread could be started".to_owned()])
+    }
+
+    fn wrong_within(&self, value: &Value, limits: &Limits) -> Vec<String> {
+        let mut check = Check::new(self, limits, NAMED);
         check.value(value, &self.root, 0);
-        if steps.get() > STEPS {
+        if limits.is_too_deep.get() {
             return vec!["the arguments nest too deeply to be checked".to_owned()];
+        }
+        if limits.steps.get() > MAX_STEPS {
+            return vec![format!(
+                "the arguments cannot be checked in {MAX_STEPS} steps: pass fewer values, or the skill's author gives \
+                 the schema fewer forms to try"
+            )];
         }
         check.found.truncate(NAMED);
         check.found
@@ -162,43 +191,86 @@ impl Schema {
     }
 }
 
-/// A walk over all schemas that a check can get to.
+/// Why a schema cannot be followed.
+enum Unsound<'s> {
+    /// This reference leads back to where it stands, with no step into the value on the way. One with such a step, as in a
+    /// tree, ends with the value.
+    Endless(&'s str),
+    /// More than [`MAX_IN_PLACE`] schemas apply to one value, each by way of the one before.
+    TooLong,
+}
+
+/// A walk over all schemas that a check can get to. It calls no function of its own again: chains of references are as
+/// long as an author likes.
 struct Walk<'s> {
     schema: &'s Schema,
     /// Schemas for parts of a value, to be walked from their own beginning.
     todo: Vec<&'s Value>,
-    /// From where the walk began to where it is, all of it about one value.
-    path: Vec<*const Value>,
-    done: HashSet<*const Value>,
+    /// How many schemas follow on each, all about one value; `None` while the walk is inside of it.
+    heights: HashMap<*const Value, Option<usize>>,
+}
+
+/// A schema that a walk is inside of.
+struct Inside<'s> {
+    at: &'s Value,
+    /// Schemas about the same value that are still to be walked, the next one last, each with the reference to it.
+    inner: Vec<(&'s Value, &'s str)>,
+    height: usize,
 }
 
 impl<'s> Walk<'s> {
-    /// Returns the reference that closes a loop, if there is one; `last` is the one that was followed last.
-    fn in_place(&mut self, at: &'s Value, last: &'s str) -> Option<&'s str> {
-        let address = std::ptr::from_ref(at);
-        if self.path.contains(&address) {
-            return Some(last);
-        }
-        let rules = at.as_object().filter(|_| !self.done.contains(&address))?;
-        self.path.push(address);
-        let reference = rules.get("$ref").and_then(Value::as_str);
-        let referred = reference.and_then(|reference| self.schema.target(reference).map(|target| (target, reference)));
-        let inner = rules.iter().flat_map(|(key, value)| parts(key, value));
-        for (part, is_in_place) in inner {
-            if !is_in_place {
-                self.todo.push(part);
-            } else if let Some(found) = self.in_place(part, last) {
-                return Some(found);
+    /// Walks all that applies to the value that `start` applies to.
+    fn in_place(&mut self, start: &'s Value) -> Result<(), Unsound<'s>> {
+        let mut path: Vec<Inside<'s>> = Vec::new();
+        let mut next = Some((start, ""));
+        loop {
+            if let Some((at, last)) = next.take() {
+                match self.heights.get(&std::ptr::from_ref(at)) {
+                    Some(None) => return Err(Unsound::Endless(last)),
+                    Some(Some(height)) => {
+                        if let Some(above) = path.last_mut() {
+                            above.height = above.height.max(height + 1);
+                        }
+                    }
+                    None => path.push(self.enter(at, last)),
+                }
+            }
+            let Some(inside) = path.last_mut() else { return Ok(()) };
+            next = inside.inner.pop();
+            if next.is_some() {
+                continue;
+            }
+            let Some(Inside { at, height, .. }) = path.pop() else { return Ok(()) };
+            if height > MAX_IN_PLACE {
+                return Err(Unsound::TooLong);
+            }
+            self.heights.insert(std::ptr::from_ref(at), Some(height));
+            if let Some(above) = path.last_mut() {
+                above.height = above.height.max(height + 1);
             }
         }
-        if let Some((target, reference)) = referred
-            && let Some(found) = self.in_place(target, reference)
-        {
-            return Some(found);
+    }
+
+    fn enter(&mut self, at: &'s Value, last: &'s str) -> Inside<'s> {
+        self.heights.insert(std::ptr::from_ref(at), None);
+        let mut inner = Vec::new();
+        for (key, value) in at.as_object().into_iter().flatten() {
+            if let (Some(target), Some(reference)) = (self.referred(key, value), value.as_str()) {
+                inner.push((target, reference));
+            }
+            for (part, is_in_place) in parts(key, value) {
+                if is_in_place {
+                    inner.push((part, last));
+                } else {
+                    self.todo.push(part);
+                }
+            }
         }
-        self.path.pop();
-        self.done.insert(address);
-        None
+        Inside { at, inner, height: 0 }
+    }
+
+    fn referred(&self, key: &str, value: &Value) -> Option<&'s Value> {
+        self.schema.target(value.as_str().filter(|_| key == "$ref")?)
     }
 }
 
@@ -339,16 +411,45 @@ enum Fit {
     Unknown,
 }
 
-struct Check<'s> {
-    schema: &'s Schema,
-    steps: &'s Cell<u32>,
-    path: String,
-    found: Vec<String>,
-    /// Whether something was passed over that cannot be checked.
-    is_unsure: bool,
+/// How far a check may go, and how far it has gone.
+struct Limits {
+    depth: usize,
+    is_too_deep: Cell<bool>,
+    steps: Cell<u32>,
+    /// Whether a value, by its address, has a form. A schema that refers to itself twice would double the work with every
+    /// level.
+    known: RefCell<HashMap<(*const Value, *const Value), Fit>>,
 }
 
-impl Check<'_> {
+impl Limits {
+    fn new(depth: usize) -> Limits {
+        Limits { depth, is_too_deep: Cell::new(false), steps: Cell::new(0), known: RefCell::default() }
+    }
+
+    fn are_reached(&self) -> bool {
+        self.is_too_deep.get() || self.steps.get() > MAX_STEPS
+    }
+}
+
+struct Check<'s> {
+    schema: &'s Schema,
+    limits: &'s Limits,
+    path: String,
+    found: Vec<String>,
+    /// With more than so many violations a check ends.
+    enough: usize,
+    /// Whether something was passed over that cannot be checked.
+    is_unsure: bool,
+    /// Whether values keep their addresses for as long as the whole check takes.
+    is_lasting: bool,
+}
+
+impl<'s> Check<'s> {
+    fn new(schema: &'s Schema, limits: &'s Limits, enough: usize) -> Check<'s> {
+        let (path, found) = (String::new(), Vec::new());
+        Check { schema, limits, path, found, enough, is_unsure: false, is_lasting: true }
+    }
+
     fn say(&mut self, what: impl AsRef<str>) {
         let at = if self.path.is_empty() { "the arguments".to_owned() } else { format!("`{}`", self.path) };
         self.found.push(format!("{at} {}", what.as_ref()));
@@ -367,39 +468,77 @@ impl Check<'_> {
 
     /// Whether a value fits, without saying why not.
     fn fits(&self, value: &Value, schema: &Value, depth: usize) -> Fit {
-        let mut check =
-            Check { schema: self.schema, steps: self.steps, path: String::new(), found: Vec::new(), is_unsure: false };
+        let mut check = Check { is_lasting: self.is_lasting, ..Check::new(self.schema, self.limits, 0) };
         check.value(value, schema, depth);
-        if !check.found.is_empty() {
+        check.fit()
+    }
+
+    fn fit(&self) -> Fit {
+        if !self.found.is_empty() {
             Fit::No
-        } else if check.is_unsure {
+        } else if self.is_unsure {
             Fit::Unknown
         } else {
             Fit::Yes
         }
     }
 
-    /// Counts how many fit: surely, and perhaps.
-    fn count_fits<'v>(&self, pairs: impl Iterator<Item = (&'v Value, &'v Value)>, depth: usize) -> (usize, usize) {
-        pairs.fold((0, 0), |(sure, perhaps), (value, schema)| match self.fits(value, schema, depth) {
-            Fit::Yes => (sure + 1, perhaps + 1),
-            Fit::Unknown => (sure, perhaps + 1),
-            Fit::No => (sure, perhaps),
-        })
+    /// Counts how many fit, surely and perhaps, until `enough` surely do.
+    fn count_fits<'v>(
+        &self,
+        pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
+        depth: usize,
+        enough: usize,
+    ) -> (usize, usize) {
+        let (mut sure, mut perhaps) = (0, 0);
+        for (value, schema) in pairs {
+            let fit = self.fits(value, schema, depth);
+            sure += usize::from(fit == Fit::Yes);
+            perhaps += usize::from(fit != Fit::No);
+            if sure == enough || self.limits.are_reached() {
+                break;
+            }
+        }
+        (sure, perhaps)
     }
 
     fn value(&mut self, value: &Value, schema: &Value, depth: usize) {
-        if self.found.len() > NAMED {
+        if self.found.len() > self.enough || self.limits.are_reached() {
             return;
         }
-        self.steps.set(self.steps.get().saturating_add(1));
-        if depth > DEPTH {
-            // Not to be known either way; the whole check ends with that.
-            self.steps.set(u32::MAX);
-        }
-        if self.steps.get() > STEPS {
+        if depth > self.limits.depth {
+            self.limits.is_too_deep.set(true);
             return;
         }
+        let pair = (std::ptr::from_ref(value), std::ptr::from_ref(schema));
+        let known = if self.is_lasting { self.limits.known.borrow().get(&pair).copied() } else { None };
+        match known {
+            Some(Fit::Yes) => return,
+            Some(Fit::Unknown) => {
+                self.is_unsure = true;
+                return;
+            }
+            // Only to be said where it is asked for.
+            Some(Fit::No) if self.enough == 0 => return self.say("does not fit"),
+            Some(Fit::No) | None => {}
+        }
+        self.limits.steps.set(self.limits.steps.get().saturating_add(1));
+        let (found, was_unsure) = (self.found.len(), std::mem::take(&mut self.is_unsure));
+        self.rules(value, schema, depth);
+        let fit = if self.found.len() > found {
+            Some(Fit::No)
+        } else if self.found.len() > self.enough || self.limits.are_reached() {
+            None
+        } else {
+            Some(if self.is_unsure { Fit::Unknown } else { Fit::Yes })
+        };
+        self.is_unsure |= was_unsure;
+        if let Some(fit) = fit.filter(|_| self.is_lasting) {
+            self.limits.known.borrow_mut().insert(pair, fit);
+        }
+    }
+
+    fn rules(&mut self, value: &Value, schema: &Value, depth: usize) {
         let rules = match schema {
             Value::Bool(false) => return self.say("is not allowed"),
             Value::Object(rules) => rules,
@@ -452,14 +591,14 @@ impl Check<'_> {
             }
         }
         if let Some(Value::Array(any)) = rules.get("anyOf") {
-            match self.count_fits(any.iter().map(|schema| (value, schema)), depth + 1) {
+            match self.count_fits(any.iter().map(|schema| (value, schema)), depth + 1, 1) {
                 (0, 0) => self.say("fits none of the forms it may have"),
                 (0, _) => self.is_unsure = true,
                 _ => {}
             }
         }
         if let Some(Value::Array(one)) = rules.get("oneOf") {
-            match self.count_fits(one.iter().map(|schema| (value, schema)), depth + 1) {
+            match self.count_fits(one.iter().map(|schema| (value, schema)), depth + 1, 2) {
                 (1, 1) => {}
                 (_, 0) => self.say("fits none of the forms it may have"),
                 (0 | 1, _) => self.is_unsure = true,
@@ -535,7 +674,10 @@ impl Check<'_> {
                 None => {}
             }
             if let Some(names) = rules.get("propertyNames") {
-                match self.fits(&Value::String(key.clone()), names, depth + 1) {
+                let was_lasting = std::mem::replace(&mut self.is_lasting, false);
+                let fit = self.fits(&Value::String(key.clone()), names, depth + 1);
+                self.is_lasting = was_lasting;
+                match fit {
                     Fit::No => self.below(shown, |check| check.say("is no allowed name")),
                     Fit::Unknown => self.is_unsure = true,
                     Fit::Yes => {}
@@ -562,14 +704,14 @@ impl Check<'_> {
         };
         if let Some(schema) = rest {
             for (index, item) in items.iter().enumerate().skip(first) {
-                if self.found.len() > NAMED {
+                if self.found.len() > self.enough {
                     break;
                 }
                 self.below(&format!("[{index}]"), |check| check.value(item, schema, depth + 1));
             }
         }
         if let Some(schema) = rules.get("contains") {
-            let (sure, perhaps) = self.count_fits(items.iter().map(|item| (item, schema)), depth + 1);
+            let (sure, perhaps) = self.count_fits(items.iter().map(|item| (item, schema)), depth + 1, usize::MAX);
             let least = rules.get("minContains").and_then(Value::as_f64).unwrap_or(1.0);
             let most = rules.get("maxContains").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
             if count(perhaps) < least {

@@ -95,6 +95,85 @@ fn a_schema_that_refers_to_itself_ends() {
     assert_eq!(wrong(tree, deep(json!("x"))), ["`children[0]` fits none of the forms it may have"]);
 }
 
+/// Runs on a stack that is as small as any in use.
+fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        thread.spawn_scoped(scope, work).unwrap().join().unwrap()
+    })
+}
+
+/// An author may write a chain of any length: none overflows the stack, and none is checked by halves.
+#[test]
+fn chains_of_any_length_leave_the_process_alive() {
+    let chain = |links: usize| {
+        let link = |at: usize| (at.to_string(), json!({"allOf": [{"$ref": format!("#/$defs/{}", at + 1)}]}));
+        let mut links: Map<String, Value> = (0..links).map(link).chain([(links.to_string(), json!({}))]).collect();
+        links.insert("last".to_owned(), json!({"type": "number"}));
+        json!({"properties": {"x": {"$ref": "#/$defs/0"}, "y": {"$ref": "#/$defs/last"}}, "$defs": links})
+    };
+    on_a_small_stack(|| {
+        for links in [70, 600, 1_500, 5_500, 20_000] {
+            let why = Schema::new(chain(links)).unwrap_err();
+            assert!(why.starts_with("applies more than 128 schemas to one value"), "{links}: {why}");
+        }
+        // The control: what is short enough is checked, and what refers to itself is still found.
+        assert_eq!(wrong(chain(60), json!({"x": 1, "y": 2})), [] as [&str; 0]);
+        assert_eq!(wrong(chain(60), json!({"x": 1, "y": "a"})), ["`y` must be a number, not a string"]);
+        let mut endless = chain(5_500);
+        endless["$defs"]["5500"] = json!({"$ref": "#/$defs/0"});
+        assert!(Schema::new(endless).unwrap_err().starts_with("refers to itself by `$ref: \"#/$defs/"));
+    });
+}
+
+/// Schemas and values that are as deep as JSON is read, on a small stack.
+#[test]
+fn deep_schemas_and_values_are_checked_on_a_small_stack() {
+    let read = |text: String| serde_json::from_str::<Value>(&text).unwrap();
+    let deep = |open: &str, inner: &str, close: &str, levels| {
+        read(format!("{}{inner}{}", open.repeat(levels), close.repeat(levels)))
+    };
+    on_a_small_stack(|| {
+        for keyword in ["not", "items", "additionalProperties", "if", "contains", "propertyNames"] {
+            let schema = deep(&format!("{{\"{keyword}\":"), "{\"const\": [[1]]}", "}", 120);
+            let (schema, _) = Schema::new(json!({"properties": {"x": schema}})).unwrap();
+            for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+                let value = json!({"x": deep(open, "1", close, 120)});
+                let _ = schema.violations(value.as_object().unwrap());
+            }
+        }
+        let value = deep("[", "1", "]", 120);
+        let same = json!({"enum": [value.clone()], "const": value.clone()});
+        assert_eq!(of(same, value.clone()), [] as [&str; 0]);
+        assert_eq!(of(json!({"uniqueItems": true}), json!([value.clone(), value])), ["`x` has an item twice"]);
+    });
+}
+
+/// Each level may have one of two forms that are the same: that doubles nothing, whether the leaf is right or wrong.
+#[test]
+fn forms_that_refer_twice_are_checked_in_few_steps() {
+    for (keyword, levels) in [("anyOf", 60), ("allOf", 60)] {
+        let schema = json!({
+            "properties": {"c": {keyword: [{"$ref": "#"}, {"$ref": "#"}]}, "v": {"type": "number"}}
+        });
+        let deep = |leaf: Value| (0..levels).fold(json!({"v": leaf}), |inner, _| json!({"c": inner}));
+        assert_eq!(wrong(schema.clone(), deep(json!(1))), [] as [&str; 0], "{keyword}");
+        let refused = wrong(schema, deep(json!("x")));
+        assert!(refused[0].contains("fits none") || refused[0].contains("must be a number"), "{keyword}: {refused:?}");
+    }
+    let twice = json!({"properties": {"c": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "null"}]}}});
+    let deep = (0..60).fold(json!({}), |inner, _| json!({"c": inner}));
+    assert_eq!(wrong(twice, deep), ["`c` fits none of the forms it may have"]);
+    // Names of properties are no lasting values: a name that fits says nothing of the next.
+    let names = json!({"propertyNames": {"anyOf": [{"const": "a"}, {"const": "b"}]}});
+    assert_eq!(wrong(names.clone(), json!({"a": 1, "b": 1})), [] as [&str; 0]);
+    assert_eq!(wrong(names, json!({"a": 1, "c": 1})), ["`c` is no allowed name"]);
+    // What takes too many steps says so, and not that it is too deep.
+    let many = json!({"items": {"type": "number"}});
+    let refused = of(many, Value::from(vec![1; 100_001]));
+    assert!(refused[0].starts_with("the arguments cannot be checked in 100000 steps"), "{refused:?}");
+}
+
 #[test]
 fn arguments_are_objects_and_patterns_have_limits() {
     assert!(Schema::new(json!({"type": "string"})).is_err());

@@ -70,6 +70,12 @@ fn one_broken_toolset_leaves_the_others() {
             "type",
         ),
         (
+            "import { Tool } from '@agent/tools'; const d: any = { 5500: {} }; for (let i = 0; i < 5500; i++) d[i] = { allOf: [{ $ref: `#/$defs/${i + 1}` }] };\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { type: 'object', $defs: d, properties: { x: { $ref: '#/$defs/0' } } }, execute() {} })];",
+            "toolset_shape",
+            (Some(2), Some(1)),
+            "applies more than 128 schemas to one value",
+        ),
+        (
             "import { Tool } from '@agent/tools';\nexport const Bad = [Tool.define('x', { description: 'd', parameters: { _zod: {} }, execute() {} })];",
             "toolset_shape",
             (Some(2), Some(26)),
@@ -102,7 +108,7 @@ fn one_broken_toolset_leaves_the_others() {
         assert_eq!(offered.diagnostics.len(), 1, "{text}: {:#?}", offered.diagnostics);
         let finding = &offered.diagnostics[0];
         assert_eq!(finding.code, code, "{text}: {finding:?}");
-        let about_a_schema = code == "toolset_shape" && word == "type";
+        let about_a_schema = code == "toolset_shape" && (word == "type" || word.starts_with("applies"));
         assert_eq!(finding.toolset, if about_a_schema { "x" } else { "bad:Bad" }, "{text}");
         assert!(finding.file.is_some(), "{text}: {finding:?}");
         assert_eq!((finding.line, finding.column), place, "{text}: {finding:?}");
