@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use skillcue_catalog::Catalog;
 
 use crate::rank::confidence;
+use crate::relevance::confidence::ONE_WORD as NOT_A_MATCH;
 use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
 
 /// How many hits of either side are looked at, at least: one that both know may stand low in each.
@@ -119,7 +120,10 @@ fn add(hit: &mut Hit, alike: TextHit) {
     // The texts have seen the same word: that may make it surer, never less sure.
     let beside = if is_certain(hit) { 1.0 } else { BESIDE };
     hit.confidence = hit.confidence.max(either(beside * hit.confidence, alike.confidence));
-    hit.certainty = either(hit.certainty, alike.certainty);
+    let certainty = either(hit.certainty, alike.certainty);
+    // Nearby files rank; they never make a match of what the text alone does not.
+    let is_lifted = hit.is_by_text_alone() && alike.certainty < certainty;
+    hit.certainty = if is_lifted { certainty.min(NOT_A_MATCH).max(alike.certainty) } else { certainty };
     hit.reasons.sort_by_key(|reason| reason.kind);
 }
 

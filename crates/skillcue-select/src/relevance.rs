@@ -17,7 +17,7 @@
 mod apart;
 mod bags;
 mod bodies;
-mod confidence;
+pub(crate) mod confidence;
 mod field;
 mod fuzzy;
 mod index;

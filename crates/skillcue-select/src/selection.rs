@@ -44,9 +44,14 @@ impl Hit {
     /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a certainty on;
     /// nearby files and recent use never do.
     pub fn is_sure(&self, least: f32) -> bool {
+        !self.is_by_text_alone() || self.certainty >= least
+    }
+
+    /// Whether no trigger and no mention speaks for it, so that its certainty decides whether it is a match.
+    pub fn is_by_text_alone(&self) -> bool {
         let by_text =
             |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent);
-        self.mention.is_some() || !self.reasons.iter().all(by_text) || self.certainty >= least
+        self.mention.is_none() && self.reasons.iter().all(by_text)
     }
 }
 

@@ -294,7 +294,25 @@ fn nearby_files_support() {
     let hits = world.selector.select_with(&world.catalog, &texts, &turn, &options).hits;
     assert_eq!(hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["b-rust", "a-none"]);
     assert!(hits[0].certainty > hits[1].certainty && !hits[0].is_sure(hits[0].certainty + 0.01), "{hits:?}");
-    assert!(!hits[0].is_sure(0.6), "{hits:?}");
+    assert!(!hits[0].is_sure(0.5), "{hits:?}");
+    // Nor is one word that only one skill has, which by itself is just not enough.
+    let csv = json!({ "description": "Summarises columns of numbers.", "triggers": { "files": ["*.csv"] } });
+    let others = ["a-fence", "b-rain", "c-song"].map(|name| described(name, &[]));
+    let world = World::new(&[&others[..], &[("d-csv", csv)]].concat());
+    let texts = skillcue_select::TextIndex::of(&world.catalog);
+    let with = |message: &str, nearby: &[&str]| {
+        let turn = Turn { nearby, ..Turn::new(message) };
+        world.selector.select_with(&world.catalog, &texts, &turn, &options).hits
+    };
+    for message in ["columns of a temple", "numbers", "summarise it for me"] {
+        let (with, without) = (with(message, &["z.csv"]), with(message, &[]));
+        assert_eq!((with[0].name.as_str(), with[0].reasons.len()), ("d-csv", 2), "{message}: {with:?}");
+        assert!(without[0].certainty > 0.3 && !with[0].is_sure(0.5), "{message}: {with:?} {without:?}");
+    }
+    // The control: two words are enough, with the file or without.
+    for nearby in [&["z.csv"][..], &[]] {
+        assert!(with("summarise the columns of numbers", nearby)[0].is_sure(0.5));
+    }
     let turn = Turn { nearby: &nearby, ..Turn::new("What is 2+2?") };
     assert_eq!(world.selector.select_with(&world.catalog, &texts, &turn, &options).hits, []);
 }
