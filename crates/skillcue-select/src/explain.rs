@@ -42,6 +42,9 @@ pub struct Explanation {
     pub hit: Option<Hit>,
     /// How many skills rank higher, if it matches.
     pub before: Option<usize>,
+    /// Words of the message that the skill's description excludes; they speak against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
     /// Every trigger: the name, then those of the manifest in its order.
     pub triggers: Vec<TriggerReport>,
 }
@@ -84,6 +87,7 @@ impl Selector {
             standing: Standing::Unknown,
             hit: None,
             before: None,
+            excluded: Vec::new(),
             triggers: Vec::new(),
         };
         let Some(id) = position(catalog, name).filter(|id| (*id as usize) < self.index.flags.len()) else {

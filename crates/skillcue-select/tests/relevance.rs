@@ -86,7 +86,7 @@ fn alike(names: &[&str]) -> Ranking {
     let merging = names.iter().map(|name| Document { name, description: "Merges documents.", ..Document::default() });
     let other = Document { name: "csv", description: "Reads tables.", ..Document::default() };
     let index = TextIndex::of_documents(merging.chain([other]));
-    index.search("merge documents", 99, &|_| true)
+    index.search("merge documents", 999, &|_| true)
 }
 
 fn confidences(ranking: &Ranking) -> Vec<f32> {
@@ -96,11 +96,11 @@ fn confidences(ranking: &Ranking) -> Vec<f32> {
 /// However many skills fit equally well, each fits as well as it did alone.
 #[test]
 fn equals_do_not_lower_each_other() {
-    let names: Vec<String> = (0..20).map(|at| format!("merger-{at}")).collect();
+    let names: Vec<String> = (0..300).map(|at| format!("merger-{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let alone = confidences(&alike(&names[..1]))[0];
     assert!(alone > 0.5, "{alone}");
-    for count in [2, 3, 4, 5, 9, 20] {
+    for count in [2, 3, 4, 5, 9, 20, 32, 33, 40, 100, 300] {
         let all = confidences(&alike(&names[..count]));
         assert_eq!(all.len(), count);
         assert!(all.iter().all(|one| (one - alone).abs() < 0.005), "{count}: {all:?} instead of {alone}");
@@ -150,6 +150,28 @@ fn a_skill_that_excludes_the_message_does_not_drag_others_down() {
     assert_eq!(ranking.hits[0].skill, 1, "{ranking:?}");
     assert!(ranking.hits[0].confidence > 0.5, "{ranking:?}");
     assert!(ranking.hits[1..].iter().all(|hit| hit.confidence < 0.1), "{ranking:?}");
+    assert_eq!(index.excluded("edit the spreadsheet", 0), ["spreadsheet"]);
+    assert!(index.excluded("edit the spreadsheet", 1).is_empty() && index.excluded("edit the letter", 0).is_empty());
+}
+
+/// However much more of the message it has than others, a skill that excludes what the message speaks of is the last.
+#[test]
+fn a_skill_that_excludes_the_message_is_last() {
+    let described = |name, description| Document { name, description, ..Document::default() };
+    let index = TextIndex::of_documents([
+        described("docx", "Edit, edit, edit: edits and edited files. Do not use for spreadsheets."),
+        described("xlsx", "Edits a spreadsheet: sheets, cells, formulas, charts and pivot tables of any file."),
+        described(
+            "wiki",
+            "A guide for teams that write long pages together, from the first draft to the last edit of each.",
+        ),
+        described("photos", "Crops pictures."),
+    ]);
+    let ranking = index.search("edit the spreadsheet", 9, &|_| true);
+    let order: Vec<usize> = ranking.hits.iter().map(|hit| hit.skill).collect();
+    assert_eq!(order, [1, 2, 0], "{ranking:?}");
+    // The control: where nothing is excluded, it is the first.
+    assert_eq!(index.search("edit the files", 9, &|_| true).hits[0].skill, 0);
 }
 
 #[test]

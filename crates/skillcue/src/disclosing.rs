@@ -59,6 +59,12 @@ impl Skillcue {
         if mode == Mode::Hybrid {
             let options = SelectOptions { mode, limit: EXPLAINED };
             let hits = snapshot.select(turn, &options).hits;
+            if let Some(skill) =
+                snapshot.catalog.all().iter().position(|skill| skill.name() == name && !skill.shadowed())
+            {
+                let excluded = snapshot.texts().excluded(turn.message, skill).into_iter();
+                explanation.excluded = excluded.map(str::to_owned).collect();
+            }
             explanation.before = hits.iter().position(|hit| hit.name == name);
             explanation.hit = explanation.before.and_then(|at| hits.into_iter().nth(at));
         }

@@ -16,6 +16,8 @@ Examples:
   skillcue search \"fill in a form\"
   skillcue search --mode keyword pdf      by mentions and triggers alone
 
+The first number is how likely the skill is to be the one that is needed, and hits rank by it: it is low where
+many fit as well. `fits` is how likely the skill is to fit, whatever others do.
 With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
 trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
 
@@ -23,6 +25,7 @@ trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     /// What to search for; `-` reads it from stdin
+    #[arg(allow_hyphen_values = true)]
     query: String,
     /// How skills are matched [default: hybrid]
     #[arg(long, value_enum)]
@@ -57,16 +60,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let columns = context.terminal.width().unwrap_or(100);
     let width = found.hits.iter().map(|hit| text::width(&hit.name)).max().unwrap_or(0).clamp(4, 40);
     let mut out = String::new();
+    // By triggers alone the two numbers are one.
+    let is_fit_shown = found.hits.iter().any(|hit| percent(hit.certainty) != percent(hit.confidence));
     for hit in &found.hits {
         let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
         let pad = " ".repeat(width.saturating_sub(text::width(&hit.name)));
         let brief = text::one_line(&brief);
-        let room = columns.saturating_sub(width + 8).max(20);
+        let fits = if is_fit_shown { format!("  fits {:>3} %", percent(hit.confidence)) } else { String::new() };
+        let room = columns.saturating_sub(width + 8 + fits.len()).max(20);
         let _ = writeln!(
             out,
-            "{}{pad}  {}  {}",
+            "{}{pad}  {}{}  {}",
             paint(style::NAME, &hit.name),
-            paint(style::GOOD, format_args!("{:>3.0} %", hit.confidence * 100.0)),
+            paint(style::GOOD, format_args!("{:>3} %", percent(hit.certainty))),
+            paint(style::DIM, fits),
             text::cut(&brief, room)
         );
         let _ = writeln!(out, "{}", paint(style::DIM, text::cut(&format!("  {}", reasons(hit)), columns)));
@@ -83,6 +90,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.say(&paint(style::DIM, line));
     context.index_bodies(mode)?;
     Ok(Outcome::Done)
+}
+
+/// A share in whole percent.
+pub(super) fn percent(share: f32) -> String {
+    format!("{:.0}", share * 100.0)
 }
 
 /// `keyword pdf, verb extract (“extracted”)`

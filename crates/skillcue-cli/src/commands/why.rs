@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::Serialize;
 use skillcue::{Explanation, Hit, Intent, Mode, ReasonKind, SelectOptions, Selection, Standing, Turn};
 
-use super::search::HitsJson;
+use super::search::{HitsJson, percent};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
@@ -139,6 +139,11 @@ fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -
     } else {
         let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
     }
+    if !explanation.excluded.is_empty() {
+        let words: Vec<String> =
+            explanation.excluded.iter().map(|word| format!("“{}”", text::one_line(word))).collect();
+        let _ = writeln!(out, "   against   its description says that it is not for {}", words.join(", "));
+    }
     let mut seen = HashSet::new();
     // A keyword may be the name once more.
     let missed = explanation
@@ -164,11 +169,13 @@ fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -
 }
 
 fn headline(hit: &Hit) -> String {
+    let (sure, fits) = (percent(hit.certainty), percent(hit.confidence));
+    let also = if sure == fits { String::new() } else { format!("fits {fits} %  ") };
     format!(
         "{}  {}  {}",
         paint(style::NAME, &hit.name),
-        paint(style::GOOD, format_args!("{:.0} % sure", hit.confidence * 100.0)),
-        paint(style::DIM, format_args!("score {:.2}", hit.score))
+        paint(style::GOOD, format_args!("{sure} % sure")),
+        paint(style::DIM, format_args!("{also}score {:.2}", hit.score))
     )
 }
 

@@ -108,3 +108,30 @@ fn the_query_may_come_from_stdin_and_have_files() {
     let run = sandbox.isolated(&["search", "--mode", "keyword", "x", "--file", "dir/a.csv"]);
     assert_eq!(run.stdout.lines().last(), Some("  file *.csv (“dir/a.csv”)"), "{run}");
 }
+
+/// Hits stand in the order of the first number, and one that excludes the message comes last, with the reason in `why`.
+#[test]
+fn hits_rank_by_the_number_that_is_printed() {
+    let sandbox = Sandbox::new();
+    for (name, description) in [
+        ("docx", "Edit, edit, edit: edits and edited files. Do not use for spreadsheets."),
+        ("xlsx", "Edits a spreadsheet: sheets, cells, formulas, charts and pivot tables of any file."),
+        ("wiki", "A guide for teams that write long pages together, from the first draft to the last edit of each."),
+        ("photos", "Crops pictures."),
+    ] {
+        sandbox.write(
+            &format!("work/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: \"{description}\"\n---\nB.\n"),
+        );
+    }
+    let run = sandbox.isolated(&["search", "edit the spreadsheet"]);
+    let lines: Vec<&str> = run.stdout.lines().filter(|line| line.contains(" fits ")).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["xlsx", "wiki", "docx"], "{run}");
+    let numbers: Vec<u32> = lines.iter().map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a >= b), "{run}");
+    let why = sandbox.isolated(&["why", "edit the spreadsheet", "docx"]);
+    assert!(why.stdout.contains("against   its description says that it is not for “spreadsheet”\n"), "{why}");
+    let why = sandbox.isolated(&["why", "edit the spreadsheet", "xlsx"]);
+    assert!(!why.stdout.contains("against"), "{why}");
+}

@@ -8,57 +8,98 @@ use crate::relevance::field::rarity;
 use crate::relevance::index::TextIndex;
 use crate::relevance::search::Lead;
 
-/// Rivals are looked for among so many of the best.
-const MAX_RIVALS: usize = 32;
+/// So many of the best may be rivals whatever they score.
+pub(crate) const NEAREST: usize = 32;
+/// Further down, a rival scores at least this share of what the skill does. All such count, however many there are: or a
+/// hundred equal skills would make each other unlikely.
+pub(crate) const NEARLY: f32 = 0.5;
 /// Skills that have no word of any message are imagined beside those that there are: among a handful, that a word is in
 /// one and not in another says little of how rare it is.
 const IMAGINED: f64 = 50.0;
 
-/// The best documents of a search, and which of them have what.
+/// Documents of a search that may be rivals of each other, and which of them have what.
 pub(crate) struct Apart<'a> {
     index: &'a TextIndex,
     /// Those in the short and the long text.
     leads: Vec<&'a Lead<'a>>,
-    best: Vec<usize>,
-    /// For each of the best, whether it has each of the leads.
-    having: Vec<bool>,
+    /// With their scores, best first.
+    documents: &'a [(f32, usize)],
+    /// For each document a bit for each lead, in words of 64: whether it counts there, and whether it has the term at all.
+    counting: Vec<u64>,
+    having: Vec<u64>,
+    /// How many words of 64 bits a document takes.
+    row: usize,
 }
 
 impl<'a> Apart<'a> {
-    pub(crate) fn of(index: &'a TextIndex, leads: &'a [Lead<'a>], best: &[(f32, usize)]) -> Apart<'a> {
+    /// `place` returns where in `documents` a document is.
+    pub(crate) fn of(
+        index: &'a TextIndex,
+        leads: &'a [Lead<'a>],
+        documents: &'a [(f32, usize)],
+        place: impl Fn(usize) -> Option<usize>,
+    ) -> Apart<'a> {
         let leads: Vec<&Lead<'_>> = leads.iter().filter(|lead| lead.field < 2).collect();
-        let best: Vec<usize> = best.iter().take(MAX_RIVALS).map(|(_, document)| *document).collect();
-        let having = best.iter().flat_map(|document| leads.iter().map(|lead| has(lead, *document))).collect();
-        Apart { index, leads, best, having }
+        let row = leads.len().div_ceil(64);
+        let mut having = vec![0; row * documents.len()];
+        let mut counting = having.clone();
+        for (number, lead) in leads.iter().enumerate() {
+            let (word, bit) = (number / 64, 1 << (number % 64));
+            for document in lead.postings.documents() {
+                let Some(at) = place(document) else { continue };
+                having[at * row + word] |= bit;
+                // A synonym does not count where the term itself is.
+                if !lead.unless.is_some_and(|unless| unless.has(document)) {
+                    counting[at * row + word] |= bit;
+                }
+            }
+        }
+        Apart { index, leads, documents, counting, having, row }
     }
 
-    /// What a document has of the message, in units of a word that no skill has. A rival has at least half of the words
-    /// that the document has: that is for the two to say, whatever other skills there are.
-    pub(crate) fn evidence(&self, document: usize) -> f64 {
-        let own: Vec<bool> = self.leads.iter().map(|lead| has(lead, document)).collect();
-        let words = own.iter().filter(|has| **has).count();
+    /// What the document at a place has of the message, in units of a word that no skill has. A rival has at least half of
+    /// the words that the document has: that is for the two to say, whatever other skills there are.
+    pub(crate) fn evidence(&self, at: usize) -> f64 {
+        let row = |at: usize| at * self.row..(at + 1) * self.row;
+        let Some(&(score, document)) = self.documents.get(at) else { return 0.0 };
+        let own = &self.counting[row(at)];
+        let words = ones(own.iter().copied());
         if words == 0 {
             return 0.0;
         }
-        let mut rivals = Vec::with_capacity(self.best.len());
-        for (other, having) in self.best.iter().zip(self.having.chunks(self.leads.len())) {
-            let shared = own.iter().zip(having).filter(|(own, other)| **own && **other).count();
-            if *other != document && 2 * shared >= words {
-                rivals.push(*other);
+        let (mut rivals, mut lengths) = (0_usize, [0.0_f32; 2]);
+        let mut taken = vec![0_usize; self.leads.len()];
+        for (place, &(other_score, other)) in self.documents.iter().enumerate() {
+            if place >= NEAREST && other_score < NEARLY * score {
+                break;
+            }
+            let theirs = &self.counting[row(place)];
+            if place == at || 2 * ones(own.iter().zip(theirs).map(|(own, theirs)| own & theirs)) < words {
+                continue;
+            }
+            rivals += 1;
+            for (number, length) in lengths.iter_mut().enumerate() {
+                *length += self.index.field(number).map_or(0.0, |field| field.length(other));
+            }
+            let theirs = &self.having[row(place)];
+            for (word, (own, theirs)) in own.iter().zip(theirs).enumerate() {
+                let mut both = own & theirs;
+                while both != 0 {
+                    taken[word * 64 + both.trailing_zeros() as usize] += 1;
+                    both &= both - 1;
+                }
             }
         }
-        let all = (self.index.len() - rivals.len()) as f64;
+        let all = (self.index.len() - rivals) as f64;
         // Lengths are measured against the mean of those that are left.
-        let means = [0, 1].map(|number| {
-            let Some(field) = self.index.field(number) else { return 1.0 };
-            let taken: f32 = rivals.iter().map(|other| field.length(*other)).sum();
-            ((self.index.len() as f32 - taken) / all as f32).max(f32::MIN_POSITIVE)
-        });
+        let means = lengths.map(|length| ((self.index.len() as f32 - length) / all as f32).max(f32::MIN_POSITIVE));
         let mut sum = 0.0;
-        for (lead, _) in self.leads.iter().zip(own).filter(|(_, has)| *has) {
+        for (number, lead) in self.leads.iter().enumerate() {
             let Some(field) = self.index.field(lead.field) else { continue };
-            let taken = rivals.iter().filter(|other| lead.postings.has(**other)).count();
-            let rarity = rarity(all + IMAGINED, (lead.postings.len() - taken) as f64);
+            if own[number / 64] & 1 << (number % 64) == 0 {
+                continue;
+            }
+            let rarity = rarity(all + IMAGINED, (lead.postings.len() - taken[number]) as f64);
             let impact = field.impact_apart(lead.postings, document, rarity, means[lead.field]);
             sum += f64::from(lead.factor) * f64::from(impact.unwrap_or(0.0));
         }
@@ -68,6 +109,6 @@ impl<'a> Apart<'a> {
     }
 }
 
-fn has(lead: &Lead<'_>, document: usize) -> bool {
-    lead.postings.has(document) && !lead.unless.is_some_and(|unless| unless.has(document))
+fn ones(bits: impl Iterator<Item = u64>) -> u32 {
+    bits.map(u64::count_ones).sum()
 }

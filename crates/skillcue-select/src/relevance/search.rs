@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::relevance::apart::Apart;
+use crate::relevance::apart::{Apart, NEAREST, NEARLY};
 use crate::relevance::bags::narrow;
 use crate::relevance::confidence::{Evidence, ONE_WORD, Standing, of_lower};
 use crate::relevance::field::{Field, Postings};
@@ -16,8 +16,8 @@ use crate::relevance::query::{Query, Term};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
 
-/// The runner-up, and the rivals that are left out of a skill's own evidence, are looked for among at least so many.
-const RUNNERS: usize = 32;
+/// The runner-up is looked for among at least so many.
+const RUNNERS: usize = NEAREST;
 /// From which share of the best score on a skill is as good as the best; and how many such there may be. Chosen on
 /// `tests/labelled` as the share, of 0.85, 0.9, 0.95 and 0.98, that adds no false triggers there.
 const EQUAL: f32 = 0.98;
@@ -88,7 +88,12 @@ struct Slot {
     /// In which search that was: so nothing need be cleared.
     search: u32,
     scores: [f32; 3],
+    /// Where it is among those that may be rivals; `NOWHERE`, if it is not.
+    place: u32,
 }
+
+/// No place.
+const NOWHERE: u32 = u32::MAX;
 
 /// What searches need room for. One for each thread, so that nobody waits.
 #[derive(Debug, Default)]
@@ -119,6 +124,15 @@ impl TextIndex {
         ranking
     }
 
+    /// The words of a message that the description of a skill excludes, as in "Do not use for spreadsheets".
+    pub fn excluded<'m>(&self, message: &'m str, skill: usize) -> Vec<&'m str> {
+        let is_it = |other: &u32| usize::try_from(*other).is_ok_and(|other| other == skill);
+        let Some(document) = self.skills.iter().position(is_it) else { return Vec::new() };
+        let query = Query::of(self, message, &mut Tokenizer::default(), &mut Room::default());
+        let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
+        excluded.filter_map(|term| message.get(term.span.clone())).collect()
+    }
+
     fn search_in(&self, scratch: &mut Scratch, message: &str, limit: usize, usable: &dyn Fn(usize) -> bool) -> Ranking {
         let query = Query::of(self, message, &mut scratch.tokenizer, &mut scratch.room);
         scratch.begin(self.len());
@@ -130,13 +144,15 @@ impl TextIndex {
         let best = self.best(scratch, widths, limit.max(RUNNERS), usable);
         let Some(&(top, first)) = best.first() else { return Ranking::default() };
         let lead = self.lead(scratch, &best);
-        let apart = Apart::of(self, &leads, &best);
+        let least = best.get(limit - 1).or(best.last()).map_or(0.0, |(score, _)| NEARLY * score);
+        let rivals = self.rivals(scratch, widths, &best, least, usable);
+        let apart = Apart::of(self, &leads, &rivals, |document| scratch.place(document));
         let unit = self.unit();
         let mass: f64 = query.message.iter().map(|term| self.worth(term)).sum();
         let length = query.message.iter().map(|term| f64::from(term.weight)).sum();
         let mut most: f32 = 1.0;
         let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
-        for &(score, document) in best.iter().take(limit) {
+        for (at, &(score, document)) in best.iter().enumerate().take(limit) {
             let words = self.words(message, &leads, widths, document);
             let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
             let excluded: f64 = excluded.map(|term| self.worth(term)).sum();
@@ -148,8 +164,14 @@ impl TextIndex {
             let sure = sure.min(if words.len() < 2 { ONE_WORD } else { most });
             let certainty = if document == first { sure } else { of_lower(sure, score / top) };
             let excluded = if mass > 0.0 { excluded / mass } else { 0.0 };
-            let own = Evidence { has: apart.evidence(document), length, excluded }.confidence();
+            let own = Evidence { has: apart.evidence(at), length, excluded }.confidence();
             let confidence = own.min(if words.len() < 2 { ONE_WORD } else { 1.0 });
+            // A skill that says it is not for this is not the one that is needed, however far ahead its words are.
+            let certainty = match excluded {
+                0.5.. => 0.0,
+                0.0 => certainty,
+                _ => certainty.min(confidence),
+            };
             hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, certainty, words });
         }
         // One that excludes what the message speaks of goes below those that do not.
@@ -265,6 +287,37 @@ impl TextIndex {
         [short, if self.long.is_some() { long } else { short }, name]
     }
 
+    fn total(&self, scratch: &Scratch, widths: [f32; 3], document: usize) -> f32 {
+        let [short, long, name] = self.scores(scratch, document);
+        short / widths[0] + long / widths[1] + self.tuning.name * name / widths[2]
+    }
+
+    /// The best, and after them all others that score at least `least`, best first. Notes where each is.
+    fn rivals(
+        &self,
+        scratch: &mut Scratch,
+        widths: [f32; 3],
+        best: &[(f32, usize)],
+        least: f32,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Vec<(f32, usize)> {
+        let mut rivals = best.to_vec();
+        scratch.note_places(&rivals);
+        // With fewer than were asked for, these are all.
+        if best.len() >= RUNNERS {
+            for document in scratch.touched.iter().map(|document| *document as usize) {
+                let score = self.total(scratch, widths, document);
+                let is_new = score >= least && score > 0.0 && scratch.place(document).is_none();
+                if is_new && usable(self.skills[document] as usize) {
+                    rivals.push((score, document));
+                }
+            }
+            rivals[best.len()..].sort_unstable_by(by_score);
+            scratch.note_places(&rivals);
+        }
+        rivals
+    }
+
     /// The documents with the highest scores, best first.
     fn best(
         &self,
@@ -273,25 +326,23 @@ impl TextIndex {
         count: usize,
         usable: &dyn Fn(usize) -> bool,
     ) -> Vec<(f32, usize)> {
-        let order = |a: &(f32, usize), b: &(f32, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         let mut best: Vec<(f32, usize)> = Vec::new();
         let mut last: Option<(f32, usize)> = None;
         for document in scratch.touched.iter().map(|document| *document as usize) {
-            let [short, long, name] = self.scores(scratch, document);
-            let one = (short / widths[0] + long / widths[1] + self.tuning.name * name / widths[2], document);
-            let beaten = last.is_some_and(|last| order(&last, &one) == Ordering::Less);
+            let one = (self.total(scratch, widths, document), document);
+            let beaten = last.is_some_and(|last| by_score(&last, &one) == Ordering::Less);
             if one.0 <= 0.0 || beaten || !usable(self.skills[document] as usize) {
                 continue;
             }
             best.push(one);
             // Half of them go at once, so that each costs little however many are wanted.
             if best.len() >= count.saturating_mul(2) {
-                best.select_nth_unstable_by(count - 1, order);
+                best.select_nth_unstable_by(count - 1, by_score);
                 best.truncate(count);
                 last = best.last().copied();
             }
         }
-        best.sort_unstable_by(order);
+        best.sort_unstable_by(by_score);
         best.truncate(count);
         best
     }
@@ -362,6 +413,11 @@ impl TextIndex {
     }
 }
 
+/// The higher score first, and of equals the one that is first in the index.
+fn by_score(a: &(f32, usize), b: &(f32, usize)) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
 impl Scratch {
     /// Forgets the last search.
     fn begin(&mut self, documents: usize) {
@@ -380,10 +436,23 @@ impl Scratch {
     fn touch(&mut self, document: usize) -> &mut Slot {
         let slot = &mut self.slots[document];
         if slot.search != self.search {
-            *slot = Slot { search: self.search, scores: [0.0; 3] };
+            *slot = Slot { search: self.search, scores: [0.0; 3], place: NOWHERE };
             self.touched.push(u32::try_from(document).unwrap_or(u32::MAX));
         }
         slot
+    }
+
+    /// Notes where documents are among those that may be rivals.
+    fn note_places(&mut self, documents: &[(f32, usize)]) {
+        for (place, (_, document)) in (0..).zip(documents) {
+            self.slots[*document].place = place;
+        }
+    }
+
+    /// Where a document is among them.
+    fn place(&self, document: usize) -> Option<usize> {
+        let slot = self.slots.get(document)?;
+        (slot.search == self.search && slot.place != NOWHERE).then_some(slot.place as usize)
     }
 
     /// Adds to a document that was found already.
