@@ -10,7 +10,7 @@ use skillcue_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection}
 use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
-use crate::report::{Disclosed, Listed, Spent, TOO_WEAK};
+use crate::report::{Disclosed, Listed, NOT_ALONE, Spent, TOO_WEAK};
 use crate::session::is_listed;
 use crate::shelf::{Item, Style, fold, section, shorten};
 use crate::{
@@ -267,7 +267,8 @@ impl Discloser {
                     Fallback::AskUser => self.question(situation, &unsure),
                     _ => format!("[{count} skill{s} available]"),
                 };
-                Turn { tier, text, skills: report(TOO_WEAK), overhead: None }
+                let skills = unsure.iter().map(|(hit, _)| self.too_weak(hit)).collect();
+                Turn { tier, text, skills, overhead: None }
             }
         }
     }
@@ -280,6 +281,13 @@ impl Discloser {
             hit.mention == Some(Mention::Sigil) && skill.enabled() && skill.available() && !skill.shadowed()
         };
         at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill) || called(skill))
+    }
+
+    /// Reports a hit that is not sure, with the reason: its certainty is too low because it fits too little, or because
+    /// others fit as well.
+    pub(crate) fn too_weak(&self, hit: &Hit) -> Disclosed {
+        let why = if hit.confidence >= self.config.min_confidence { NOT_ALONE } else { TOO_WEAK };
+        disclosed(hit, Decision::Omitted, Some(why.to_owned()))
     }
 
     fn is_sure(&self, hit: &Hit) -> bool {
@@ -326,7 +334,7 @@ impl Discloser {
             let (decision, why) = match rank {
                 _ if rank < most.min(sure.len()) => (Decision::Included, "named in the hint"),
                 _ if rank < sure.len() => (Decision::Omitted, "the hint names only the best"),
-                _ => (Decision::Omitted, TOO_WEAK),
+                _ => return self.too_weak(hit),
             };
             disclosed(hit, decision, Some(why.to_owned()))
         };

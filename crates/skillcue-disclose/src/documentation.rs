@@ -13,7 +13,7 @@ use skillcue_select::Hit;
 use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
 use crate::discloser::{Discloser, Situation, Turn, disclosed};
 use crate::names::sentence;
-use crate::report::{Disclosed, TOO_WEAK, Trace};
+use crate::report::{Disclosed, Trace};
 use crate::session::{Remembered, address, digest, is_listed};
 use crate::{Decision, Tier};
 
@@ -80,7 +80,7 @@ impl<'a> Documentation<'a> {
             |why: &'static str| move |(hit, _): &(&Hit, &Skill)| disclosed(hit, Decision::Omitted, Some(why.into()));
         skills.extend(rest.iter().map(others("more than `max_skills` match better")));
         if !all {
-            skills.extend(unsure.iter().map(others(TOO_WEAK)));
+            skills.extend(unsure.iter().map(|(hit, _)| self.discloser.too_weak(hit)));
         }
         Turn { tier: Tier::Documentation, text, skills, overhead: Some(overhead) }
     }

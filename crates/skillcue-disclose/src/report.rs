@@ -165,11 +165,13 @@ impl Spent {
 
 /// The reason for which a skill is omitted that does not fit well enough.
 pub(crate) const TOO_WEAK: &str = "it matches too weakly";
+/// The reason for which a skill is omitted that fits, and not clearly better than others.
+pub(crate) const NOT_ALONE: &str = "others fit as well or better; name the one you want";
 
 impl Disclosed {
-    /// Whether it is omitted because it does not fit well enough.
+    /// Whether it is omitted because it does not fit well enough, or not clearly better than others.
     pub fn is_weak(&self) -> bool {
-        self.why.as_deref() == Some(TOO_WEAK)
+        matches!(self.why.as_deref(), Some(TOO_WEAK | NOT_ALONE))
     }
 }
 

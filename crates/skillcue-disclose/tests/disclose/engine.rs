@@ -271,7 +271,7 @@ fn the_stable_part_does_not_depend_on_the_message() {
 
 fn weak(house: &House, name: &str, certainty: f32) -> Hit {
     let reason = Reason { kind: ReasonKind::Text, ..reason("files") };
-    Hit { certainty, ..hit(house, name, vec![reason]) }
+    Hit { certainty, confidence: certainty, ..hit(house, name, vec![reason]) }
 }
 
 #[test]
@@ -324,6 +324,26 @@ fn weak_hits_beside_strong_ones_are_reported_not_shown() {
         assert_eq!(shown.skills[1].why.as_deref(), Some("it matches too weakly"));
         assert!(!shown.turn.contains("### csv"));
     }
+    // One that fits, and of which only the lead is small, is told the truth about.
+    let alike = |name: &str| Hit { confidence: 0.75, ..weak(&house, name, 0.2) };
+    for policy in [Policy::Inject, Policy::Hint] {
+        let hits = vec![hit(&house, "pdf", vec![reason("pdf")]), alike("csv")];
+        let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
+        let selection = hits_of(Intent::None, hits);
+        let shown = house.discloser(config).disclose(&Situation::new(house.census(), &selection, &Files));
+        assert_eq!(shown.skills[1].why.as_deref(), Some("others fit as well or better; name the one you want"));
+        assert!(shown.skills[1].is_weak());
+    }
+    let selection = hits_of(Intent::None, vec![alike("csv"), alike("pdf")]);
+    let shown =
+        house.discloser(DiscloseConfig::default()).disclose(&Situation::new(house.census(), &selection, &Files));
+    assert_eq!(shown.turn, "[2 skills available]");
+    assert!(
+        shown
+            .skills
+            .iter()
+            .all(|skill| skill.why.as_deref() == Some("others fit as well or better; name the one you want"))
+    );
 }
 
 #[test]
