@@ -57,7 +57,8 @@ impl Cli {
         let mistyped = match &read {
             Ok(matches) => matches.subcommand_name().and_then(|name| mistyped(name, &args)),
             Err(error) if error.kind() == ErrorKind::UnknownArgument => {
-                ["context", "why"].into_iter().find_map(|name| mistyped(name, &args))
+                let lenient = Cli::grammar().ignore_errors(true).try_get_matches_from(&args).ok();
+                lenient.as_ref().and_then(clap::ArgMatches::subcommand_name).and_then(|name| mistyped(name, &args))
             }
             Err(_) => None,
         };
@@ -77,9 +78,11 @@ fn mistyped(command: &str, args: &[OsString]) -> Option<clap::Error> {
     let grammar = match command {
         "context" => commands::context::Args::augment_args(grammar),
         "why" => commands::why::Args::augment_args(grammar),
+        "search" => commands::search::Args::augment_args(grammar),
         _ => return None,
     };
-    let strict = |arg: clap::Arg| if arg.get_id() == "message" { arg.allow_hyphen_values(false) } else { arg };
+    let is_message = |arg: &clap::Arg| arg.get_id() == "message" || arg.get_id() == "query";
+    let strict = |arg: clap::Arg| if is_message(&arg) { arg.allow_hyphen_values(false) } else { arg };
     let grammar = Global::augment_args(grammar).mut_args(strict);
     let at = args.iter().skip(1).position(|arg| arg == command)? + 1;
     let error = grammar.try_get_matches_from(&args[at..]).err()?;

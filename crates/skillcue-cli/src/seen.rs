@@ -1,5 +1,6 @@
 //! Warnings that were printed before: while a set-up stays as it is, people are told their number and not each again.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use skillcue::Diagnostic;
@@ -32,6 +33,9 @@ impl Seen {
 
     /// Keeps errors, and warnings that no earlier run has printed, which are remembered. Returns how many warnings went.
     pub(crate) fn retain_new(mut self, found: &mut Vec<&Diagnostic>) -> usize {
+        // Two that read alike are one to a reader, and neither was printed before.
+        let mut told = HashSet::new();
+        found.retain(|found| found.is_error() || told.insert(described(found)));
         let (before, known) = (found.len(), self.digests.len());
         let warnings: Vec<&Diagnostic> = found.iter().copied().filter(|found| !found.is_error()).collect();
         if warnings.len() > MAX_EACH {
@@ -103,6 +107,19 @@ mod tests {
         assert_eq!(new(&cache, &all), 1);
         std::fs::write(cache.with_file_name("seen-warnings"), b"\xff\n").unwrap();
         assert_eq!(new(&cache, &all), 3, "a damaged file has nothing in it");
+    }
+
+    #[test]
+    fn two_alike_are_one_and_not_one_from_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("index");
+        let alike = [warning(1), warning(1), warning(2)];
+        let told = || {
+            let mut found = alike.iter().collect();
+            (Seen::read(&cache).retain_new(&mut found), found.len())
+        };
+        assert_eq!(told(), (0, 2));
+        assert_eq!(told(), (2, 0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::fold::Folded;
 
 use words::{
-    ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, FIT, HAVE, OPENINGS, POWER, POWERS, SHOW, SKILLS,
+    ALL_ELSEWHERE, BEFORE_WHAT, COURTESIES, DOCS, ELSEWHERE, FIT, HAVE, OPENINGS, POWER, POWERS, SHORT, SHOW, SKILLS,
     SMALL_TALK, TAILS, THERE, TOOLS, USE, WHAT_KIND,
 };
 
@@ -92,7 +92,7 @@ fn ask(words: &[&str]) -> Intent {
     // `hello there`; but `what skills are there`
     while let [rest @ .., last] = words
         && COURTESIES.contains(last)
-        && !(*last == "there" && matches!(rest, [.., "are" | "is"]))
+        && !(*last == "there" && matches!(rest, [.., "are" | "is"] | [.., "are" | "is", "out"]))
     {
         words = rest;
     }
@@ -100,7 +100,7 @@ fn ask(words: &[&str]) -> Intent {
     if ALL_ELSEWHERE.contains(&joined.as_str()) {
         return Intent::All;
     }
-    if ELSEWHERE.contains(&joined.as_str()) || is_question(words) {
+    if ELSEWHERE.contains(&joined.as_str()) || SHORT.contains(&joined.as_str()) || is_question(words) {
         return Intent::Registry;
     }
     let request = request(words);

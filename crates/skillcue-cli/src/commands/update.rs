@@ -59,6 +59,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registry = context.registries()?.of(args.whose)?;
     let (plans, mut failed) = plan(args, registry, context)?;
+    let is_nothing_installed = plans.is_empty() && failed.is_empty();
     // Where no file changes, only the commit moves on, which nobody need be asked about.
     let (same, mut news): (Vec<UpdatePlan>, Vec<UpdatePlan>) =
         plans.into_iter().partition(|plan| plan.is_empty() && (!args.overwrite_edits || plan.edits.is_empty()));
@@ -110,6 +111,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else if count > 0 {
         let project = if args.whose.project { " --project" } else { "" };
         context.terminal.say(&format!("nothing was changed; `skillcue update{project} --yes` does it"));
+    } else if is_nothing_installed {
+        context.terminal.say("nothing is installed");
     } else if failed.is_empty() {
         context.terminal.say("everything is up to date");
     }

@@ -671,11 +671,24 @@ fn a_mistyped_option_is_no_message() {
         &["why", "--mdoe", "keyword"],
         &["why", "--mdoe", "keyword", "pdf", "csv"],
         &["--skills-dir", "skills", "context", "pdf", "--mdoe", "keyword"],
+        &["search", "--mdoe", "keyword", "pdf"],
+        &["search", "pdf", "--mdoe", "keyword"],
     ] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(2), "{run}");
         assert!(run.stderr.starts_with("error: unexpected argument '--mdoe' found\n"), "{run}");
         assert!(run.stderr.contains("'--mode'"), "{run}");
+    }
+    // A command's name where it is none.
+    for (args, usage) in [
+        (&["show", "context", "--foo"][..], "show"),
+        (&["run", "why", "--jsn"], "run"),
+        (&["load", "pdf", "context", "--mdoe"], "load"),
+        (&["list", "--foo", "search"], "list"),
+    ] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains(&format!("Usage: skillcue {usage} ")), "{run}");
     }
     // Messages may begin with hyphens.
     for args in [
@@ -685,6 +698,10 @@ fn a_mistyped_option_is_no_message() {
         &["context", "--mode", "keyword", "-1"],
         &["why", "- fill in the pdf"],
         &["why", "--", "--mdoe", "pdf"],
+        &["search", "- pdf"],
+        &["search", "--limit my spending"],
+        &["search", "-5 degrees"],
+        &["search", "--limit", "3", "pdf"],
     ] {
         let run = sandbox.isolated(args);
         assert_eq!(run.code, Some(0), "{run}");

@@ -121,6 +121,7 @@ fn from_github_at_a_reference_by_its_shorthand() {
 #[test]
 fn an_update_is_shown_before_it_is_made() {
     let sandbox = with_repository();
+    assert_eq!(sandbox.run(&["update"]).stderr, "nothing is installed\n");
     act(&sandbox, &["install", "ann/skills", "--enable"]);
     assert_snapshot!(act(&sandbox, &["update"]), @r"
     exit 0

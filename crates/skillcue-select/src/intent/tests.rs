@@ -6,6 +6,11 @@ use super::*;
 fn capability_questions() {
     for message in [
         "what are your skills",
+        "which skill should I pick?",
+        "Which skills should we choose for this?",
+        "skills list",
+        "Skill list, please",
+        "what skills are out there?",
         "What are your skills?",
         "what can you help me with?",
         "Which tools do you have?",

@@ -159,6 +159,15 @@ pub(super) const USE: &[&[&str]] = &[
     &["do", "i", "use"],
     &["would", "you", "use"],
     &["to", "use"],
+    &["should", "i", "pick"],
+    &["should", "we", "pick"],
+    &["should", "i", "choose"],
+    &["should", "we", "choose"],
+    &["should", "i", "take"],
+    &["should", "i", "try"],
+    &["should", "i", "load"],
+    &["to", "pick"],
+    &["to", "choose"],
 ];
 /// Behind `which skill`: of the agent's, as long as nothing follows but `this` or a tail.
 pub(super) const FIT: &[&[&str]] = &[
@@ -181,6 +190,7 @@ pub(super) const FIT: &[&[&str]] = &[
 pub(super) const THERE: &[&[&str]] = &[
     &["are", "available"],
     &["are", "there"],
+    &["are", "out", "there"],
     &["are", "installed"],
     &["are", "enabled"],
     &["are", "loaded"],
@@ -216,6 +226,8 @@ pub(super) const TAILS: &[&[&str]] = &[
     &["to", "me"],
     &["and", "how"],
 ];
+/// Whole requests in the order of a command's name.
+pub(super) const SHORT: &[&str] = &["skills list", "skill list", "list of skills", "skills overview"];
 /// Whole questions in other languages, without their accents.
 pub(super) const ELSEWHERE: &[&str] = &[
     "was kannst du",
