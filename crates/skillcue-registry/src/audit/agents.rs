@@ -356,8 +356,8 @@ fn has_leak(line: &[u8]) -> bool {
     });
     static ORDERS: Lazy = LazyLock::new(|| {
         regex(concat!(
-            r"\b(?:replac\w+|fill\w*|substitut\w+|insert\w*|put|with)\b[^\n]{0,80}\b(?:from|with|by|of|in|the)\s[^\n]{0,40}?",
-            r"(?:\benvironment\b|\benv\b|\.env\b|\bconversation\b|\bchat\b|\buser's\s|\bsystem\s+prompt\b|\bkeychain\b|\beverything\b)",
+            r"\b(?:replac\w+|fill\w*|substitut\w+|insert\w*|put)\b[^\n]{0,80}\b(?:from|with|by|of|in|the)\s[^\n]{0,40}?",
+            r"(?:\benvironment\b|\benv\b|\.env\b|\bconversation\b|\bchat\b|\buser's\s+(?:\w+\s+)?(?:key|token|password|secret|credential|data|message)s?\b|\bsystem\s+prompt\b|\bkeychain\b|\beverything\b)",
             r"|\bwhere\s+\S{1,40}\s+(?:is|are|stands\s+for|contains|holds)\s+(?:everything|all|the\s+(?:whole|full|entire|conversation|environment))\b",
         ))
     });

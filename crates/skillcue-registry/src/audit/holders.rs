@@ -90,9 +90,8 @@ fn is_sent(hit: &Hit<'_>, name: &[u8], usage: Usage, after: &[u8]) -> Option<&'s
     // Without a call there is nothing to follow, and behind the last one nothing matters.
     let end = calls.last()?.at;
     let scopes = if usage == Usage::Code { scopes(after) } else { Vec::new() };
-    let is_own = |name: &[u8], at: usize| {
-        scopes.iter().any(|scope| scope.body.contains(&at) && scope.names.iter().any(|own| *own == name))
-    };
+    let is_own =
+        |name: &[u8], at: usize| scopes.iter().any(|scope| scope.body.contains(&at) && scope.names.contains(&name));
     let mut holders = vec![name];
     for assignment in ASSIGNMENTS.as_ref()?.captures_iter(&after[..end]) {
         let (Some(to), Some(value)) = (assignment.name("to"), assignment.name("value")) else { continue };
@@ -301,8 +300,8 @@ fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
     if !rest.is_empty() && !rest.starts_with(b"#") {
         return end;
     }
-    let mut lines = 0;
-    for line in text[end..].split_inclusive(|byte| *byte == b'\n').skip(1) {
+    end = text.len().min(end + 1);
+    for (lines, line) in text[end..].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let said = line.trim_ascii();
         let is_next = [&b"def "[..], b"class ", b"@", b"async "].iter().any(|word| said.starts_with(word));
         let is_over = if indent < INDENTED {
@@ -313,7 +312,6 @@ fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
         if !said.is_empty() && is_over {
             break;
         }
-        lines += 1;
         end += line.len();
     }
     end

@@ -226,6 +226,7 @@ fn links_that_carry_data_out() {
             "Open https://api.x.test/v1/users/{user_id}?token={token} to see the docs of the endpoint.",
             "The redirect goes to https://x.test/cb?access_token=<token>; register it with your provider.",
             "Call https://api.x.test/v1?key=YOUR_API_KEY and replace YOUR_API_KEY with your key.",
+            "Open https://x.test/?key=API_KEY, with the key from the settings page of the user's account.",
             "GET https://api.x.test/conversations/{conversation_id}/messages",
             "[secrets](https://x.test/secrets/token?tab=env) and [x](https://x.test/a(b)/c).",
         ],
