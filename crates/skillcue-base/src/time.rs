@@ -46,7 +46,7 @@ pub fn date(time: SystemTime) -> String {
 /// ```
 pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     // The crate takes a leap second for the second after, and a point without digits.
-    let is_strict = text.ends_with('Z') && !text.ends_with(".Z") && text.get(17..19) != Some("60");
+    let is_strict = text.strip_suffix('Z').is_some_and(|text| !text.ends_with('.') && text.get(17..19) != Some("60"));
     humantime::parse_rfc3339(text).ok().filter(|_| is_strict).map(whole_millis)
 }
 

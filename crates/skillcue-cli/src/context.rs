@@ -1,6 +1,6 @@
 //! What every command is given.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,19 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillcue::{Diagnostic, DiscloseSection, Mode, Severity, Skillcue, Source};
+use skillcue::{Diagnostic, DiscloseSection, Mode, Severity, Skillcue};
 use skillcue_exec::{Grants, Runner};
-use skillcue_mcp::host::{Host, HostDirs, ServerSpec};
+use skillcue_host::{Environment, Host, Options, Programs, Registries, Settings};
+use skillcue_mcp::host::Host as Servers;
 
-use crate::acting::Acting;
 use crate::cli::Global;
-use crate::environment::Environment;
 use crate::error::CliError;
 use crate::progress::Progress;
-use crate::registries::Registries;
 use crate::report;
 use crate::seen::Seen;
-use crate::settings::Settings;
 use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
@@ -35,19 +32,16 @@ const FEW: usize = 1_000;
 /// How long a command waits for servers whose listing is old. One that fails is then left alone for a minute.
 const SERVERS_WAIT: Duration = Duration::from_secs(3);
 
-/// What every command is given: where to write, what was asked for, and the skills, which are looked for when a
-/// command first wants them.
+/// What every command is given: where to write, what was asked for, and the host, which finds the skills when a command
+/// first wants them.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) terminal: Terminal,
     global: Global,
-    environment: OnceCell<Environment>,
-    settings: OnceCell<Settings>,
-    host: OnceCell<Option<Host>>,
-    skills: OnceCell<Arc<Skillcue>>,
-    acting: OnceCell<Acting>,
-    registries: OnceCell<Registries>,
-    /// What the agent wants of its skills. Whoever says so looks after signals, too.
+    host: OnceCell<Host>,
+    /// Whether it was printed what is wrong with servers.
+    has_told_servers: Cell<bool>,
+    /// What the agent wants of its skills. A command that sets it looks after signals, too.
     shape: Shape,
 }
 
@@ -65,18 +59,22 @@ impl std::fmt::Debug for Shape {
 
 impl Context {
     pub(crate) fn new(terminal: Terminal, global: Global) -> Context {
-        let (environment, settings) = (OnceCell::new(), OnceCell::new());
-        Context {
-            terminal,
-            global,
-            environment,
-            settings,
-            host: OnceCell::new(),
-            skills: OnceCell::new(),
-            acting: OnceCell::new(),
-            registries: OnceCell::new(),
-            shape: Shape::default(),
+        Context { terminal, global, host: OnceCell::new(), has_told_servers: Cell::new(false), shape: Shape::default() }
+    }
+
+    /// Returns the assembly over the environment of this process.
+    pub(crate) fn host(&self) -> Result<&Host, CliError> {
+        if let Some(host) = self.host.get() {
+            return Ok(host);
         }
+        let environment = Environment::new(std::env::current_dir().ok(), std::env::vars_os().collect())?;
+        let options = Options {
+            skills_dirs: self.global.skills_dir.clone(),
+            config: self.global.config.clone(),
+            isolated: self.global.isolated,
+            no_cache: self.global.no_cache,
+        };
+        Ok(self.host.get_or_init(|| Host::open(environment, options)))
     }
 
     /// Has the skills built in a certain way, for who does not end by the first signal. Before anybody has asked for them.
@@ -128,20 +126,16 @@ impl Context {
 
     /// Whether nothing but the named directories is looked at.
     pub(crate) fn isolated(&self) -> Result<bool, CliError> {
-        Ok(self.global.isolated || self.environment()?.isolated)
+        Ok(self.host()?.is_isolated())
     }
 
     pub(crate) fn environment(&self) -> Result<&Environment, CliError> {
-        if self.environment.get().is_none() {
-            // Set just once: there is one thread here.
-            let _ = self.environment.set(Environment::of_process()?);
-        }
-        Ok(self.environment.get_or_init(Environment::default))
+        Ok(self.host()?.environment())
     }
 
-    /// What counts. Gathered, and told where it needs telling, the first time.
+    /// Returns the effective settings. Their notices are printed on first use.
     pub(crate) fn settings(&self) -> Result<&Settings, CliError> {
-        let is_new = self.settings.get().is_none();
+        let is_new = self.host()?.known_settings().is_none();
         let settings = self.quiet_settings()?;
         for notice in settings.notices.iter().filter(|_| is_new) {
             self.terminal.warn(notice.code, &notice.message, &notice.help);
@@ -149,67 +143,42 @@ impl Context {
         Ok(settings)
     }
 
-    /// The same for who tells it in their own way.
+    /// Like `settings`, without printing.
     pub(crate) fn quiet_settings(&self) -> Result<&Settings, CliError> {
-        if let Some(settings) = self.settings.get() {
-            return Ok(settings);
-        }
-        let settings = Settings::gather(&self.global, self.environment()?)?;
-        Ok(self.settings.get_or_init(|| settings))
+        Ok(self.host()?.settings()?)
     }
 
-    /// The same, where a file that cannot be used is one of the notices. Before anybody has asked for the settings.
+    /// Like `quiet_settings`, where a file that cannot be used is one of the notices. Before the settings are asked for.
     pub(crate) fn lenient_settings(&self) -> Result<&Settings, CliError> {
-        if self.settings.get().is_none() {
-            let settings = Settings::gather_leniently(&self.global, self.environment()?)?;
-            return Ok(self.settings.get_or_init(|| settings));
-        }
-        self.quiet_settings()
+        Ok(self.host()?.lenient_settings()?)
     }
 
-    /// The configured servers, if there are any.
-    pub(crate) fn host(&self) -> Result<Option<&Host>, CliError> {
-        if let Some(host) = self.host.get() {
-            return Ok(host.as_ref());
-        }
-        let settings = self.settings()?;
-        let mut specs = Vec::new();
-        for server in &settings.servers {
-            let variable = |name: &str| std::env::var(name).ok();
-            match ServerSpec::from_config(server, variable) {
-                Ok(spec) => specs.push(spec),
-                Err(error) => {
-                    let help = "correct it below [[mcp]] in skillcue.toml; its skills are missing meanwhile";
-                    self.terminal.warn("mcp_server", &error.to_string(), help);
-                }
+    /// Returns the configured servers, if there are any. What is wrong with others is printed on first use.
+    pub(crate) fn servers(&self) -> Result<Option<&Servers>, CliError> {
+        self.settings()?;
+        let host = self.host()?;
+        let servers = host.servers()?;
+        if !self.has_told_servers.replace(true) {
+            for problem in host.server_problems()? {
+                let help = "correct it below [[mcp]] in skillcue.toml; its skills are missing meanwhile";
+                self.terminal.warn("mcp_server", problem, help);
             }
         }
-        let dirs = HostDirs {
-            cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
-            approvals: self.approvals_file()?,
-        };
-        let host = (!specs.is_empty()).then(|| Host::new(specs, dirs));
-        Ok(self.host.get_or_init(|| host).as_ref())
-    }
-
-    /// Where approvals are remembered.
-    pub(crate) fn approvals_file(&self) -> Result<Option<PathBuf>, CliError> {
-        let data = &self.environment()?.data_home;
-        Ok(data.as_ref().map(|data| data.join("skillcue/approvals.json")))
+        Ok(servers)
     }
 
     /// The skills. Looks for them, the first time, and asks servers that have not been asked for long.
     pub(crate) fn skills(&self) -> Result<&Arc<Skillcue>, CliError> {
-        if self.skills.get().is_none()
-            && let Some(host) = self.host()?
+        if self.host()?.known_skills().is_none()
+            && let Some(servers) = self.servers()?
         {
             if !self.looks_after_signals() {
-                close_on_signal(host.clone());
+                close_on_signal(servers.clone());
             }
             let progress = Progress::unknown("asking MCP servers");
             let asked: Vec<String> =
-                host.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
-            let refreshed = host.refresh_stale(SERVERS_WAIT);
+                servers.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
+            let refreshed = servers.refresh_stale(SERVERS_WAIT);
             drop(progress);
             for server in refreshed {
                 if let Err(why) = server.outcome
@@ -229,33 +198,14 @@ impl Context {
 
     /// The skills, with what servers listed the last time: none is asked.
     pub(crate) fn local_skills(&self) -> Result<&Arc<Skillcue>, CliError> {
-        if let Some(skills) = self.skills.get() {
+        let host = self.host()?;
+        if let Some(skills) = host.known_skills() {
             return Ok(skills);
         }
-        let environment = self.environment()?;
-        let settings = self.settings()?;
-        let acting = self.acting()?;
-        let mut builder = Skillcue::builder()
-            .tools(Arc::new(acting.script_tools()))
-            .tools(Arc::new(acting.toolset_tools()))
-            .roots(settings.roots.iter().cloned())
-            .search_path(environment.path.clone())
-            .setup_by(settings.setup(environment, self.isolated()?))
-            .mode(settings.disclose.mode.unwrap_or_default())
-            .loader(settings.loader.clone());
-        for server in self.host()?.map(Host::remotes).unwrap_or_default() {
-            builder = builder.remote(server);
-        }
-        if let Some(cache) = &settings.cache {
-            builder = builder.index_cache(cache);
-        }
-        if let Some(checkout) = environment.checkout() {
-            builder = builder.checkout(checkout);
-        }
-        let builder = self.shaped(builder)?;
+        self.servers()?;
         let progress = Progress::unknown("looking for skills");
         let start = Instant::now();
-        let skills = Arc::new(builder.build());
+        let skills = host.skills_with(|builder| self.shaped(builder))?;
         drop(progress);
         let effort = skills.catalog().effort();
         tracing::info!(
@@ -265,36 +215,18 @@ impl Context {
             milliseconds = start.elapsed().as_millis(),
             "looked for skills"
         );
-        Ok(self.skills.get_or_init(|| skills))
+        Ok(skills)
     }
 
     /// What runs scripts and toolsets. Nothing of it is started before something is called.
-    pub(crate) fn acting(&self) -> Result<&Acting, CliError> {
-        if let Some(acting) = self.acting.get() {
-            return Ok(acting);
-        }
-        let acting = Acting::new(self)?;
-        Ok(self.acting.get_or_init(|| acting))
+    pub(crate) fn programs(&self) -> Result<&Programs, CliError> {
+        self.settings()?;
+        Ok(self.host()?.programs()?)
     }
 
     /// What is installed and enabled, for the user and for the project.
     pub(crate) fn registries(&self) -> Result<&Registries, CliError> {
-        if let Some(registries) = self.registries.get() {
-            return Ok(registries);
-        }
-        let registries = Registries::open(self.environment()?);
-        Ok(self.registries.get_or_init(|| registries))
-    }
-
-    /// Whether a skill stays on though one registry, the project's or the user's, says that it is off.
-    pub(crate) fn is_enabled_elsewhere(&self, name: &str, project: bool) -> bool {
-        let by_files = self.settings().is_ok_and(|settings| {
-            let files = &settings.by_files;
-            let of_checkout = files.foreign.as_ref().filter(|_| project);
-            files.enable.contains(name) || of_checkout.is_some_and(|files| files.enable.contains(name))
-        });
-        let other = self.registries().ok().and_then(|it| if project { it.user.as_ref() } else { it.project.as_ref() });
-        by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
+        Ok(self.host()?.registries())
     }
 
     /// Whether there is a person to ask, who sees what is asked.
@@ -310,26 +242,22 @@ impl Context {
 
     /// What people have allowed the programs of skills.
     pub(crate) fn grants(&self) -> Result<&Grants, CliError> {
-        Ok(&self.acting()?.grants)
+        Ok(&self.programs()?.grants)
     }
 
     /// What runs scripts.
     pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Result<Runner, CliError> {
-        Ok(self.acting()?.runner(allow_unsandboxed))
+        Ok(self.programs()?.runner(allow_unsandboxed))
     }
 
     /// Ends what runs for this command: programs that serve skills, and toolsets.
     pub(crate) fn close(&self) {
-        // Whoever a signal has called is doing it, and ends the process when it is done.
+        // A signal's handler is doing it already, and ends the process when it is done.
         while SIGNALLED.load(Ordering::SeqCst) {
             std::thread::park();
         }
-        if let Some(Some(host)) = self.host.get() {
+        if let Some(host) = self.host.get() {
             host.close();
-        }
-        // What was compiled on the way is kept for the next time.
-        if let Some(acting) = self.acting.get() {
-            acting.end();
         }
     }
 
@@ -361,7 +289,7 @@ impl Context {
     }
 
     fn cached(&self) -> bool {
-        self.settings.get().is_some_and(|settings| settings.cache.is_some())
+        self.host.get().and_then(Host::known_settings).is_some_and(|settings| settings.cache.is_some())
     }
 
     /// How messages are matched: as the command line says, or else the configuration.
@@ -375,16 +303,11 @@ impl Context {
         Ok(self.settings()?.disclose.clone())
     }
 
-    /// The directories of some sources in which skills were looked for.
-    pub(crate) fn roots(&self, wanted: &dyn Fn(Source) -> bool) -> Vec<PathBuf> {
-        let roots = self.settings.get().into_iter().flat_map(Settings::all_roots);
-        roots.filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
-    }
-
     /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more. Warnings
     /// that an earlier run has printed are counted: hooks and people run this many times a day over one set-up.
     pub(crate) fn tell_diagnostics(&self) {
-        let (Some(skills), Some(settings)) = (self.skills.get(), self.settings.get()) else { return };
+        let Some(host) = self.host.get() else { return };
+        let (Some(skills), Some(settings)) = (host.known_skills(), host.known_settings()) else { return };
         let catalog = skills.catalog();
         let mut told: Vec<&Diagnostic> = settings.diagnostics.iter().chain(catalog.diagnostics()).collect();
         if !self.verbose() {
@@ -436,10 +359,10 @@ impl Context {
 
 /// Ends the programs that serve skills before a signal ends us: they are in process groups of their own, which no Ctrl-C
 /// reaches.
-fn close_on_signal(host: Host) {
+fn close_on_signal(servers: Servers) {
     on_signal(move |code| {
         SIGNALLED.store(true, Ordering::SeqCst);
-        host.close();
+        servers.close();
         std::process::exit(code);
     });
 }

@@ -4,6 +4,8 @@ use std::io;
 
 use serde::Serialize;
 use skillcue::Diagnostic;
+pub(crate) use skillcue_host::Excerpt;
+use skillcue_host::HostError;
 
 /// Why a command failed: what, where, and what to do.
 // Boxed, because every result of every command has room for one.
@@ -22,21 +24,6 @@ struct Inner {
     /// An excerpt that is no diagnostic of a skill: a line of a configuration file.
     excerpt: Option<Excerpt>,
     broken_pipe: bool,
-}
-
-/// A line to be shown and underlined.
-#[derive(Debug)]
-pub(crate) struct Excerpt {
-    /// The file.
-    pub(crate) path: String,
-    /// All of its text.
-    pub(crate) text: String,
-    /// Where to point, counted from 1.
-    pub(crate) line: usize,
-    /// In characters, counted from 1.
-    pub(crate) column: usize,
-    /// In characters.
-    pub(crate) width: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +62,7 @@ impl CliError {
         self
     }
 
-    /// The same, showing where.
+    /// Shows where, too.
     #[must_use]
     pub(crate) fn excerpt(mut self, excerpt: Excerpt) -> CliError {
         self.0.excerpt = Some(excerpt);
@@ -166,6 +153,16 @@ impl From<skillcue::Error> for CliError {
         if let Error::Invalid { diagnostics, .. } = error {
             failure.0.diagnostics = diagnostics;
         }
+        failure
+    }
+}
+
+impl From<HostError> for CliError {
+    fn from(mut error: HostError) -> CliError {
+        let make = if error.is_usage() { CliError::usage } else { CliError::failure };
+        let mut failure = make(error.code(), error.message());
+        failure.0.help = (!error.hint().is_empty()).then(|| error.hint().to_owned());
+        failure.0.excerpt = error.take_excerpt();
         failure
     }
 }

@@ -1,32 +1,27 @@
 //! The binary `skillcue`: one file per command, over the library of the same name.
 //!
-//! The library never prints and never looks at the environment; both happen here. What a run may see of the machine is
-//! gathered in [`environment`] and [`settings`], what it says goes through [`terminal`], and [`commands`] are what is
-//! left: ask the library, show the answer.
+//! The library never prints and never looks at the environment; both happen here. [`context`] passes what a run may see of
+//! the machine to `skillcue-host`, what it says goes through [`terminal`], and [`commands`] are what is left: ask the
+//! library, show the answer.
 
-mod acting;
 #[cfg(feature = "agent")]
 mod agent;
-mod bundled;
 #[cfg(feature = "agent")]
 mod chat;
 mod chunks;
 mod cli;
 mod commands;
 mod context;
-mod environment;
 mod error;
 mod progress;
 mod registries;
 mod report;
 mod seen;
-mod settings;
 mod signals;
 mod skill_file;
 mod skill_json;
 mod terminal;
 mod text;
-mod trust;
 mod turn;
 
 use std::process::exit;

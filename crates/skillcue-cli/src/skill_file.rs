@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use skillcue::format::MAX_FILE;
 use skillcue::{Catalog, Code, Diagnostic, Discovery, FileError, Root, SkillDir, SkillFile, Source};
 
-use crate::environment::absolute;
 use skillcue_base::os_message;
+use skillcue_host::absolute;
 
 /// The skill files that some paths mean, and what is wrong with those that mean none.
 #[derive(Debug, Default)]

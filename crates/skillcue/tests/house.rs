@@ -40,6 +40,11 @@ const RULES: &[Rule] = &[
         because: "one computation for several callers is skillcue_base::SingleFlight; the others wait for counts",
     },
     Rule {
+        text: "env::var",
+        only_in: &["skillcue-bench/", "skillcue-cli/", "skillcue-toolset/src/schema_tests.rs"],
+        because: "the caller fills a skillcue_host::Environment",
+    },
+    Rule {
         text: "fs::rename(",
         only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs"],
         because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; the bench moves a directory",
@@ -50,6 +55,46 @@ const RULES: &[Rule] = &[
         because: "the registry's changes go through Disk, the sandbox empties its own directory",
     },
 ];
+
+/// The layers, lowest first. A crate depends on crates of lower layers only, but for tests.
+const LAYERS: &[&[&str]] = &[
+    &["skillcue-base", "skillcue-bench", "skillcue-scripted"],
+    &["skillcue-format"],
+    &["skillcue-catalog"],
+    &["skillcue-select", "skillcue-load", "skillcue-registry"],
+    &["skillcue-disclose"],
+    &["skillcue"],
+    &["skillcue-exec", "skillcue-mcp"],
+    &["skillcue-toolset", "skillcue-agent"],
+    &["skillcue-host"],
+    &["skillcue-cli"],
+    &["xtask"],
+];
+
+#[test]
+fn arrows_point_one_way() {
+    let layer = |name: &str| LAYERS.iter().position(|layer| layer.contains(&name));
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() >= 16, "only {} packages were found", packages.len());
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let own = layer(name).unwrap_or_else(|| panic!("{name} has no layer"));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let needed = dependency["name"].as_str().unwrap();
+            if dependency["kind"] != "dev" && needed.starts_with("skillcue") {
+                let below = layer(needed).unwrap_or_else(|| panic!("{needed} has no layer"));
+                assert!(below < own, "{name} depends on {needed}, which is not below it");
+            }
+        }
+    }
+}
 
 #[test]
 fn each_idea_has_one_implementation() {

@@ -29,9 +29,9 @@ use self::places::Places;
 use self::screen::{Mode, Screen};
 use crate::commands::agent::{AllowArg, Args};
 use crate::context::Context;
-use crate::environment::Environment;
 use crate::error::CliError;
 use crate::text;
+use skillcue_host::Environment;
 
 /// Everything that a conversation needs.
 pub(crate) struct Setup {
@@ -210,7 +210,7 @@ fn work_dir(environment: &Environment) -> Option<WorkDir> {
     let work_dir = WorkDir::new(environment.cwd.clone()?);
     let program = environment.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
     Some(match program {
-        Some(program) => work_dir.git(program, environment.git.clone()),
+        Some(program) => work_dir.git(program, environment.git_variables()),
         None => work_dir,
     })
 }
@@ -222,8 +222,8 @@ pub(crate) fn allowed(context: &Context) -> Result<Approvals, CliError> {
 
 /// What a signal ends: the turn, and before the process, what runs for us.
 fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
-    let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.acting()?.ender())];
-    if let Some(host) = context.host()?.cloned() {
+    let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.programs()?.ender())];
+    if let Some(host) = context.servers()?.cloned() {
         ends.push(Box::new(move || host.close()));
     }
     let farewell = || {

@@ -60,7 +60,7 @@ pub(crate) struct RevokeArgs {
 
 /// What was approved, and whether it still counts.
 pub(crate) fn approvals(context: &Context) -> Result<Vec<(Approval, bool)>, CliError> {
-    let remotes = context.host()?.map(Host::remotes).unwrap_or_default();
+    let remotes = context.servers()?.map(Host::remotes).unwrap_or_default();
     let counts = |approval: &Approval| {
         remotes
             .iter()
@@ -160,11 +160,11 @@ fn revoke_allowed(_: &RevokeArgs, _: &Context) -> Result<Vec<String>, CliError> 
 
 /// What was approved, whether its server is still configured or not.
 fn recorded(context: &Context) -> Result<Approvals, CliError> {
-    Ok(Approvals::new(context.approvals_file()?))
+    Ok(Approvals::new(context.host()?.approvals_file()))
 }
 
 fn host(context: &Context) -> Result<&Host, CliError> {
-    context.host()?.ok_or_else(|| {
+    context.servers()?.ok_or_else(|| {
         CliError::failure("no_servers", "no MCP server is configured")
             .help("add one below [[mcp]] in skillcue.toml: name, and command or url")
     })

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use skillcue_registry::{Audit, RULES, Severity, audit, sarif};
 
 use crate::context::Context;
-use crate::environment::absolute;
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::registries::finding_lines;
 use crate::skill_file::Targets;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
+use skillcue_host::absolute;
 
 const AFTER: &str = "\
 Examples:

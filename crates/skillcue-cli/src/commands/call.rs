@@ -67,7 +67,7 @@ fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
         return Ok(None);
     }
     let progress = Progress::unknown("looking at the toolsets");
-    let (having, _) = context.acting()?.toolset_tools().with_tool(&catalog, &args.tool);
+    let (having, _) = context.programs()?.toolset_tools().with_tool(&catalog, &args.tool);
     drop(progress);
     match having[..] {
         [] => Ok(None),
@@ -121,7 +121,7 @@ fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError
     let skills = context.skills()?;
     if let [skill] = loaded
         && let Some(skill) = skills.catalog().get(skill)
-        && let Some(offered) = context.acting()?.toolset_tools().offered(skill)
+        && let Some(offered) = context.programs()?.toolset_tools().offered(skill)
         && let Some(error) = without_engine(&offered.diagnostics)
     {
         return Ok(error);
@@ -131,7 +131,7 @@ fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError
         format!("with {skill:?} loaded there are {}", names.join(", "))
     } else {
         let catalog = skills.catalog();
-        let tools = context.acting()?.toolset_tools();
+        let tools = context.programs()?.toolset_tools();
         let (_, unknown) = tools.with_tool(&catalog, &args.tool);
         let offered = unknown.iter().filter_map(|skill| tools.offered(skill));
         if let Some(error) = offered.into_iter().find_map(|offered| without_engine(&offered.diagnostics)) {

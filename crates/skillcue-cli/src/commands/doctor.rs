@@ -18,10 +18,10 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::Progress;
-use crate::trust::Trust;
 use clients::{Listed, Simulated, simulate};
 use findings::{Copies, Finding, copies};
 use machine::{Kept, Program, Versions, kept, programs};
+use skillcue_host::Trust;
 
 const AFTER: &str = "\
 Examples:
@@ -261,7 +261,7 @@ fn servers(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Server>, C
             found.push(Finding::new("mcp_server", Severity::Error, error.to_string()).help(help));
         }
     }
-    let host = context.host()?;
+    let host = context.servers()?;
     let status: Vec<ServerStatus> = host.map(Host::status).unwrap_or_default();
     for problem in host.map(Host::diagnostics).unwrap_or_default() {
         let help = "`skillcue mcp inspect NAME` says more about a server";
@@ -279,7 +279,7 @@ fn servers(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Server>, C
 }
 
 fn sandbox(context: &Context, found: &mut Vec<Finding>) -> Result<Option<Support>, CliError> {
-    let support = match context.acting()?.launcher().support() {
+    let support = match context.programs()?.launcher().support() {
         Ok(support) => support,
         Err(error) => {
             found.push(Finding::new(error.code(), Severity::Warning, error.to_string()).help(error.hint()));

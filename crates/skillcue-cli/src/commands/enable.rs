@@ -7,9 +7,10 @@ use skillcue_registry::{Changed, State};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, own_address};
+use crate::registries::{Whose, registry_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
+use skillcue_host::own_address;
 
 const AFTER: &str = "\
 Examples:
@@ -38,7 +39,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, CliError> {
     let registries = context.registries()?;
-    let registry = registries.of(args.whose)?;
+    let registry = registry_of(registries, args.whose)?;
     let catalog = context.local_skills()?.catalog();
     let state = registry.state();
     for name in &args.names {
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
     }
     context.terminal.print(&out)?;
     if !on && !args.reset {
-        for name in args.names.iter().filter(|name| context.is_enabled_elsewhere(name, args.whose.project)) {
+        let host = context.host()?;
+        for name in args.names.iter().filter(|name| host.is_enabled_elsewhere(name, args.whose.project)) {
             context.terminal.warn(
                 "still_enabled",
                 &format!("{name} stays on: a skillcue.toml or the other registry enables it, and that counts for more"),

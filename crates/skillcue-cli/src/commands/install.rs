@@ -13,7 +13,7 @@ use skillcue_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry,
 use super::update::permissions;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, tell_findings};
+use crate::registries::{Whose, registry_of, tell_findings};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = context.registries()?.of(args.whose)?;
+    let registry = registry_of(context.registries()?, args.whose)?;
     let Some(source) = &args.source else { return restore(args, registry, context) };
     let cwd = context.environment()?.cwd.as_deref().unwrap_or(Path::new("/"));
     let origin = real(Origin::parse(source, cwd)?);

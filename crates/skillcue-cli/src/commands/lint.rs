@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn targets_of_project(context: &Context) -> Result<Targets, CliError> {
     let skills = context.skills()?;
     let ours = |source: Source| matches!(source, Source::Inline | Source::Project);
-    Ok(Targets::of_catalog(&skills.catalog(), &ours, &context.roots(&ours)))
+    Ok(Targets::of_catalog(&skills.catalog(), &ours, &context.host()?.roots(&ours)))
 }
 
 fn lint(path: &Path, fix: bool) -> Linted {

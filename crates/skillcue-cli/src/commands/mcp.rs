@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Outcome;
 use crate::context::Context;
-use crate::environment::absolute;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use setup::{Client, Reach, snippet};
+use skillcue_host::absolute;
 
 const AFTER: &str = "\
 Examples:
@@ -137,7 +137,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.tell_diagnostics();
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());
     let watching = watch(&skills, &server);
-    if let Some(host) = context.host()? {
+    if let Some(host) = context.servers()? {
         ask_servers(host.clone(), Arc::clone(&skills), server.clone())?;
     }
     read_ahead(&skills, context)?;

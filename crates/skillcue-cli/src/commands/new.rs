@@ -10,9 +10,9 @@ use skillcue::format::{Node, Span, Value, write};
 
 use crate::Outcome;
 use crate::context::Context;
-use crate::environment::{Environment, absolute};
 use crate::error::CliError;
 use crate::terminal::{paint, style};
+use skillcue_host::{Environment, absolute};
 
 const AFTER: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use skillcue_registry::Registry;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::Whose;
+use crate::registries::{Whose, registry_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = context.registries()?.of(args.whose)?;
+    let registry = registry_of(context.registries()?, args.whose)?;
     let now = SystemTime::now();
     if args.trash {
         return trash(registry, context);
@@ -117,7 +117,7 @@ pub(crate) struct GcArgs {
 }
 
 pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> {
-    let registry = context.registries()?.of(args.whose)?;
+    let registry = registry_of(context.registries()?, args.whose)?;
     if args.abandon {
         return abandon(registry, context);
     }

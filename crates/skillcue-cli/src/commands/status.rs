@@ -39,11 +39,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         total += 1;
         enabled += usize::from(skill.enabled());
     }
-    let host = context.host()?;
+    let host = context.servers()?;
     let servers = host.map(Host::status).unwrap_or_default();
     let approvals = super::approve::approvals(context)?;
     let allowed = allowed(context)?;
-    let sandbox = context.acting()?.launcher().support();
+    let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;
     if context.json() {
         let servers: Vec<_> = servers

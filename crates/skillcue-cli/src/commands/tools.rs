@@ -49,7 +49,7 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
     let catalog = context.skills()?.catalog();
     let skill = skillcue::usable(&catalog, name)?;
     let progress = Progress::unknown("looking at the toolsets");
-    let offered = context.acting()?.toolset_tools().offered(skill).unwrap_or_default();
+    let offered = context.programs()?.toolset_tools().offered(skill).unwrap_or_default();
     drop(progress);
     for finding in &offered.diagnostics {
         tell(finding, context);

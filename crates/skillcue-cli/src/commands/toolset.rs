@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 /// The user's folder of packages for toolsets, whether it is filled or not.
 pub(crate) fn packages(context: &Context) -> Result<Option<PathBuf>, CliError> {
-    Ok(context.environment()?.data_home.as_ref().map(|data| data.join("skillcue/toolsets")))
+    Ok(context.environment()?.data("toolsets"))
 }
 
 fn install(dir: &Path, context: &Context) -> Result<(), CliError> {

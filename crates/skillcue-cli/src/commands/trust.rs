@@ -9,10 +9,10 @@ use skillcue::{AgentSection, Distrusted, RunSection};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings;
 use crate::terminal::{paint, style};
-use crate::trust::Trust;
 use crate::{Outcome, text};
+use skillcue_host::Trust;
+use skillcue_host::project_wants;
 
 const AFTER: &str = "\
 Examples:
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
         return Ok(Outcome::Done);
     }
-    let Some((text, wants)) = settings::project_wants(project)? else {
+    let Some((text, wants)) = project_wants(project)? else {
         return Err(CliError::failure("no_config", format!("{} has no skillcue.toml", project.display()))
             .help("there is nothing to trust"));
     };

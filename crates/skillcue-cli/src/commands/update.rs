@@ -13,7 +13,7 @@ use skillcue_registry::{
 use super::install::{Fetching, short};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, finding_lines};
+use crate::registries::{Whose, finding_lines, registry_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = context.registries()?.of(args.whose)?;
+    let registry = registry_of(context.registries()?, args.whose)?;
     let (plans, mut failed) = plan(args, registry, context)?;
     let is_nothing_installed = plans.is_empty() && failed.is_empty();
     // Where no file changes, only the commit moves on, which nobody need be asked about.

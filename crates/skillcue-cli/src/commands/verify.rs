@@ -7,7 +7,7 @@ use skillcue_registry::{Registry, Standing, Verified, What};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::Whose;
+use crate::registries::{Whose, registry_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registries = context.registries()?;
     // Without being told whose: everything that counts here.
     let registries: Vec<&Registry> = if args.whose.project || !args.names.is_empty() {
-        vec![registries.of(args.whose)?]
+        vec![registry_of(registries, args.whose)?]
     } else {
         registries.present().map(|(registry, _)| registry).collect()
     };

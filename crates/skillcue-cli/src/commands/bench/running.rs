@@ -6,10 +6,10 @@ use std::time::Duration;
 use skillcue_bench::{Limit, Report, Row};
 use skillcue_toolset::packages;
 
-use crate::acting::Acting;
 use crate::commands::toolset;
 use crate::context::Context;
 use crate::error::CliError;
+use skillcue_host::Programs;
 
 /// What a start in the sandbox may cost beyond one without.
 const START: Duration = Duration::from_millis(5);
@@ -17,7 +17,7 @@ const START: Duration = Duration::from_millis(5);
 const LATE: Duration = Duration::from_millis(50);
 
 pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report: &mut Report) -> Result<(), CliError> {
-    let acting: &Acting = context.acting()?;
+    let acting: &Programs = context.programs()?;
     say("the sandbox");
     let start = skillcue_exec::measure_start(acting.launcher(), 201)
         .map_err(|error| CliError::failure(error.code(), error.to_string()).help(error.hint()))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue::{Catalog, Diagnostic, Place, Severity, Skill, SkillDir, SkillFile};
 
-use crate::settings::Notice;
+use skillcue_host::Notice;
 
 /// Largest skill file there is.
 const MAX_FILE: u64 = 1 << 20;

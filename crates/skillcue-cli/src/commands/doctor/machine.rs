@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::environment::Environment;
+use skillcue_host::Environment;
 
 /// Programs that skills or this program use.
 const PROGRAMS: [&str; 7] = ["git", "python3", "uv", "node", "bun", "deno", "npm"];

@@ -9,7 +9,7 @@ use skillcue_registry::{Disk, Fetched, Git, Limits, News, Origin, Progress, fetc
 use crate::context::Context;
 use crate::error::CliError;
 use crate::signals::on_signal;
-use crate::{progress, registries, text};
+use crate::{progress, text};
 
 /// How to fetch here.
 pub(crate) struct Fetching {
@@ -18,7 +18,7 @@ pub(crate) struct Fetching {
 
 impl Fetching {
     pub(crate) fn new(context: &Context) -> Result<Fetching, CliError> {
-        Ok(Fetching { git: registries::git(context.environment()?) })
+        Ok(Fetching { git: context.environment()?.git() })
     }
 
     /// Brings the files of an origin into a directory, and shows that it does.

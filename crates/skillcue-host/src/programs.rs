@@ -1,4 +1,4 @@
-//! What runs things for a command: set up from the environment and the settings, started when something is called.
+//! What runs scripts and toolsets: set up from the environment and the settings, started when something is called.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,76 +7,73 @@ use std::time::Duration;
 use skillcue_exec::{Grants, Launcher, Limits, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
-use crate::commands::toolset;
-use crate::context::Context;
 use crate::environment::Environment;
-use crate::error::CliError;
 use crate::settings::Settings;
 
-/// Makes scripts and toolsets run.
+/// Runs scripts and toolsets. Nothing is started before something is called.
 #[derive(Debug)]
-pub(crate) struct Acting {
-    pub(crate) grants: Grants,
+pub struct Programs {
+    /// What people have allowed the programs of skills.
+    pub grants: Grants,
     launcher: Launcher,
     options: RunnerOptions,
     toolsets: Arc<Toolsets>,
 }
 
-impl Acting {
-    pub(crate) fn new(context: &Context) -> Result<Acting, CliError> {
-        let (environment, settings) = (context.environment()?, context.settings()?);
+impl Programs {
+    pub(crate) fn new(environment: &Environment, settings: &Settings) -> Programs {
         let run = settings.run;
         let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
-        let launcher = match std::env::var_os("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        let launcher = match &environment.temporary {
             Some(dir) => launcher.temp_dir(dir),
             None => launcher,
         };
-        let data = |name: &str| environment.data_home.as_ref().map(|data| data.join("skillcue").join(name));
         let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
-        let grants = Grants::new(data("permissions.json"))
+        let grants = Grants::new(environment.data("permissions.json"))
             .with_home(environment.home.clone())
             .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue")));
         let limits = limits(settings);
         let mut toolsets = Options {
             cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
-            packages: toolset::packages(context)?,
+            packages: environment.data("toolsets"),
             ..Options::new(launcher.clone())
         };
         toolsets.limits.call = limits.timeout;
         let options = options(environment, settings, limits, grants.clone());
         let toolsets = Toolsets::new(toolsets);
-        Ok(Acting { grants, launcher, options, toolsets: Arc::new(toolsets) })
+        Programs { grants, launcher, options, toolsets: Arc::new(toolsets) }
     }
 
-    /// What starts processes.
-    pub(crate) fn launcher(&self) -> &Launcher {
+    /// Returns what starts processes.
+    pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }
 
-    /// Ends what runs.
-    pub(crate) fn end(&self) {
+    /// Ends what runs, and keeps what was compiled for the next time.
+    pub fn end(&self) {
         self.toolsets.end();
     }
 
-    /// Something that ends what runs, from any thread.
-    #[cfg(feature = "agent")]
-    pub(crate) fn ender(&self) -> impl Fn() + Send + use<> {
+    /// Returns a function that ends what runs, from any thread.
+    pub fn ender(&self) -> impl Fn() + Send + use<> {
         let toolsets = Arc::clone(&self.toolsets);
         move || toolsets.end()
     }
 
-    /// What runs scripts; without a sandbox only if it is allowed to.
-    pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Runner {
+    /// Returns what runs scripts; without a sandbox only if it is allowed to.
+    pub fn runner(&self, allow_unsandboxed: bool) -> Runner {
         let launcher = self.launcher.clone();
         let launcher = if allow_unsandboxed { launcher.allow_unsandboxed(true) } else { launcher };
         Runner::new(launcher, self.options.clone())
     }
 
-    pub(crate) fn script_tools(&self) -> ScriptTools {
+    /// Returns the tool that runs scripts, for models.
+    pub fn script_tools(&self) -> ScriptTools {
         ScriptTools::new(self.runner(false))
     }
 
-    pub(crate) fn toolset_tools(&self) -> ToolsetTools {
+    /// Returns the tools of toolsets, for models.
+    pub fn toolset_tools(&self) -> ToolsetTools {
         ToolsetTools::new(Arc::clone(&self.toolsets), self.runner(false))
     }
 }
@@ -102,7 +99,7 @@ fn options(environment: &Environment, settings: &Settings, limits: Limits, grant
     RunnerOptions {
         // Only absolute directories are left in it, so they can be joined.
         path: std::env::join_paths(&environment.path).unwrap_or(usual.path),
-        environment: std::env::vars_os().collect(),
+        environment: environment.variables.clone(),
         limits,
         concurrent: settings.run.concurrent.unwrap_or(usual.concurrent),
         packages: cache(settings).map(|cache| cache.join("python")),

@@ -15,7 +15,11 @@ pub(crate) fn unpack(environment: &Environment) -> io::Result<PathBuf> {
     {
         return Ok(root);
     }
-    let temporary = std::env::temp_dir().join(format!("skillcue-{}", rustix::process::getuid().as_raw()));
+    let temporary = environment
+        .temporary
+        .clone()
+        .unwrap_or_else(|| "/tmp".into())
+        .join(format!("skillcue-{}", rustix::process::getuid().as_raw()));
     make_private(&temporary)?;
     skillcue::unpack_bundled(&temporary.join("bundled"))
 }

@@ -1,4 +1,4 @@
-//! Which projects the user trusts: their `skillcue.toml` may add servers and directories outside of them.
+//! The projects that the user trusts: their `skillcue.toml` may add servers and directories outside of them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use skillcue_base::{Records, RecordsError};
 use skillcue_mcp::digest;
 
 use crate::environment::Environment;
-use crate::error::CliError;
+use crate::error::HostError;
 
 /// The projects that the user trusts, each with exactly the configuration that was looked at.
 #[derive(Debug)]
-pub(crate) struct Trust {
+pub struct Trust {
     projects: Records<Trusted>,
 }
 
@@ -29,9 +29,9 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Reads what was said before. A file that cannot be read is an error, not an empty one: it must not be overwritten.
-    pub(crate) fn open(environment: &Environment) -> Result<Trust, CliError> {
-        let file = environment.data_home.as_ref().map(|data| data.join("skillcue/trust.json"));
+    /// Reads the user's list. A file that cannot be read is an error, not an empty one: it must not be overwritten.
+    pub fn open(environment: &Environment) -> Result<Trust, HostError> {
+        let file = environment.data("trust.json");
         let trust = Trust { projects: Records::new("projects", file) };
         match (trust.projects.trouble(), trust.projects.path()) {
             (Some(trouble), Some(file)) => Err(broken(file, &trouble)),
@@ -39,27 +39,27 @@ impl Trust {
         }
     }
 
-    /// Whether this is the configuration that the user has looked at.
-    pub(crate) fn covers(&self, project: &Path, config: &str) -> bool {
+    /// Returns whether the user has trusted exactly this configuration.
+    pub fn covers(&self, project: &Path, config: &str) -> bool {
         let (project, digest) = (real(project), digest(config.as_bytes()));
         self.projects.look(|list| list.iter().any(|known| known.project == project && known.digest == digest))
     }
 
-    /// Whether the project was trusted with another configuration.
-    pub(crate) fn knew(&self, project: &Path) -> bool {
+    /// Returns whether the project was trusted, with this configuration or another.
+    pub fn knew(&self, project: &Path) -> bool {
         let project = real(project);
         self.projects.look(|list| list.iter().any(|known| known.project == project))
     }
 
-    /// Every trusted project with the digest of its configuration, by path.
-    pub(crate) fn projects(&self) -> impl Iterator<Item = (PathBuf, String)> {
+    /// Returns every trusted project with the digest of its configuration, by path.
+    pub fn projects(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let mut list = self.projects.list();
         list.sort_by(|a, b| a.project.cmp(&b.project));
         list.into_iter().map(|known| (known.project, known.digest))
     }
 
     /// Trusts a project with exactly this configuration.
-    pub(crate) fn add(&self, project: &Path, config: &str) -> Result<(), CliError> {
+    pub fn add(&self, project: &Path, config: &str) -> Result<(), HostError> {
         let trusted = Trusted { project: real(project), digest: digest(config.as_bytes()) };
         self.change(|list| {
             list.retain(|known| known.project != trusted.project);
@@ -67,8 +67,8 @@ impl Trust {
         })
     }
 
-    /// Returns whether it was trusted.
-    pub(crate) fn remove(&self, project: &Path) -> Result<bool, CliError> {
+    /// Trusts a project no longer. Returns whether it was trusted.
+    pub fn remove(&self, project: &Path) -> Result<bool, HostError> {
         let project = real(project);
         if !self.knew(&project) {
             return Ok(false);
@@ -80,20 +80,24 @@ impl Trust {
         })
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut Vec<Trusted>) -> R) -> Result<R, CliError> {
+    fn change<R>(&self, change: impl FnOnce(&mut Vec<Trusted>) -> R) -> Result<R, HostError> {
         let Some(file) = self.projects.path() else {
-            return Err(CliError::failure("no_home", "there is no directory to remember it in")
+            return Err(HostError::failure("no_home", "there is no directory to remember it in")
                 .help("set HOME or XDG_DATA_HOME"));
         };
         self.projects.change(change).map_err(|error| match error {
-            RecordsError::File { path, error } => CliError::write(&path, &error),
+            RecordsError::File { path, error } => {
+                let message = format!("cannot write {}: {}", path.display(), skillcue_base::os_message(&error));
+                HostError::failure("unwritable", message)
+                    .help("check that the directory is there and that you may write to it")
+            }
             other => broken(file, &other.to_string()),
         })
     }
 }
 
-fn broken(file: &Path, why: &str) -> CliError {
-    CliError::failure("trust", format!("cannot use {}: {why}", file.display()))
+fn broken(file: &Path, why: &str) -> HostError {
+    HostError::failure("trust", format!("cannot use {}: {why}", file.display()))
         .help("move it away; projects are then asked about again with `skillcue trust`")
 }
 

@@ -1,59 +1,61 @@
-//! What the machine says: variables and directories. The library may not look at them; this is where it is done.
+//! What the machine says: variables and directories, as a plain value.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use skillcue::{Checkout, Fallback, Mode, SelectSection};
 
-use crate::error::CliError;
+use crate::error::HostError;
 
-/// What this run may know of the machine it runs on.
+/// What a host may know of the machine it runs on. [`Environment::new`] fills it from variables; every field may be set by
+/// hand.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Environment {
+pub struct Environment {
     /// The current directory, if it still exists.
-    pub(crate) cwd: Option<PathBuf>,
-    /// The directory up to which the project reaches, if it was looked for already.
-    pub(crate) project: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
+    /// The directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
+    pub project: Option<PathBuf>,
     /// The user's home directory.
-    pub(crate) home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// Where programs are looked for.
-    pub(crate) path: Vec<PathBuf>,
+    pub path: Vec<PathBuf>,
     /// `$XDG_CACHE_HOME`, or its default.
-    pub(crate) cache_home: Option<PathBuf>,
+    pub cache_home: Option<PathBuf>,
     /// `$XDG_DATA_HOME`, or its default.
-    pub(crate) data_home: Option<PathBuf>,
+    pub data_home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or its default.
-    pub(crate) config_home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
     /// `$SKILLCUE_SKILLS_DIRS`, a list like `PATH`.
-    pub(crate) skills_dirs: Vec<PathBuf>,
+    pub skills_dirs: Vec<PathBuf>,
     /// `$SKILLCUE_ISOLATED`
-    pub(crate) isolated: bool,
+    pub isolated: bool,
     /// `$SKILLCUE_NO_CACHE`
-    pub(crate) no_cache: bool,
+    pub no_cache: bool,
     /// `$SKILLCUE_CONFIG`
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or the other names of [`SELECTION`].
-    pub(crate) select: SelectSection,
-    /// What git is given of the variables: what it needs to reach repositories as the user does, and nothing that points
-    /// to the repository one happens to stand in.
-    pub(crate) git: Vec<(OsString, OsString)>,
+    pub select: SelectSection,
+    /// Where temporary files go, if not to the usual place.
+    pub temporary: Option<PathBuf>,
+    /// All variables, for what runs on behalf of the user.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
-    /// The environment of this process.
-    pub(crate) fn of_process() -> Result<Environment, CliError> {
-        let mut environment = Environment::read(std::env::current_dir().ok(), &|name| std::env::var_os(name))?;
-        environment.git = std::env::vars_os().filter(|(name, _)| concerns_git(name)).collect();
-        environment.project = environment.project().map(Path::to_path_buf);
-        Ok(environment)
-    }
-
-    /// The environment that `variable` tells of. One that is set to nothing counts as not set.
-    pub(crate) fn read(
-        cwd: Option<PathBuf>,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Environment, CliError> {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    /// Reads variables. One that is set to nothing counts as not set.
+    ///
+    /// ```
+    /// use skillcue_host::Environment;
+    ///
+    /// let environment = Environment::new(None, vec![("HOME".into(), "/home/ann".into())])?;
+    /// assert_eq!(environment.cache_home.unwrap().to_str(), Some("/home/ann/.cache"));
+    /// # Ok::<(), skillcue_host::HostError>(())
+    /// ```
+    pub fn new(cwd: Option<PathBuf>, variables: Vec<(OsString, OsString)>) -> Result<Environment, HostError> {
+        let variable = |name: &str| {
+            let of_name = variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            of_name.filter(|value| !value.is_empty())
+        };
         // The base directory specification: a relative path is invalid and to be ignored.
         let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let list = |name: &str| variable(name).map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
@@ -62,35 +64,51 @@ impl Environment {
         // A relative entry would make what a skill requires depend on where one stands, and let a checkout decide it.
         let path = list("PATH").unwrap_or_default().into_iter().filter(|dir| dir.is_absolute()).collect();
         let skills_dirs = list("SKILLCUE_SKILLS_DIRS").unwrap_or_default();
+        // A file, in worktrees and submodules.
+        let is_checkout = |dir: &&Path| dir.join(".git").exists();
+        let project = cwd.as_deref().map(|cwd| cwd.ancestors().find(is_checkout).unwrap_or(cwd).to_path_buf());
         Ok(Environment {
-            cwd,
-            project: None,
             path,
+            project,
             cache_home: base("XDG_CACHE_HOME", ".cache"),
             data_home: base("XDG_DATA_HOME", ".local/share"),
             config_home: base("XDG_CONFIG_HOME", ".config"),
+            temporary: absolute("TMPDIR"),
             skills_dirs: skills_dirs.into_iter().filter(|dir| !dir.as_os_str().is_empty()).collect(),
             isolated: flag("SKILLCUE_ISOLATED", variable("SKILLCUE_ISOLATED").as_deref())?,
             no_cache: flag("SKILLCUE_NO_CACHE", variable("SKILLCUE_NO_CACHE").as_deref())?,
             config: variable("SKILLCUE_CONFIG").map(PathBuf::from),
             select: selection(&variable)?,
-            git: Vec::new(),
+            cwd,
             home,
+            variables,
         })
     }
 
-    /// The directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
-    pub(crate) fn project(&self) -> Option<&Path> {
-        if let Some(project) = &self.project {
-            return Some(project);
-        }
-        let cwd = self.cwd.as_deref()?;
-        // A file, in worktrees and submodules.
-        Some(cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd))
+    /// Returns the value of a variable, if it is set and is UTF-8.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(key, _)| key == name);
+        found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
     }
 
-    /// The project as what other people may have written, apart from what is the user's own.
-    pub(crate) fn checkout(&self) -> Option<Checkout> {
+    /// Returns a file or directory of Skillcue's in the user's data directory, if there is one.
+    pub fn data(&self, name: &str) -> Option<PathBuf> {
+        self.data_home.as_ref().map(|data| data.join("skillcue").join(name))
+    }
+
+    /// Returns what git is given of the variables: what it needs to reach repositories as the user does, and nothing that
+    /// points to the repository of the current directory.
+    pub fn git_variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables.iter().filter(|(name, _)| concerns_git(name)).cloned().collect()
+    }
+
+    /// Returns the directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
+    pub fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
+    /// Returns the project as a checkout: what other people may have written, apart from what is the user's own.
+    pub fn checkout(&self) -> Option<Checkout> {
         let mut checkout = Checkout::new(self.project()?);
         if let Some(home) = &self.home {
             checkout = checkout.of_user(home);
@@ -107,7 +125,7 @@ const SELECTION: [[&str; 2]; 3] = [
 ];
 
 /// How skills are selected, by variables. A value that means nothing is an error, never ignored.
-fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, CliError> {
+fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSection, HostError> {
     let set = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, variable(name)?)));
     let [mode, max_skills, fallback] = SELECTION.map(set);
     let modes = [("keyword", Mode::Keyword), ("hybrid", Mode::Hybrid)];
@@ -124,7 +142,7 @@ fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSectio
 }
 
 /// What the word that a variable is set to stands for.
-fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result<Option<T>, CliError> {
+fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result<Option<T>, HostError> {
     let Some((name, value)) = set else { return Ok(None) };
     let written = value.to_string_lossy().to_ascii_lowercase().replace('-', "_");
     if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == written) {
@@ -134,8 +152,9 @@ fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result
     Err(wrong(name, &value, &words.join(" or ")))
 }
 
-fn wrong(name: &str, value: &OsStr, right: &str) -> CliError {
-    CliError::usage("usage", format!("{name} is `{}`", value.display())).help(format!("set it to {right}, or unset it"))
+fn wrong(name: &str, value: &OsStr, right: &str) -> HostError {
+    HostError::usage("usage", format!("{name} is `{}`", value.display()))
+        .help(format!("set it to {right}, or unset it"))
 }
 
 /// Whether git needs a variable to reach repositories as the user does.
@@ -160,20 +179,24 @@ fn concerns_git(name: &OsStr) -> bool {
         || name.to_ascii_lowercase().ends_with("_proxy")
 }
 
-fn flag(name: &str, value: Option<&OsStr>) -> Result<bool, CliError> {
+fn flag(name: &str, value: Option<&OsStr>) -> Result<bool, HostError> {
     let Some(value) = value else { return Ok(false) };
     match value.to_string_lossy().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),
         _ => {
-            Err(CliError::usage("usage", format!("{name} is `{}`", value.display()))
+            Err(HostError::usage("usage", format!("{name} is `{}`", value.display()))
                 .help("set it to 1 or 0, or unset it"))
         }
     }
 }
 
-/// A path that means the same wherever one stands.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
+/// Returns a path that means the same in every current directory.
+///
+/// ```
+/// assert!(skillcue_host::absolute("skills".as_ref()).is_absolute());
+/// ```
+pub fn absolute(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if absolute.components().any(|part| part == std::path::Component::ParentDir) {
         // `std::path::absolute` leaves `..` alone, as what it leads to depends on links: so ask the file system.
@@ -186,9 +209,9 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Environment, i32> {
-        let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
-        Environment::read(None, &find).map_err(|error| error.exit_code())
+    fn read(variables: &[(&str, &str)]) -> Result<Environment, bool> {
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Environment::new(None, variables).map_err(|error| error.is_usage())
     }
 
     #[test]
@@ -216,10 +239,10 @@ mod tests {
                 SelectSection { mode: Some(Mode::Keyword), max_skills: Some(5), fallback: Some(Fallback::AskUser) };
             assert_eq!(read(&set).unwrap().select, expected);
             for name in names {
-                let error = Environment::read(None, &|asked| (asked == name).then(|| "many".into())).unwrap_err();
+                let error = Environment::new(None, vec![(name.into(), "many".into())]).unwrap_err();
                 assert_eq!(error.message(), format!("{name} is `many`"));
                 let right = ["keyword or hybrid", "a whole number", "none or show_all or ask_user"];
-                let help = error.hint().unwrap_or_default();
+                let help = error.hint();
                 assert!(right.iter().any(|right| help.contains(right)), "{help}");
             }
         }
@@ -232,6 +255,6 @@ mod tests {
     fn flags_are_words() {
         assert!(read(&[("SKILLCUE_ISOLATED", "Yes")]).unwrap().isolated);
         assert!(!read(&[("SKILLCUE_ISOLATED", "0")]).unwrap().isolated);
-        assert_eq!(read(&[("SKILLCUE_NO_CACHE", "maybe")]).unwrap_err(), 2);
+        assert_eq!(read(&[("SKILLCUE_NO_CACHE", "maybe")]).unwrap_err(), true);
     }
 }

@@ -1,4 +1,4 @@
-//! What counts: the user's `skillcue.toml`, the project's, variables, flags, each over the one before.
+//! The effective settings: the user's `skillcue.toml`, the project's, variables, flags, each over the one before.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,9 +13,9 @@ use skillcue::{
 use skillcue_registry::State;
 
 use crate::bundled;
-use crate::cli::Global;
 use crate::environment::{Environment, absolute};
-use crate::error::{CliError, Excerpt};
+use crate::error::{Excerpt, HostError};
+use crate::host::Options;
 use crate::registries::{self, Registries};
 use crate::trust::Trust;
 
@@ -23,36 +23,48 @@ const FILE: &str = "skillcue.toml";
 /// No sane configuration is larger, and a device that never ends must not be read to its end.
 const MAX_CONFIG: u64 = 1 << 20;
 
-/// Where to look, and how.
+/// The effective settings: where to look for skills, and how everything works.
+///
+/// ```
+/// use skillcue_host::{Environment, Options, Settings};
+///
+/// let options = Options { isolated: true, ..Options::default() };
+/// let settings = Settings::gather(&options, &Environment::default())?;
+/// assert!(settings.roots.is_empty());
+/// # Ok::<(), skillcue_host::HostError>(())
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Settings {
-    /// Those that stay as long as this process.
-    pub(crate) roots: Vec<Root>,
+pub struct Settings {
+    /// The roots that stay as long as this process.
+    pub roots: Vec<Root>,
     /// Those that there were when it began, beside: what is installed, and plugins. None if they do not count.
     further: Option<Further>,
     /// Plugins that the files name.
     plugins: Vec<NamedPlugin>,
-    /// What the files enable and disable; the registries have a say, too.
-    pub(crate) by_files: Enablement,
+    /// Names that the files enable and disable; the registries have a say, too.
+    pub by_files: Enablement,
     /// What the user's file alone says of that, if the project's is not trusted.
     by_user: Option<Enablement>,
-    pub(crate) loader: LoaderConfig,
-    pub(crate) disclose: DiscloseSection,
-    /// How far what skills bring along may go when it runs.
-    pub(crate) run: RunSection,
-    /// Servers whose skills join.
-    pub(crate) servers: Vec<McpServer>,
+    /// How bodies are loaded and kept.
+    pub loader: LoaderConfig,
+    /// What models are shown, and how.
+    pub disclose: DiscloseSection,
+    /// Limits of scripts and toolsets.
+    pub run: RunSection,
+    /// Servers whose skills join the catalog.
+    pub servers: Vec<McpServer>,
     /// How the agent works.
-    pub(crate) agent: AgentSection,
+    pub agent: AgentSection,
     /// The index cache, if it is to be used.
-    pub(crate) cache: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// The configuration files that were read.
-    pub(crate) files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Whether a file that cannot be used is a notice, and no failure.
     lenient: bool,
-    /// What was found on the way, to be told.
-    pub(crate) notices: Vec<Notice>,
-    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What the user should know, for the caller to report.
+    pub notices: Vec<Notice>,
+    /// What is wrong with plugins.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A plugin that a configuration file names.
@@ -63,30 +75,33 @@ struct NamedPlugin {
     by_project: bool,
 }
 
-/// Something that the user should know, though the work goes on.
+/// A remark about the set-up, though the work goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    pub(crate) help: String,
+pub struct Notice {
+    /// A stable word.
+    pub code: &'static str,
+    /// What it is.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
 }
 
 impl Settings {
-    /// Puts together what all of them say.
-    pub(crate) fn gather(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
-        Settings::default().gathered(global, environment)
+    /// Reads and merges all of them.
+    pub fn gather(options: &Options, environment: &Environment) -> Result<Settings, HostError> {
+        Settings::default().gathered(options, environment)
     }
 
-    /// The same for who wants to see what is wrong: a file that cannot be used is a notice.
-    pub(crate) fn gather_leniently(global: &Global, environment: &Environment) -> Result<Settings, CliError> {
-        Settings { lenient: true, ..Settings::default() }.gathered(global, environment)
+    /// Like [`gather`](Settings::gather), where a file that cannot be used is a notice.
+    pub fn gather_leniently(options: &Options, environment: &Environment) -> Result<Settings, HostError> {
+        Settings { lenient: true, ..Settings::default() }.gathered(options, environment)
     }
 
-    fn gathered(self, global: &Global, environment: &Environment) -> Result<Settings, CliError> {
+    fn gathered(self, options: &Options, environment: &Environment) -> Result<Settings, HostError> {
         let mut settings = self;
-        let isolated = global.isolated || environment.isolated;
-        settings.named_dirs(global, environment)?;
-        let config = settings.configure(global, environment, isolated)?;
+        let isolated = options.isolated || environment.isolated;
+        settings.named_dirs(options, environment)?;
+        let config = settings.configure(options, environment, isolated)?;
         if !isolated {
             settings.usual_places(environment);
         }
@@ -104,18 +119,18 @@ impl Settings {
         if let Some(entries) = config.load.cache_entries {
             settings.loader.cache_capacity = entries;
         }
-        if !(global.no_cache || environment.no_cache) {
+        if !(options.no_cache || environment.no_cache) {
             settings.cache = environment.cache_home.as_ref().map(|dir| dir.join("skillcue/index"));
         }
         Ok(settings)
     }
 
     /// The directories that were named for this run: by flags, or else by the variable.
-    fn named_dirs(&mut self, global: &Global, environment: &Environment) -> Result<(), CliError> {
-        let (dirs, by) = if global.skills_dir.is_empty() {
+    fn named_dirs(&mut self, options: &Options, environment: &Environment) -> Result<(), HostError> {
+        let (dirs, by) = if options.skills_dirs.is_empty() {
             (&environment.skills_dirs, "SKILLCUE_SKILLS_DIRS")
         } else {
-            (&global.skills_dir, "--skills-dir")
+            (&options.skills_dirs, "--skills-dir")
         };
         for dir in dirs {
             let problem = match dir.metadata() {
@@ -125,7 +140,7 @@ impl Settings {
             };
             if let Some(problem) = problem {
                 let message = format!("{by} {}: {problem}", dir.display());
-                return Err(CliError::usage("usage", message).help("name a directory that holds skills"));
+                return Err(HostError::usage("usage", message).help("name a directory that holds skills"));
             }
             self.roots.push(Root::required(absolute(dir), Source::Inline));
         }
@@ -134,12 +149,12 @@ impl Settings {
 
     /// Reads the configuration files. Their directories become roots here, because what a directory counts as depends
     /// on who named it; the rest is merged.
-    fn configure(&mut self, global: &Global, environment: &Environment, isolated: bool) -> Result<Config, CliError> {
-        if let Some(file) = global.config.as_ref().or(environment.config.as_ref()) {
-            let by = if global.config.is_some() { "--config" } else { "SKILLCUE_CONFIG" };
+    fn configure(&mut self, options: &Options, environment: &Environment, isolated: bool) -> Result<Config, HostError> {
+        if let Some(file) = options.config.as_ref().or(environment.config.as_ref()) {
+            let by = if options.config.is_some() { "--config" } else { "SKILLCUE_CONFIG" };
             let file = absolute(file);
             let Some((_, config)) = read_config(&file)? else {
-                return Err(CliError::usage("usage", format!("{by} {}: no such file", file.display()))
+                return Err(HostError::usage("usage", format!("{by} {}: no such file", file.display()))
                     .help("name a skillcue.toml that is there"));
             };
             self.files.push(file);
@@ -165,7 +180,7 @@ impl Settings {
             self.files.push(project.join(FILE));
             // A file that cannot be read trusts nobody, and the work goes on.
             let trust = Trust::open(environment).unwrap_or_else(|error| {
-                let help = error.hint().unwrap_or_default().to_owned();
+                let help = error.hint().to_owned();
                 self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
                 Trust::default()
             });
@@ -219,12 +234,12 @@ impl Settings {
     }
 
     /// Reads a configuration file, if there is one that can be used.
-    fn read(&mut self, path: &Path) -> Result<Option<(String, Config)>, CliError> {
+    fn read(&mut self, path: &Path) -> Result<Option<(String, Config)>, HostError> {
         match read_config(path) {
             Err(error) if self.lenient => {
                 let place = error.shown_excerpt().map_or(String::new(), |at| format!(":{}:{}", at.line, at.column));
                 let message = format!("{}{place}: {}", path.display(), error.message());
-                let help = error.hint().unwrap_or_default().to_owned();
+                let help = error.hint().to_owned();
                 self.files.push(path.to_path_buf());
                 self.notices.push(Notice { code: "config", message, help });
                 Ok(None)
@@ -267,9 +282,9 @@ impl Settings {
         }
     }
 
-    /// Who knows by now and later where what is installed stands, and what is enabled: what the files say stays, what the
-    /// registries and other programs say may change.
-    pub(crate) fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
+    /// Returns a function that says where installed skills and plugins are now, and what is enabled. The files are not read
+    /// again; the registries and other programs' lists are.
+    pub fn setup(&self, environment: &Environment, isolated: bool) -> impl Fn() -> Setup + use<> {
         let (by_files, environment, plugins) = (self.by_files.clone(), environment.clone(), self.plugins.clone());
         // Looked at a moment ago, for the settings themselves.
         let first = Mutex::new(self.further.clone());
@@ -299,8 +314,8 @@ impl Settings {
         }
     }
 
-    /// Every root there is by now.
-    pub(crate) fn all_roots(&self) -> impl Iterator<Item = &Root> {
+    /// Returns every root, those of installed skills and plugins included.
+    pub fn all_roots(&self) -> impl Iterator<Item = &Root> {
         self.roots.iter().chain(self.further.iter().flat_map(|further| &further.roots))
     }
 }
@@ -349,20 +364,20 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     further
 }
 
-/// What the project's file wants and may not have unless the user trusts it, with the file's text.
-pub(crate) fn project_wants(project: &Path) -> Result<Option<(String, Distrusted)>, CliError> {
+/// Returns the text of the project's file, and what it wants and may not have unless the user trusts it.
+pub fn project_wants(project: &Path) -> Result<Option<(String, Distrusted)>, HostError> {
     Ok(read_config(&project.join(FILE))?.map(|(text, mut config)| (text, config.distrust(project))))
 }
 
 /// Reads a configuration file; none if there is none.
-fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
+fn read_config(path: &Path) -> Result<Option<(String, Config)>, HostError> {
     let text = match read_text(path) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(error) => {
-            return Err(CliError::failure(
+            return Err(HostError::failure(
                 "config",
                 format!("cannot read {}: {}", path.display(), skillcue_base::os_message(&error)),
             )
@@ -374,7 +389,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, CliError> {
             let config = config.below(path.parent().unwrap_or(Path::new("/")));
             Ok(Some((text, config)))
         }
-        Err(error) => Err(CliError::failure("config", hidden_in(&error.message, &text, error.line))
+        Err(error) => Err(HostError::failure("config", hidden_in(&error.message, &text, error.line))
             .help(hidden_in(&error.help, &text, error.line))
             .excerpt(Excerpt {
                 path: path.display().to_string(),

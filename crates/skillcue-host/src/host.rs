@@ -1,0 +1,240 @@
+//! The assembly: each part is made when it is first needed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use skillcue::{Builder, Skillcue, Source};
+use skillcue_exec::{Grants, Runner};
+use skillcue_mcp::host::{Host as Servers, HostDirs, Refreshed, ServerSpec};
+
+use crate::environment::Environment;
+use crate::error::HostError;
+use crate::programs::Programs;
+use crate::registries::Registries;
+use crate::settings::Settings;
+
+/// What a caller wants otherwise than the environment and the configuration files say.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Directories to look for skills in first.
+    pub skills_dirs: Vec<PathBuf>,
+    /// The configuration file to read instead of the user's and the project's.
+    pub config: Option<PathBuf>,
+    /// Whether nothing but the named directories is looked at.
+    pub isolated: bool,
+    /// Whether the index cache is neither read nor written.
+    pub no_cache: bool,
+}
+
+/// A working Skillcue: the skills of an environment, and what they need to be found, fetched and run.
+///
+/// ```
+/// use skillcue::Turn;
+/// use skillcue_host::{Environment, Host, Options};
+///
+/// let home = tempfile::tempdir()?;
+/// let variables = vec![("HOME".into(), home.path().into())];
+/// let host = Host::open(Environment::new(None, variables)?, Options::default());
+/// let turn = Turn { message: "Say bonjour to Alice", ..Turn::default() };
+/// let found = host.skills()?.select(&turn);
+/// assert_eq!(found.hits.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Host {
+    environment: Environment,
+    options: Options,
+    settings: OnceLock<Settings>,
+    servers: OnceLock<ServerSet>,
+    programs: OnceLock<Programs>,
+    registries: OnceLock<Registries>,
+    skills: OnceLock<Arc<Skillcue>>,
+}
+
+/// The configured servers, and why some of them cannot be used.
+#[derive(Debug, Default)]
+struct ServerSet {
+    servers: Option<Servers>,
+    problems: Vec<String>,
+}
+
+impl Host {
+    /// Takes the environment and the options. Nothing is read or started yet.
+    pub fn open(environment: Environment, options: Options) -> Host {
+        Host {
+            environment,
+            options,
+            settings: OnceLock::new(),
+            servers: OnceLock::new(),
+            programs: OnceLock::new(),
+            registries: OnceLock::new(),
+            skills: OnceLock::new(),
+        }
+    }
+
+    /// Returns the environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns whether nothing but the named directories is looked at.
+    pub fn is_isolated(&self) -> bool {
+        self.options.isolated || self.environment.isolated
+    }
+
+    /// Returns the effective settings: the user's file, the project's, variables and options, each over the one before.
+    /// Read once; [`Settings::notices`] are for the caller to report.
+    pub fn settings(&self) -> Result<&Settings, HostError> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let settings = Settings::gather(&self.options, &self.environment)?;
+        Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// Returns the settings as they are, if they were read already.
+    pub fn known_settings(&self) -> Option<&Settings> {
+        self.settings.get()
+    }
+
+    /// Like [`settings`](Host::settings), where a file that cannot be used is a notice. Before the settings are read.
+    pub fn lenient_settings(&self) -> Result<&Settings, HostError> {
+        if self.settings.get().is_none() {
+            let settings = Settings::gather_leniently(&self.options, &self.environment)?;
+            return Ok(self.settings.get_or_init(|| settings));
+        }
+        self.settings()
+    }
+
+    /// Returns the configured MCP servers, if there are any. None is asked for anything yet.
+    pub fn servers(&self) -> Result<Option<&Servers>, HostError> {
+        Ok(self.server_set()?.servers.as_ref())
+    }
+
+    /// Returns why some configured servers cannot be used.
+    pub fn server_problems(&self) -> Result<&[String], HostError> {
+        Ok(&self.server_set()?.problems)
+    }
+
+    fn server_set(&self) -> Result<&ServerSet, HostError> {
+        if let Some(set) = self.servers.get() {
+            return Ok(set);
+        }
+        let settings = self.settings()?;
+        let (mut specs, mut problems) = (Vec::new(), Vec::new());
+        for server in &settings.servers {
+            match ServerSpec::from_config(server, |name| self.environment.variable(name)) {
+                Ok(spec) => specs.push(spec),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        let dirs = HostDirs {
+            cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
+            approvals: self.approvals_file(),
+        };
+        let servers = (!specs.is_empty()).then(|| Servers::new(specs, dirs));
+        Ok(self.servers.get_or_init(|| ServerSet { servers, problems }))
+    }
+
+    /// Returns the file in which approvals of servers' skills are remembered.
+    pub fn approvals_file(&self) -> Option<PathBuf> {
+        self.environment.data("approvals.json")
+    }
+
+    /// Asks servers whose listing is old for their skills, and waits at most so long.
+    pub fn refresh_servers(&self, wait: Duration) -> Result<Vec<Refreshed>, HostError> {
+        Ok(self.servers()?.map(|servers| servers.refresh_stale(wait)).unwrap_or_default())
+    }
+
+    /// Returns the skills, with what servers listed the last time. Looks for them once.
+    pub fn skills(&self) -> Result<&Arc<Skillcue>, HostError> {
+        self.skills_with(Ok)
+    }
+
+    /// Like [`skills`](Host::skills), with a say in how they are built, the first time.
+    pub fn skills_with<E: From<HostError>>(
+        &self,
+        shape: impl FnOnce(Builder) -> Result<Builder, E>,
+    ) -> Result<&Arc<Skillcue>, E> {
+        if let Some(skills) = self.skills.get() {
+            return Ok(skills);
+        }
+        let (environment, settings, programs) = (&self.environment, self.settings()?, self.programs()?);
+        let mut builder = Skillcue::builder()
+            .tools(Arc::new(programs.script_tools()))
+            .tools(Arc::new(programs.toolset_tools()))
+            .roots(settings.roots.iter().cloned())
+            .search_path(environment.path.clone())
+            .setup_by(settings.setup(environment, self.is_isolated()))
+            .loader(settings.loader.clone());
+        for server in self.servers()?.map(Servers::remotes).unwrap_or_default() {
+            builder = builder.remote(server);
+        }
+        if let Some(cache) = &settings.cache {
+            builder = builder.index_cache(cache);
+        }
+        if let Some(checkout) = environment.checkout() {
+            builder = builder.checkout(checkout);
+        }
+        let skills = Arc::new(shape(builder)?.build());
+        Ok(self.skills.get_or_init(|| skills))
+    }
+
+    /// Returns the skills, if they were looked for already.
+    pub fn known_skills(&self) -> Option<&Arc<Skillcue>> {
+        self.skills.get()
+    }
+
+    /// Returns what runs scripts and toolsets. Nothing of it is started before something is called.
+    pub fn programs(&self) -> Result<&Programs, HostError> {
+        if let Some(programs) = self.programs.get() {
+            return Ok(programs);
+        }
+        let programs = Programs::new(&self.environment, self.settings()?);
+        Ok(self.programs.get_or_init(|| programs))
+    }
+
+    /// Returns what people have allowed the programs of skills.
+    pub fn grants(&self) -> Result<&Grants, HostError> {
+        Ok(&self.programs()?.grants)
+    }
+
+    /// Returns what runs scripts.
+    pub fn runner(&self, allow_unsandboxed: bool) -> Result<Runner, HostError> {
+        Ok(self.programs()?.runner(allow_unsandboxed))
+    }
+
+    /// Returns what is installed and enabled, for the user and for the project.
+    pub fn registries(&self) -> &Registries {
+        self.registries.get_or_init(|| Registries::open(&self.environment))
+    }
+
+    /// Returns whether a skill stays on though one registry, the project's or the user's, says that it is off.
+    pub fn is_enabled_elsewhere(&self, name: &str, project: bool) -> bool {
+        let by_files = self.settings().is_ok_and(|settings| {
+            let files = &settings.by_files;
+            let of_checkout = files.foreign.as_ref().filter(|_| project);
+            files.enable.contains(name) || of_checkout.is_some_and(|files| files.enable.contains(name))
+        });
+        let registries = self.registries();
+        let other = if project { registries.user.as_ref() } else { registries.project.as_ref() };
+        by_files || other.is_some_and(|registry| registry.enabled().get(name) == Some(&true))
+    }
+
+    /// Returns the directories of some sources in which skills were looked for.
+    pub fn roots(&self, wanted: &dyn Fn(Source) -> bool) -> Vec<PathBuf> {
+        let roots = self.settings.get().into_iter().flat_map(Settings::all_roots);
+        roots.filter(|root| wanted(root.source)).map(|root| root.path.clone()).collect()
+    }
+
+    /// Ends what runs: programs that serve skills, and toolsets.
+    pub fn close(&self) {
+        if let Some(ServerSet { servers: Some(servers), .. }) = self.servers.get() {
+            servers.close();
+        }
+        if let Some(programs) = self.programs.get() {
+            programs.end();
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! One assembly: given an environment and options, a working Skillcue.
+//!
+//! What is installed, plugins, bundled skills, trust, MCP servers, scripts and toolsets: each is made when first needed, and
+//! nothing here reads the environment of the process. The caller passes it, as a plain value.
+//!
+//! ```
+//! use skillcue_host::{Environment, Host, Options};
+//!
+//! let home = tempfile::tempdir()?;
+//! let variables = vec![("HOME".into(), home.path().into())];
+//! let host = Host::open(Environment::new(None, variables)?, Options::default());
+//! assert!(host.skills()?.catalog().get("hello-extended").is_some());
+//! # Ok::<(), skillcue_host::HostError>(())
+//! ```
+
+mod bundled;
+mod environment;
+mod error;
+mod host;
+mod programs;
+mod registries;
+mod settings;
+mod trust;
+
+pub use environment::{Environment, absolute};
+pub use error::{Excerpt, HostError};
+pub use host::{Host, Options};
+pub use programs::Programs;
+pub use registries::{Registries, own_address};
+pub use settings::{Notice, Settings, project_wants};
+pub use trust::Trust;

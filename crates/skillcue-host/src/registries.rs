@@ -1,0 +1,94 @@
+//! The registries: the user's, and the project's beside its `skillcue.toml`.
+
+use std::path::Path;
+
+use skillcue::{Enablement, Root, Source, plugin_roots};
+use skillcue_registry::{Disk, Git, Kind, Place, Registry, State};
+
+use crate::environment::Environment;
+
+/// The registries that there are.
+#[derive(Debug, Default)]
+pub struct Registries {
+    /// The user's.
+    pub user: Option<Registry>,
+    /// The project's.
+    pub project: Option<Registry>,
+}
+
+impl Registries {
+    /// Opens both. Nothing is read yet.
+    pub fn open(environment: &Environment) -> Registries {
+        let user = environment.data_home.as_ref().map(|data| Place::user(data.join("skillcue")));
+        let project = environment.project().map(Place::project);
+        let open = |place: Place| Registry::open(place, Disk::default());
+        Registries { user: user.map(open), project: project.map(open) }
+    }
+
+    /// Both, with what counts as whose, whether they say something or not.
+    pub fn both(&self) -> impl Iterator<Item = (&Registry, Source)> {
+        let both = [(&self.project, Source::Project), (&self.user, Source::User)];
+        both.into_iter().filter_map(|(registry, source)| Some((registry.as_ref()?, source)))
+    }
+
+    /// Those that say something.
+    pub fn present(&self) -> impl Iterator<Item = (&Registry, Source)> {
+        self.both().filter(|(registry, _)| {
+            let place = registry.place();
+            [place.registry_file(), place.lock_file()].iter().any(|file| file.exists())
+        })
+    }
+
+    /// The one that something is installed in, the project's first.
+    pub fn having(&self, name: &str) -> Option<(&Registry, Source)> {
+        self.present().find(|(registry, _)| registry.state().installed.contains_key(name))
+    }
+}
+
+/// What a project's registry says of what is installed in the project. It comes with a checkout: of other skills it has no
+/// say, and of its own only where the user has not spoken.
+pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
+    for (address, on) in project.enabled_by_skill() {
+        let Some(own) = own_address(project, &address) else { continue };
+        let name = own.split_once(['@', ':']).map_or(own.as_str(), |(name, _)| name);
+        if [name, &own].iter().any(|said| all.disable.contains(*said)) {
+            continue;
+        }
+        if on { &mut all.enable } else { &mut all.disable }.insert(own);
+    }
+}
+
+/// How something that is installed in a project is addressed so that nothing else is meant.
+pub fn own_address(project: &State, address: &str) -> Option<String> {
+    let kind = |name: &str| project.installed.get(name).map(|installed| installed.kind);
+    if let Some((plugin, _)) = address.split_once(':') {
+        return (kind(plugin) == Some(Kind::Plugin)).then(|| address.to_owned());
+    }
+    let name = address.strip_suffix("@project").unwrap_or(address);
+    (kind(name) == Some(Kind::Skill)).then(|| format!("{name}@project"))
+}
+
+/// Where discovery finds what is installed.
+pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<Root> {
+    let mut roots = vec![Root::new(registry.installed_skills_dir(), source).off_until_enabled()];
+    for (name, installed) in &state.installed {
+        if installed.kind == Kind::Plugin {
+            // What is wrong with it was said when it was installed, and `verify` says it again.
+            let (of_plugin, _) = plugin_roots(&registry.dir_of(Kind::Plugin, name));
+            let of_plugin = of_plugin.into_iter().map(Root::off_until_enabled);
+            // A project's registry comes with a checkout, and so does what it names.
+            let by_project = source == Source::Project;
+            roots.extend(of_plugin.map(|root| if by_project { root.from_checkout() } else { root }));
+        }
+    }
+    roots
+}
+
+impl Environment {
+    /// Returns how git is called: by its whole path, with the variables that it needs.
+    pub fn git(&self) -> Git {
+        let program = self.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
+        // Without one, the name: starting it then says what is wrong.
+        Git { program: program.unwrap_or_else(|| Path::new("git").to_path_buf()), env: self.git_variables() }
+    }
+}
