@@ -233,7 +233,7 @@ impl Catalog {
             .collect();
         close.sort_unstable();
         // A skill that only people may load must not be named to a model; its manifest is looked at last.
-        let shown = |name: &&str| self.get(name).is_some_and(|skill| !skill.manifest().disable_model_invocation());
+        let shown = |name: &&str| self.get(name).is_some_and(|skill| !skill.hides_from_models());
         close.into_iter().map(|(_, name)| name).filter(shown).take(3).collect()
     }
 

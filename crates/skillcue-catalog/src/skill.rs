@@ -367,6 +367,42 @@ impl Skill {
         self.state.available
     }
 
+    /// Returns whether it can be used under its own name: it is switched on, has what it requires, and no other skill has
+    /// its name.
+    pub fn is_usable(&self) -> bool {
+        self.enabled() && self.available() && !self.shadowed()
+    }
+
+    /// Returns whether its author hides it from models (`disable-model-invocation`). A person may still call it by name.
+    pub fn hides_from_models(&self) -> bool {
+        // What can be glimpsed at does not hide. The rest is parsed, and not kept, because whole catalogs are asked.
+        self.glimpse().is_none()
+            && match self.made.get().and_then(|made| made.manifest.get()) {
+                Some(manifest) => manifest.disable_model_invocation(),
+                None => self.make_manifest().disable_model_invocation(),
+            }
+    }
+
+    /// Returns whether a model may see it. Every surface asks here.
+    ///
+    /// ```
+    /// use skillcue_catalog::{Discovery, Root, Source};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// for (name, more) in [("open", ""), ("secret", "disable-model-invocation: true\n")] {
+    ///     std::fs::create_dir(dir.path().join(name))?;
+    ///     let text = format!("---\nname: {name}\ndescription: Does it.\n{more}---\n");
+    ///     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
+    /// }
+    /// let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+    /// let seen: Vec<&str> = catalog.skills().filter(|skill| skill.is_for_models()).map(|skill| skill.name()).collect();
+    /// assert_eq!(seen, ["open"]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn is_for_models(&self) -> bool {
+        self.is_usable() && !self.hides_from_models()
+    }
+
     /// Whether another skill of the same name stands higher.
     pub fn shadowed(&self) -> bool {
         self.state.shadowed

@@ -11,7 +11,6 @@ use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
 use crate::report::{Disclosed, Listed, NOT_ALONE, Spent, TOO_WEAK};
-use crate::session::is_listed;
 use crate::shelf::{Item, Style, fold, section, shorten};
 use crate::{
     CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
@@ -155,13 +154,13 @@ impl Discloser {
     /// What the documentation of all visible skills would cost, estimated from the sizes of their files, and
     /// [`Spent::AROUND`] for each.
     pub fn eager(&self) -> Tokens {
-        let listed = || self.catalog.skills().filter(|skill| is_listed(skill));
+        let listed = || self.catalog.skills().filter(|skill| skill.is_for_models());
         *self.eager.get_or_init(|| listed().map(|skill| skill.body_tokens() + Spent::AROUND).sum())
     }
 
     fn shelf(&self, style: Style) -> Section {
-        let skills = self.catalog.skills().filter(|skill| skill.enabled());
-        let items = skills.filter_map(|skill| item(skill, style, &self.config)).collect();
+        let skills = self.catalog.skills().filter(|skill| skill.is_for_models());
+        let items = skills.map(|skill| item(skill, style, &self.config)).collect();
         section(style, items, self.config.catalog_tokens(), self.counter)
     }
 
@@ -234,7 +233,7 @@ impl Discloser {
             section.omitted.binary_search_by(|omitted| omitted.as_str().cmp(name)).is_err()
         };
         match (self.config.policy, tier) {
-            (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !is_listed(skill)) => {
+            (Policy::Catalog | Policy::Hint, _) if sure.iter().any(|(_, skill)| !skill.is_for_models()) => {
                 self.called(situation, sure, &unsure)
             }
             (Policy::Catalog, _) => {
@@ -277,10 +276,8 @@ impl Discloser {
     fn visible(&self, hit: &Hit) -> Option<&Skill> {
         let at = self.catalog.all().get(hit.skill).map(AsRef::as_ref).filter(|skill: &&Skill| skill.name() == hit.name);
         // Whom `disable-model-invocation` hides from models, a person may still call by name.
-        let called = |skill: &&Skill| {
-            hit.mention == Some(Mention::Sigil) && skill.enabled() && skill.available() && !skill.shadowed()
-        };
-        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| is_listed(skill) || called(skill))
+        let called = |skill: &&Skill| hit.mention == Some(Mention::Sigil) && skill.is_usable();
+        at.or_else(|| self.catalog.get(&hit.name)).filter(|skill| skill.is_for_models() || called(skill))
     }
 
     /// Reports a hit that is not sure, with the reason: its certainty is too low because it fits too little, or because
@@ -303,13 +300,13 @@ impl Discloser {
 
     fn first_visible(&self) -> Vec<&Skill> {
         let most = if self.config.max_all_skills == 0 { usize::MAX } else { self.config.max_all_skills };
-        self.catalog.skills().filter(|skill| is_listed(skill)).take(most).collect()
+        self.catalog.skills().filter(|skill| skill.is_for_models()).take(most).collect()
     }
 
     /// What a person called by name although it hides from models: its body, whatever the policy, because the model
     /// cannot load it. The rest as the policy has it.
     fn called(&self, situation: &Situation<'_>, sure: Vec<(&Hit, &Skill)>, unsure: &[(&Hit, &Skill)]) -> Turn {
-        let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| is_listed(skill));
+        let (open, hidden): (Vec<_>, Vec<_>) = sure.into_iter().partition(|(_, skill)| skill.is_for_models());
         let mut turn = Documentation { discloser: self, situation, beyond: 0 }.write(&Asked::Matching(&hidden), &[]);
         if self.config.policy == Policy::Hint && !open.is_empty() {
             let hint = self.hint(&open, unsure);
@@ -404,15 +401,15 @@ fn because(hit: &Hit) -> String {
     format!("{} ({kind} \"{}\")", hit.name, reason.words(MAX_REASON))
 }
 
-/// What a list needs to know of a skill; nothing, if it hides.
-fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<Item<'c>> {
+/// Returns what a list needs to know of a skill.
+fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Item<'c> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
     if let Some(glimpse) = skill.glimpse()
         && !skill.front_matter().contains("priority")
     {
         let entry = Entry { id, description: glimpse.description.into(), priority: 0, source, pinned };
-        return Some(Item { entry, is_whole: style == Style::Registry });
+        return Item { entry, is_whole: style == Style::Registry };
     }
     let manifest = skill.make_manifest();
     let description = match style {
@@ -421,7 +418,7 @@ fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Option<I
     };
     let (description, priority) = (description.into(), manifest.priority());
     let entry = Entry { id, description, priority, source, pinned };
-    (!manifest.disable_model_invocation()).then_some(Item { entry, is_whole: false })
+    Item { entry, is_whole: false }
 }
 
 /// A brief description that its author wrote may be of any length.

@@ -14,7 +14,7 @@ use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
 use crate::discloser::{Discloser, Situation, Turn, disclosed};
 use crate::names::sentence;
 use crate::report::{Disclosed, Trace};
-use crate::session::{Remembered, address, digest, is_listed};
+use crate::session::{Remembered, address, digest};
 use crate::{Decision, Tier};
 
 /// What headings and naming lines may take beyond the budget.
@@ -89,7 +89,7 @@ impl<'a> Documentation<'a> {
         let body = self.situation.bodies.body(skill);
         let known = self.situation.session.and_then(|session| session.in_context(&address(skill)));
         let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
-        Candidate { skill, hit, body, known, listed: is_listed(skill) }
+        Candidate { skill, hit, body, known, listed: skill.is_for_models() }
     }
 
     /// What each candidate gets, in the order of the candidates.
@@ -99,7 +99,7 @@ impl<'a> Documentation<'a> {
         let mut purse = Purse::new(&budget, &self.discloser.memo);
         // What is free for headings and lines that name skills. Beyond it they are paid from the budget.
         let lost = candidates.iter().any(|one| one.body.is_err() || !one.listed);
-        let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !is_listed(skill)));
+        let lines = 1 + usize::from(lost || rest.iter().any(|(_, skill)| !skill.is_for_models()));
         let lines = Tokens(counter.reserve(NAMING).0 * lines) + counter.count(&showing(99_999, 99_999));
         let mut free = counter.reserve(OVERHEAD);
         pay(counter.count(HEAD) + lines, &mut free, &mut purse);
@@ -206,7 +206,7 @@ impl<'a> Documentation<'a> {
         // What the model can load is offered to it. What it cannot is only named, so that it does not try.
         let omitted = candidates.iter().zip(skills).filter(|(_, skill)| skill.decision == Decision::Omitted);
         let omitted = omitted.map(|(one, _)| (one.skill.name(), one.listed && one.body.is_ok()));
-        let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), is_listed(skill))));
+        let omitted = omitted.chain(rest.iter().map(|(_, skill)| (skill.name(), skill.is_for_models())));
         let (left, lost): (Vec<_>, Vec<_>) = omitted.partition(|(_, loadable)| *loadable);
         let names = |some: Vec<(&'n str, bool)>| -> Vec<&'n str> { some.into_iter().map(|(name, _)| name).collect() };
         let (left, lost) = (names(left), names(lost));

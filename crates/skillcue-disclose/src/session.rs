@@ -207,7 +207,7 @@ impl Session {
             };
             if purse.is_empty() {
                 leave("the budget was used up by more recent skills".to_owned());
-                unnamed.extend(is_listed(skill).then(|| skill.name()));
+                unnamed.extend(skill.is_for_models().then(|| skill.name()));
                 continue;
             }
             let body = match bodies.body(skill) {
@@ -231,12 +231,12 @@ impl Session {
             let heading = format!("\n### {}\n\n", skill.name());
             let before = purse.clone();
             purse.charge(counter.count(&heading));
-            let rest = if is_listed(skill) { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
+            let rest = if skill.is_for_models() { loadable(skill.name()) } else { UNLOADABLE.to_owned() };
             let share = purse.serve(0, &rest, &shown);
             if share.decision == Decision::Omitted {
                 purse.refund(&before);
                 leave(share.why.unwrap_or_default());
-                unnamed.extend(is_listed(skill).then(|| skill.name()));
+                unnamed.extend(skill.is_for_models().then(|| skill.name()));
                 continue;
             }
             if text.is_empty() {
@@ -324,13 +324,6 @@ impl Trace {
 /// What [`Catalog::get`] finds a skill by.
 pub(crate) fn address(skill: &Skill) -> String {
     if skill.shadowed() { skill.address() } else { skill.name().to_owned() }
-}
-
-/// Whether a skill may be named to a model.
-pub(crate) fn is_listed(skill: &Skill) -> bool {
-    let counts = !skill.shadowed() && skill.available() && skill.enabled();
-    // What can be glimpsed at does not hide; the rest must be parsed.
-    counts && (skill.glimpse().is_some() || !skill.make_manifest().disable_model_invocation())
 }
 
 pub(crate) fn digest(text: &str) -> u128 {

@@ -147,8 +147,7 @@ impl Selector {
             let (mut own, mut bundled, mut only_bundled) = (false, false, true);
             for (at, skill) in catalog.all().iter().enumerate().take(self.index.flags.len()) {
                 let flags = self.index.flags[at];
-                let visible = flags & (INDEXED | HIDDEN) == INDEXED && skill.enabled() && skill.available();
-                roll.visible[at] = visible && !skill.shadowed();
+                roll.visible[at] = flags & (INDEXED | HIDDEN) == INDEXED && skill.is_usable();
                 if roll.visible[at] {
                     roll.census.visible += 1;
                     let triggered = flags & TRIGGERED != 0;

@@ -47,7 +47,7 @@ impl Skillcue {
         let before = found.hits.len();
         let all = snapshot.catalog.all();
         // Only a name with a sigil finds those, and a query is no call.
-        found.hits.retain(|hit| all.get(hit.skill).is_some_and(|skill| !skill.manifest().disable_model_invocation()));
+        found.hits.retain(|hit| all.get(hit.skill).is_some_and(|skill| skill.is_for_models()));
         found.matched -= before - found.hits.len();
         found
     }

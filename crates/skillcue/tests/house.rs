@@ -40,6 +40,17 @@ const RULES: &[Rule] = &[
         because: "one computation for several callers is skillcue_base::SingleFlight; the others wait for counts",
     },
     Rule {
+        text: ".disable_model_invocation()",
+        only_in: &[
+            "skillcue-catalog/src/skill.rs",
+            "skillcue-cli/src/commands/show.rs",
+            "skillcue-cli/src/skill_json.rs",
+            "skillcue-select/src/build.rs",
+        ],
+        because: "surfaces ask Skill::is_for_models or hides_from_models; `show` and JSON print the field itself, and the \
+                  index of triggers keeps it",
+    },
+    Rule {
         text: "env::var",
         only_in: &["skillcue-bench/", "skillcue-cli/", "skillcue-toolset/src/schema_tests.rs"],
         because: "the caller fills a skillcue_host::Environment",

@@ -87,7 +87,7 @@ fn names(catalog: &Catalog) -> Vec<String> {
 }
 
 fn is_for_people(skill: &Skill) -> bool {
-    skill.enabled() && skill.available() && !skill.shadowed() && skill.manifest().user_invocable()
+    skill.is_usable() && skill.manifest().user_invocable()
 }
 
 impl Chat<'_> {

@@ -217,20 +217,15 @@ fn counts(catalog: &Catalog) -> Counts {
             counts.unavailable += 1;
         } else {
             counts.enabled += 1;
-            counts.hidden += usize::from(is_hidden(skill));
+            counts.hidden += usize::from(skill.hides_from_models());
         }
     }
     counts
 }
 
-/// Whether models are not told of it. A skill with nothing unusual in its front matter says so without being parsed.
-fn is_hidden(skill: &Skill) -> bool {
-    skill.glimpse().is_none() && skill.make_manifest().disable_model_invocation()
-}
-
 /// What clients would list.
 fn listed(catalog: &Catalog) -> Vec<Listed> {
-    let visible = catalog.skills().filter(|skill| skill.enabled() && !is_hidden(skill));
+    let visible = catalog.skills().filter(|skill| skill.enabled() && !skill.hides_from_models());
     visible
         .map(|skill| Listed {
             name: skill.name().to_owned(),

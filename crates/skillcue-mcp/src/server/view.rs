@@ -29,14 +29,12 @@ impl View {
 
     /// The skills that are served as resources, sorted by name.
     pub(super) fn served(&self) -> &[u32] {
-        self.served.get_or_init(|| {
-            self.indexes(|skill| is_usable(skill) && !hides_once(skill) && uris::prefix(skill).is_some())
-        })
+        self.served.get_or_init(|| self.indexes(|skill| is_served(skill) && uris::prefix(skill).is_some()))
     }
 
     /// The skills that are served as prompts, sorted by name.
     pub(super) fn prompts(&self) -> &[u32] {
-        self.prompts.get_or_init(|| self.indexes(|skill| is_usable(skill) && is_invocable_once(skill)))
+        self.prompts.get_or_init(|| self.indexes(|skill| is_ours(skill) && is_invocable_once(skill)))
     }
 
     fn indexes(&self, is_wanted: impl Fn(&Skill) -> bool) -> Vec<u32> {
@@ -99,24 +97,19 @@ impl View {
     }
 }
 
-/// Whether the skill is open to somebody: it counts, is on, has what it requires, and is not another server's.
-fn is_usable(skill: &Skill) -> bool {
-    !skill.shadowed() && skill.enabled() && skill.available() && skill.source() != Source::Mcp
+/// Whether the skill can be had from this server: it is usable, and not another server's.
+fn is_ours(skill: &Skill) -> bool {
+    skill.is_usable() && skill.source() != Source::Mcp
 }
 
 /// Whether the skill is served as a resource.
 pub(super) fn is_served(skill: &Skill) -> bool {
-    is_usable(skill) && (skill.glimpse().is_some() || !skill.manifest().disable_model_invocation())
+    is_ours(skill) && skill.is_for_models()
 }
 
-/// Whether the skill is served as a prompt.
+/// Whether the skill is served as a prompt, which a person calls.
 pub(super) fn is_prompt(skill: &Skill) -> bool {
-    is_usable(skill) && skill.manifest().user_invocable()
-}
-
-/// Whether it hides from models; its manifest is not kept for that, because whole catalogs are asked.
-fn hides_once(skill: &Skill) -> bool {
-    skill.glimpse().is_none() && skill.make_manifest().disable_model_invocation()
+    is_ours(skill) && skill.manifest().user_invocable()
 }
 
 fn is_invocable_once(skill: &Skill) -> bool {

@@ -184,10 +184,10 @@ pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error>
         Error::NotFound { name: id.to_owned(), close }
     };
     match usable(catalog, id) {
-        Ok(skill) if skill.manifest().disable_model_invocation() => Err(not_found()),
+        Ok(skill) if skill.hides_from_models() => Err(not_found()),
         // What is hidden and disabled is hidden first.
         Err(Error::Disabled { .. } | Error::Unavailable { .. })
-            if catalog.get(id).is_some_and(|skill| skill.manifest().disable_model_invocation()) =>
+            if catalog.get(id).is_some_and(Skill::hides_from_models) =>
         {
             Err(not_found())
         }
