@@ -30,15 +30,14 @@ pub struct Options {
 /// A working Skillcue: the skills of an environment, and what they need to be found, fetched and run.
 ///
 /// ```
-/// use skillcue::Turn;
+/// use skillcue::{Session, Turn};
 /// use skillcue_host::{Environment, Host, Options};
 ///
 /// let home = tempfile::tempdir()?;
 /// let variables = vec![("HOME".into(), home.path().into())];
 /// let host = Host::open(Environment::new(None, variables)?, Options::default());
-/// let turn = Turn { message: "Say bonjour to Alice", ..Turn::default() };
-/// let found = host.skills()?.select(&turn);
-/// assert_eq!(found.hits.len(), 1);
+/// let shown = host.skills()?.disclose_in(&Turn::new("Say bonjour to Alice"), &mut Session::default());
+/// assert!(shown.turn.contains("hello-extended"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

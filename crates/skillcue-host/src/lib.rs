@@ -10,7 +10,7 @@
 //! let variables = vec![("HOME".into(), home.path().into())];
 //! let host = Host::open(Environment::new(None, variables)?, Options::default());
 //! assert!(host.skills()?.catalog().get("hello-extended").is_some());
-//! # Ok::<(), skillcue_host::HostError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod bundled;
