@@ -61,4 +61,4 @@ pub use skill_dir::{
     Stamp, StampPath, StopReason, Stopped,
 };
 pub use source::{Root, Source, project_roots, user_roots};
-pub use walk::{MAX_DEPTH, SKIPPED};
+pub use walk::{MAX_DEPTH, SKIPPED_DIRECTORIES};

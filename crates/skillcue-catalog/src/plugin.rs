@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use skillcue_format::{Code, Diagnostic, MAX_FILE};
 
-use crate::walk::SKIPPED;
+use crate::walk::SKIPPED_DIRECTORIES;
 use crate::{Root, SkillDir, Source};
 use skillcue_base::{Shown, is_hidden};
 
@@ -110,7 +110,7 @@ pub fn plugins_below(dir: &Path) -> Vec<PathBuf> {
         }
         let Ok(entries) = dir.read_dir() else { continue };
         for entry in entries.flatten() {
-            let skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
+            let skipped = SKIPPED_DIRECTORIES.iter().any(|name| entry.file_name() == *name);
             if !skipped && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 next.push((entry.path(), depth + 1));
             }

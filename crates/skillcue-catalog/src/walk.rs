@@ -35,8 +35,8 @@ const MAX_NAMES: usize = 16 << 20;
 /// How many directories one task looks at. Their texts share one piece of memory: small ones leave less unused.
 pub(crate) const CHUNK: usize = 32;
 
-/// Directories in which nobody keeps skills.
-pub const SKIPPED: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
+/// Directories that are never looked through: not for skills, and not for a skill's files.
+pub const SKIPPED_DIRECTORIES: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
 
 /// What was found below one root.
 #[derive(Debug, Default)]
@@ -434,7 +434,7 @@ fn rank(file: SkillFile) -> (u8, SkillFile) {
 }
 
 pub(crate) fn is_skipped(name: &[u8]) -> bool {
-    name == b"." || name == b".." || SKIPPED.iter().any(|skipped| skipped.as_bytes() == name)
+    name == b"." || name == b".." || SKIPPED_DIRECTORIES.iter().any(|skipped| skipped.as_bytes() == name)
 }
 
 fn open_dir(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {

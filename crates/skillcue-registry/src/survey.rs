@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use skillcue_base::{Shown, os_message};
-use skillcue_catalog::{FileError, SKIPPED, SkillDir, SkillFile};
+use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
 use crate::Origin;
@@ -193,7 +193,7 @@ impl Search {
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
             let may_be = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-            if !may_be || SKIPPED.iter().any(|skipped| name == *skipped) {
+            if !may_be || SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped) {
                 continue;
             }
             self.looked += 1;

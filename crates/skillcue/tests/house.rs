@@ -15,6 +15,11 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        text: "\".venv\"",
+        only_in: &["skillcue-catalog/src/walk.rs"],
+        because: "the directories that are skipped are one list: skillcue_catalog::SKIPPED_DIRECTORIES",
+    },
+    Rule {
         text: "'\\u{202e}'",
         only_in: &["skillcue-base/src/hidden.rs", "skillcue-registry/src/audit/hidden.rs"],
         because: "which characters are hidden is one table, skillcue_base::is_hidden; the audit asks it, and sorts them by kind",

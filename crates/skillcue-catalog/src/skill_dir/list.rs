@@ -13,10 +13,7 @@ use serde::Serialize;
 use super::error::SecurityReason;
 use super::lexical;
 use super::open::{OpenError, Probe, Root};
-
-/// Directories that hold no resources of a skill: version control, caches, build products, dependencies. Discovery
-/// passes over the same ones.
-const IGNORED_DIRECTORIES: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "target"];
+use crate::SKIPPED_DIRECTORIES;
 
 /// How far a listing goes.
 ///
@@ -182,7 +179,7 @@ pub struct Child {
 
 /// Whether a listing passes over the path because a directory on the way holds no resources, such as `.git`.
 pub(super) fn is_ignored(path: &str) -> bool {
-    path.split('/').any(|segment| IGNORED_DIRECTORIES.contains(&segment))
+    path.split('/').any(|segment| SKIPPED_DIRECTORIES.contains(&segment))
 }
 
 /// What stands directly in the directory at `path`, sorted by name: what a listing would tell of it, and directories.
@@ -280,7 +277,7 @@ impl Walk<'_> {
     /// The entries of the directory at `path`, unless it is to be passed over.
     fn enter(&mut self, path: &str, depth: usize) -> Option<Names> {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if IGNORED_DIRECTORIES.contains(&name) {
+        if SKIPPED_DIRECTORIES.contains(&name) {
             self.skip(SkipReason::IgnoredDirectory, path);
             return None;
         }

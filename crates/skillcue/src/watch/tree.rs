@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
-use skillcue_catalog::{ListLimits, MAX_DEPTH, SKIPPED, SkillFile};
+use skillcue_catalog::{ListLimits, MAX_DEPTH, SKIPPED_DIRECTORIES, SkillFile};
 
 /// So many links to one directory are remembered: links in circles would add one each time.
 const LINKS: usize = 8;
@@ -355,5 +355,5 @@ fn is_skill_file(name: &OsStr) -> bool {
 }
 
 fn is_skipped(name: &OsStr) -> bool {
-    SKIPPED.iter().any(|skipped| name == *skipped)
+    SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped)
 }
