@@ -33,7 +33,7 @@ pub struct Environment {
     pub no_cache: bool,
     /// `$SKILLCUE_CONFIG`
     pub config: Option<PathBuf>,
-    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or the other names of [`SELECTION`].
+    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or the seeds' names of them.
     pub select: SelectSection,
     /// Where temporary files go, if not to the usual place.
     pub temporary: Option<PathBuf>,
