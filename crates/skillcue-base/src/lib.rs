@@ -1,4 +1,4 @@
-//! What every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole, lists of
+//! Parts that every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole, lists of
 //! records shared by processes, times and digests as files write them, locks.
 //!
 //! ```

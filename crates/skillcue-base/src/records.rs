@@ -35,7 +35,7 @@ const LOCK_STEP: Duration = Duration::from_millis(5);
 /// ```
 #[derive(Debug)]
 pub struct Records<T> {
-    /// What the records are, in the plural: the key in the file, and the word in messages.
+    /// The records' noun, in the plural: the key in the file, and the word in messages.
     what: &'static str,
     path: Option<PathBuf>,
     state: Mutex<State<T>>,
@@ -49,7 +49,7 @@ struct State<T> {
     trouble: Option<String>,
 }
 
-/// What tells two states of a file apart.
+/// Tells two states of a file apart.
 type Stamp = (u64, u64, i64, i64);
 
 /// Why records cannot be read or written.
@@ -70,7 +70,7 @@ pub enum RecordsError {
     Format(String),
 }
 
-/// What stands in a file that is not as it should be.
+/// Why a file cannot be used.
 enum Unreadable {
     /// A later version's.
     Newer(String),
@@ -88,7 +88,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
         self.path.as_deref()
     }
 
-    /// What is wrong with the file, if something is. It counts as empty then.
+    /// Returns what is wrong with the file, if something is. It counts as empty then.
     pub fn trouble(&self) -> Option<String> {
         self.read().trouble.clone()
     }

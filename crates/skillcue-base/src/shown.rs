@@ -89,7 +89,7 @@ pub fn folded_line(text: &str) -> String {
     line
 }
 
-/// What the operating system said, in words only.
+/// Returns the operating system's message, in words only.
 ///
 /// ```
 /// let error = std::fs::read("/no/such/file").unwrap_err();

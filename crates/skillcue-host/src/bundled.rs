@@ -24,8 +24,8 @@ pub(crate) fn unpack(environment: &Environment) -> io::Result<PathBuf> {
     skillcue::unpack_bundled(&temporary.join("bundled"))
 }
 
-/// Makes a directory that nobody else can write to, or makes sure that it is one. Temporary directories are shared:
-/// somebody else may have been there first and left instructions of their own for our agents.
+/// Makes a directory that no other user can write to, or makes sure that it is one. Temporary directories are shared:
+/// another user may have made it first, with instructions for our agents in it.
 fn make_private(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -1,4 +1,4 @@
-//! What the machine says: variables and directories, as a plain value.
+//! The machine as a host sees it: variables and directories, as a plain value.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use skillcue::{Checkout, Fallback, Mode, SelectSection};
 
 use crate::error::HostError;
 
-/// What a host may know of the machine it runs on. [`Environment::new`] fills it from variables; every field may be set by
+/// The part of a machine that a host may know. [`Environment::new`] fills it from variables; every field may be set by
 /// hand.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
@@ -33,7 +33,7 @@ pub struct Environment {
     pub no_cache: bool,
     /// `$SKILLCUE_CONFIG`
     pub config: Option<PathBuf>,
-    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or the seeds' names of them.
+    /// `$SKILLCUE_MODE`, `$SKILLCUE_MAX_SKILLS` and `$SKILLCUE_FALLBACK`, or `$SKILL_MATCHING_MODE` and its kin.
     pub select: SelectSection,
     /// Where temporary files go, if not to the usual place.
     pub temporary: Option<PathBuf>,
@@ -141,7 +141,7 @@ fn selection(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<SelectSectio
     })
 }
 
-/// What the word that a variable is set to stands for.
+/// Returns the meaning of the word that a variable is set to.
 fn choice<T: Copy>(set: Option<(&str, OsString)>, words: &[(&str, T)]) -> Result<Option<T>, HostError> {
     let Some((name, value)) = set else { return Ok(None) };
     let written = value.to_string_lossy().to_ascii_lowercase().replace('-', "_");

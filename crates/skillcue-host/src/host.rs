@@ -14,7 +14,7 @@ use crate::programs::Programs;
 use crate::registries::Registries;
 use crate::settings::Settings;
 
-/// What a caller wants otherwise than the environment and the configuration files say.
+/// Choices of a caller that go before the environment and the configuration files.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Directories to look for skills in first.

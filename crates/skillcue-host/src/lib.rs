@@ -1,6 +1,6 @@
 //! One assembly: given an environment and options, a working Skillcue.
 //!
-//! What is installed, plugins, bundled skills, trust, MCP servers, scripts and toolsets: each is made when first needed, and
+//! Installed skills, plugins, bundled skills, trust, MCP servers, scripts and toolsets: each is made when first needed, and
 //! nothing here reads the environment of the process. The caller passes it, as a plain value.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! What runs scripts and toolsets: set up from the environment and the settings, started when something is called.
+//! Running scripts and toolsets: set up from the environment and the settings, started when something is called.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// Runs scripts and toolsets. Nothing is started before something is called.
 #[derive(Debug)]
 pub struct Programs {
-    /// What people have allowed the programs of skills.
+    /// Permissions that people have granted to the programs of skills.
     pub grants: Grants,
     launcher: Launcher,
     options: RunnerOptions,

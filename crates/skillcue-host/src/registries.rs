@@ -45,7 +45,7 @@ impl Registries {
     }
 }
 
-/// What a project's registry says of what is installed in the project. It comes with a checkout: of other skills it has no
+/// Applies a project's registry to the skills installed in the project. It comes with a checkout: of other skills it has no
 /// say, and of its own only where the user has not spoken.
 pub(crate) fn switch_own(all: &mut Enablement, project: &State) {
     for (address, on) in project.enabled_by_skill() {

@@ -43,11 +43,11 @@ pub struct Settings {
     plugins: Vec<NamedPlugin>,
     /// Names that the files enable and disable; the registries have a say, too.
     pub by_files: Enablement,
-    /// What the user's file alone says of that, if the project's is not trusted.
+    /// Names that the user's file alone enables and disables, if the project's is not trusted.
     by_user: Option<Enablement>,
     /// How bodies are loaded and kept.
     pub loader: LoaderConfig,
-    /// What models are shown, and how.
+    /// How skills are disclosed to models.
     pub disclose: DiscloseSection,
     /// Limits of scripts and toolsets.
     pub run: RunSection,
@@ -61,9 +61,9 @@ pub struct Settings {
     pub files: Vec<PathBuf>,
     /// Whether a file that cannot be used is a notice, and no failure.
     lenient: bool,
-    /// What the user should know, for the caller to report.
+    /// Remarks for the caller to report.
     pub notices: Vec<Notice>,
-    /// What is wrong with plugins.
+    /// Findings about plugins.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -80,9 +80,9 @@ struct NamedPlugin {
 pub struct Notice {
     /// A stable word.
     pub code: &'static str,
-    /// What it is.
+    /// The remark.
     pub message: String,
-    /// What to do about it.
+    /// The next step.
     pub help: String,
 }
 
@@ -178,7 +178,7 @@ impl Settings {
             && let Some((text, mut config)) = self.read(&project.join(FILE))?
         {
             self.files.push(project.join(FILE));
-            // A file that cannot be read trusts nobody, and the work goes on.
+            // Without a readable file no project is trusted, and the work goes on.
             let trust = Trust::open(environment).unwrap_or_else(|error| {
                 let help = error.hint().to_owned();
                 self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
@@ -320,13 +320,13 @@ impl Settings {
     }
 }
 
-/// What a configuration enables and disables.
+/// Returns the names that a configuration enables and disables.
 fn switches(config: &Config) -> Enablement {
     let set = |names: &[String]| names.iter().cloned().collect::<HashSet<_>>();
     Enablement { enable: set(&config.skills.enable), disable: set(&config.skills.disable), foreign: None }
 }
 
-/// What may be elsewhere the next time somebody looks: what is installed, and plugins.
+/// Roots that may differ at the next look: those of installed skills and of plugins.
 #[derive(Debug, Clone, Default)]
 struct Further {
     roots: Vec<Root>,
@@ -401,7 +401,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, HostError> {
     }
 }
 
-/// What a line is about that may hold a key, however it is misspelt.
+/// Words of a line that may hold a key, however it is misspelt.
 const SECRETS: [&str; 4] = ["key", "token", "secret", "password"];
 
 /// The value on a line that may hold a key: all that stands behind the first sign that something is one.
@@ -419,7 +419,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
 }
 
-/// The same text, but for what may be a key on the line that is shown. Every place stays where it is.
+/// Masks what may be a key on the line that is shown. Every place stays where it is.
 fn without_key(text: &str, line: usize) -> String {
     let hidden = |(number, line_text): (usize, &str)| match secret_of(line_text).filter(|_| number + 1 == line) {
         Some(secret) => {
@@ -432,7 +432,7 @@ fn without_key(text: &str, line: usize) -> String {
     text.split_inclusive('\n').enumerate().map(hidden).collect()
 }
 
-/// What a parser complains about, without what may be a key.
+/// Masks what may be a key in a parser's complaint.
 fn hidden_in(message: &str, text: &str, line: usize) -> String {
     let secret = text.lines().nth(line.saturating_sub(1)).and_then(secret_of).unwrap_or_default();
     let mut message = message.to_owned();
