@@ -13,6 +13,7 @@ mod cli;
 mod commands;
 mod context;
 mod error;
+mod explained;
 mod progress;
 mod registries;
 mod report;

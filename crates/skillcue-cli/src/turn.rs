@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillcue::{Mode, ReasonKind, Turn, languages_of};
+use skillcue::{Mode, Policy, ReasonKind, Turn, languages_of};
 use skillcue_base::os_message;
 
 use crate::error::CliError;
@@ -93,6 +93,27 @@ impl From<ModeArg> for Mode {
     }
 }
 
+/// Where what the model is shown of skills stands.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PolicyArg {
+    /// All in the turn: nothing that does not fit, whole documentation of what does
+    Inject,
+    /// A static section that lists the skills, nothing in the turn
+    Catalog,
+    /// The static section, and one line in the turn
+    Hint,
+}
+
+impl From<PolicyArg> for Policy {
+    fn from(policy: PolicyArg) -> Policy {
+        match policy {
+            PolicyArg::Inject => Policy::Inject,
+            PolicyArg::Catalog => Policy::Catalog,
+            PolicyArg::Hint => Policy::Hint,
+        }
+    }
+}
+
 /// The word for a kind of reasons.
 pub(crate) fn kind(kind: ReasonKind) -> &'static str {
     match kind {
@@ -107,4 +128,9 @@ pub(crate) fn kind(kind: ReasonKind) -> &'static str {
         ReasonKind::Nearby => "nearby",
         ReasonKind::Recent => "recent",
     }
+}
+
+/// A share in whole percent.
+pub(crate) fn percent(share: f32) -> String {
+    format!("{:.0}", share * 100.0)
 }

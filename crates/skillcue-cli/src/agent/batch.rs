@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use skillcue_agent::{AgentError, Parts, Task, TaskDone, batch};
 
+use super::args::Args;
 use super::interrupts::INTERRUPTED;
 use super::screen::Mode;
 use super::{Setup, tasks};
-use crate::commands::agent::Args;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::Progress;

@@ -1,9 +1,12 @@
 //! What a conversation cost, for people: a table, and a bar a turn.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use skillcue_agent::{Parts, SessionSum, Sum};
+use skillcue_agent::{Parts, SessionSum, Sum, Summary, TraceError, read_trace};
 
+use super::failure;
+use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
@@ -181,6 +184,21 @@ fn saved(sum: &Sum) -> String {
     let percent = u128::from(sum.saved.unsigned_abs()) * 100 / u128::from(sum.eager);
     let saved = number(sum.saved.unsigned_abs());
     format!("{took}: saved {saved} of {eager} tokens, {percent} %, against every skill in every request")
+}
+
+/// What one conversation has cost so far, for who is in it; nothing if nothing of it was traced.
+pub(crate) fn of_file(file: &Path, columns: usize) -> Result<Option<String>, CliError> {
+    let traced = match read_trace(file) {
+        Ok(traced) => traced,
+        Err(_) if !file.exists() => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+    };
+    Ok(Summary::of(&traced.lines).sessions.first().map(|session| page(session, columns)))
+}
+
+/// Why a trace cannot be read.
+pub(crate) fn unreadable(error: &TraceError) -> CliError {
+    failure(error.code(), error, error.hint())
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The agent, as the command line sets it up: which model, which skills, who is asked, what is shown, what is kept.
 
+pub(crate) mod args;
 pub(crate) mod asker;
 pub(crate) mod batch;
 pub(crate) mod choice;
 pub(crate) mod costs;
+pub(crate) mod facts;
 pub(crate) mod interrupts;
 pub(crate) mod once;
 pub(crate) mod places;
@@ -23,11 +25,11 @@ use skillcue_agent::{
 };
 use tokio::runtime::Runtime;
 
+use self::args::{AllowArg, Args};
 use self::asker::TerminalAsker;
 use self::interrupts::Interrupts;
 use self::places::Places;
 use self::screen::{Mode, Screen};
-use crate::commands::agent::{AllowArg, Args};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::text;

@@ -4,11 +4,11 @@ use serde_json::json;
 use skillcue_agent::model::Stop;
 use skillcue_agent::{AgentError, Conversation, TurnReport};
 
+use super::args::Args;
 use super::interrupts::INTERRUPTED;
 use super::screen::Mode;
 use super::{Setup, of_turn};
 use crate::Outcome;
-use crate::commands::agent::Args;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};

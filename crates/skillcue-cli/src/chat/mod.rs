@@ -13,17 +13,16 @@ use skillcue_agent::{AgentError, Conversation, Message};
 
 use self::editor::{Editor, Input};
 use self::words::Typed;
+use crate::agent::args::Args;
 use crate::agent::interrupts::INTERRUPTED;
 use crate::agent::once::{cut, goes_on};
 use crate::agent::places::Places;
 use crate::agent::screen::Mode;
-use crate::agent::{Setup, of_sessions, of_turn};
-use crate::commands::agent::Args;
-use crate::commands::{memory, trace, why};
+use crate::agent::{Setup, costs, facts, of_sessions, of_turn};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::{Outcome, text};
+use crate::{Outcome, explained, text};
 
 const PROMPT: &str = "> ";
 
@@ -211,7 +210,7 @@ impl Chat<'_> {
             Some(dir) if !rest.is_empty() => dir.files(message),
             _ => self.conversation.work_files(),
         };
-        self.say(&why::explained(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
+        self.say(&explained::of_message(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
         let disclosure = self.conversation.disclosure().filter(|_| rest.is_empty());
         if let Some(shown) = disclosure {
             let spent = text::count(shown.tokens.stable.0 + shown.tokens.turn.0, "token");
@@ -225,7 +224,7 @@ impl Chat<'_> {
     fn cost(&self) -> Result<(), CliError> {
         let file = self.places.traces().map(|dir| dir.join(format!("{}.jsonl", self.conversation.id())));
         let page = match file.filter(|_| self.setup.saves()) {
-            Some(file) => trace::page(&file, self.columns())?,
+            Some(file) => costs::of_file(&file, self.columns())?,
             None => None,
         };
         if let Some(page) = page {
@@ -240,11 +239,11 @@ impl Chat<'_> {
             self.dim("memory is off: --memory switches it on, or `memory = true` below [agent] in skillcue.toml");
             return Ok(());
         };
-        let facts = memory::look(file, words)?;
+        let facts = facts::look(file, words)?;
         if facts.is_empty() {
             self.dim("nothing is remembered");
         }
-        self.say(&memory::table(&facts, Some(self.columns())))
+        self.say(&facts::table(&facts, Some(self.columns())))
     }
 
     /// Begins a new conversation; the old one stays where it is.

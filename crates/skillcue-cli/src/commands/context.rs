@@ -12,7 +12,7 @@ use skillcue_base::{os_message, replace_file};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, message, whole_number};
+use crate::turn::{ModeArg, PolicyArg, TurnArgs, message, whole_number};
 use crate::{Outcome, text};
 
 /// No session is larger: it remembers at most a thousand skills.
@@ -66,26 +66,6 @@ pub(crate) struct Args {
     /// Remember in FILE what was shown; the file is made if it is not there
     #[arg(long, value_name = "FILE")]
     session: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum PolicyArg {
-    /// All in the turn: nothing that does not fit, whole documentation of what does
-    Inject,
-    /// A static section that lists the skills, nothing in the turn
-    Catalog,
-    /// The static section, and one line in the turn
-    Hint,
-}
-
-impl From<PolicyArg> for Policy {
-    fn from(policy: PolicyArg) -> Policy {
-        match policy {
-            PolicyArg::Inject => Policy::Inject,
-            PolicyArg::Catalog => Policy::Catalog,
-            PolicyArg::Hint => Policy::Hint,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -1,16 +1,14 @@
 //! `skillcue memory`: what the agent remembers of the user.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use skillcue_agent::{Fact, Memory, MemoryError};
+use skillcue_agent::Memory;
 
-use crate::agent::failure;
+use crate::agent::facts::{look, of_memory, open, table};
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -23,11 +21,6 @@ Examples:
 The agent remembers and recalls with --memory, or with `memory = true` below [agent] in skillcue.toml.
 With --json it prints an array of {id, text, session, created, updated}; `forget` {forgotten: [ids]};
 `clear` {forgotten: how many}.";
-
-/// So many facts are shown.
-const MOST: usize = 10_000;
-/// So many answer a search.
-const FOUND: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -70,14 +63,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
 }
 
-/// The memory, if there is one: looking makes none.
-fn open(file: &Path) -> Result<Option<Memory>, CliError> {
-    match file.symlink_metadata() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        _ => Memory::open(file).map(Some).map_err(|error| of_memory(&error)),
-    }
-}
-
 fn show(file: &Path, words: &str, context: &Context) -> Result<Outcome, CliError> {
     let facts = look(file, words)?;
     if context.json() {
@@ -90,26 +75,6 @@ fn show(file: &Path, words: &str, context: &Context) -> Result<Outcome, CliError
     }
     context.terminal.print(&table(&facts, context.terminal.width()))?;
     Ok(Outcome::Done)
-}
-
-/// What fits to some words; without any, everything.
-pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
-    let Some(memory) = open(file)? else { return Ok(Vec::new()) };
-    let facts = if words.is_empty() { memory.list(MOST) } else { memory.recall(words, FOUND) };
-    facts.map_err(|error| of_memory(&error))
-}
-
-/// A line for each: its number, and what was said.
-pub(crate) fn table(facts: &[Fact], columns: Option<usize>) -> String {
-    let width = facts.iter().map(|fact| fact.id.to_string().len()).max().unwrap_or(0);
-    let mut out = String::new();
-    for fact in facts {
-        let said = text::one_line(&fact.text);
-        let said = columns
-            .map_or(said.clone(), |columns| text::cut(&said, columns.saturating_sub(width + 2).max(20)).into_owned());
-        let _ = writeln!(out, "{}  {said}", paint(style::DIM, format_args!("{:>width$}", fact.id)));
-    }
-    out
 }
 
 fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliError> {
@@ -148,8 +113,4 @@ fn clear(file: &Path, yes: bool, context: &Context) -> Result<Outcome, CliError>
         context.terminal.say(&format!("{} forgotten", text::count(forgotten, "fact")));
     }
     Ok(Outcome::Done)
-}
-
-fn of_memory(error: &MemoryError) -> CliError {
-    failure(error.code(), error, error.hint())
 }

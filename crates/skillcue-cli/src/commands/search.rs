@@ -8,7 +8,7 @@ use skillcue::{Hit, SelectOptions};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, kind, message, whole_number};
+use crate::turn::{ModeArg, TurnArgs, kind, message, percent, whole_number};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -90,11 +90,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.say(&paint(style::DIM, line));
     context.index_bodies(mode)?;
     Ok(Outcome::Done)
-}
-
-/// A share in whole percent.
-pub(super) fn percent(share: f32) -> String {
-    format!("{:.0}", share * 100.0)
 }
 
 /// `keyword pdf, verb extract (“extracted”)`

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use skillcue_agent::{Line, Summary, TraceError, list_traces, read_trace};
+use skillcue_agent::{Line, Summary, list_traces, read_trace};
 
 use crate::agent::costs::{self, Row};
-use crate::agent::failure;
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let files = files(args, context)?;
     let (mut lines, mut problems): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
     for file in &files {
-        let traced = read_trace(file).map_err(|error| of_trace(&error))?;
+        let traced = read_trace(file).map_err(|error| costs::unreadable(&error))?;
         lines.extend(traced.lines);
         let place = context.short_path(file);
         problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
@@ -84,7 +83,7 @@ fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
         return Ok(vec![PathBuf::from(file)]);
     }
     let dir = Places::needed(context)?.traces().unwrap_or_default();
-    let all = list_traces(&dir).map_err(|error| of_trace(&error))?;
+    let all = list_traces(&dir).map_err(|error| costs::unreadable(&error))?;
     let Some(id) = &args.what else {
         let most = if args.all { usize::MAX } else { 1 };
         return Ok(all.into_iter().take(most).map(|file| file.path).collect());
@@ -102,18 +101,4 @@ fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
             Err(CliError::failure("session_ambiguous", message).help("give more of the id"))
         }
     }
-}
-
-fn of_trace(error: &TraceError) -> CliError {
-    failure(error.code(), error, error.hint())
-}
-
-/// What one conversation has cost so far, for who is in it.
-pub(crate) fn page(file: &Path, columns: usize) -> Result<Option<String>, CliError> {
-    let traced = match read_trace(file) {
-        Ok(traced) => traced,
-        Err(_) if !file.exists() => return Ok(None),
-        Err(error) => return Err(of_trace(&error)),
-    };
-    Ok(Summary::of(&traced.lines).sessions.first().map(|session| costs::page(session, columns)))
 }

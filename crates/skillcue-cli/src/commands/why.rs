@@ -1,18 +1,13 @@
 //! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
 
-use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::ops::Range;
-
 use serde::Serialize;
-use skillcue::{Explanation, Hit, Intent, Mode, ReasonKind, SelectOptions, Selection, Standing, Turn};
+use skillcue::{Explanation, Intent, SelectOptions};
 
-use super::search::{HitsJson, percent};
+use super::search::HitsJson;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, kind, message};
-use crate::{Outcome, text};
+use crate::turn::{ModeArg, TurnArgs, message};
+use crate::{Outcome, explained};
 
 const AFTER: &str = "\
 Examples:
@@ -22,9 +17,6 @@ Examples:
 With --json it prints {hits: [{name, score, confidence, certainty, mention, reasons: [{kind,
 trigger, text, span, score}]}], matched, intent}, and for a NAME also skill: {name, standing, hit, before, triggers: [{kind,
 trigger, matched, note}]}.";
-
-/// How many hits are shown.
-const SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -74,211 +66,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let columns = context.terminal.width().unwrap_or(100);
     let out = match &explanation {
-        Some(explanation) => one(&turn, explanation, mode, columns),
-        None => all(&turn, &found, columns),
+        Some(explanation) => explained::one(&turn, explanation, mode, columns),
+        None => explained::all(&turn, &found, columns),
     };
     context.terminal.print(&out)?;
     Ok(Outcome::Done)
-}
-
-/// Which words of a message speak for which skill, for who asks in a conversation.
-#[cfg(feature = "agent")]
-pub(crate) fn explained(
-    skills: &skillcue::Skillcue,
-    message: &str,
-    files: &skillcue::WorkFiles,
-    mode: Mode,
-    columns: usize,
-) -> String {
-    let named: Vec<&str> = files.named.iter().map(String::as_str).collect();
-    let nearby: Vec<&str> = files.changed.iter().map(String::as_str).collect();
-    let languages = skillcue::languages_of(named.iter().copied());
-    let turn = Turn { files: &named, nearby: &nearby, languages: &languages, ..Turn::new(message) };
-    let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
-    all(&turn, &found, columns)
-}
-
-/// Everything that matched.
-fn all(turn: &Turn<'_>, found: &Selection, columns: usize) -> String {
-    let mut out = String::new();
-    let shown = &found.hits[..found.hits.len().min(SHOWN)];
-    marked(&mut out, turn.message, shown.iter(), columns);
-    match found.intent {
-        Intent::Registry => out.push_str("asks what there is: the list of skills answers it, whatever matches\n"),
-        Intent::All => out.push_str("asks for all documentation, whatever matches\n"),
-        Intent::None if found.hits.is_empty() => out.push_str("nothing matches\n"),
-        Intent::None => {}
-    }
-    for (rank, hit) in (1..).zip(shown) {
-        let _ = writeln!(out, "{rank}. {}", headline(hit));
-        reasons(&mut out, hit, columns);
-    }
-    if found.matched > shown.len() {
-        let more = text::count(found.matched - shown.len(), "more skill");
-        let _ = writeln!(out, "{}", paint(style::DIM, format_args!("and {more}")));
-    }
-    out
-}
-
-/// One skill, matched or not.
-fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -> String {
-    let mut out = String::new();
-    marked(&mut out, turn.message, explanation.hit.iter(), columns);
-    match explanation.standing {
-        Standing::Disabled => out.push_str("it is disabled, and so never matches\n"),
-        Standing::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
-        Standing::BySigilOnly => {
-            out.push_str("only people may load it: it matches where its name stands with a sigil\n");
-        }
-        _ => {}
-    }
-    if let Some(hit) = &explanation.hit {
-        let rank = explanation.before.unwrap_or(0) + 1;
-        let _ = writeln!(out, "{rank}. {}", headline(hit));
-        reasons(&mut out, hit, columns);
-    } else {
-        let _ = writeln!(out, "{} does not match. What it would have taken:", paint(style::NAME, &explanation.name));
-    }
-    if !explanation.excluded.is_empty() {
-        let words: Vec<String> =
-            explanation.excluded.iter().map(|word| format!("“{}”", text::one_line(word))).collect();
-        let _ = writeln!(out, "   against   its description says that it is not for {}", words.join(", "));
-    }
-    let mut seen = HashSet::new();
-    // A keyword may be the name once more.
-    let missed = explanation
-        .triggers
-        .iter()
-        .filter(|trigger| trigger.matched.is_none() && seen.insert((trigger.kind, trigger.trigger.as_str())));
-    for (at, trigger) in missed.enumerate() {
-        if at == 0 && explanation.hit.is_some() {
-            let _ = writeln!(out, "{}", paint(style::DIM, "what did not match"));
-        }
-        let note = trigger.note.as_deref().map(|note| format!("  {}", text::one_line(note))).unwrap_or_default();
-        let line = format!("   {:<8}  {}", kind(trigger.kind), text::one_line(&trigger.trigger));
-        let _ = writeln!(out, "{}{}", paint(style::DIM, line), note);
-    }
-    if explanation.hit.is_none() && explanation.triggers.len() <= 1 {
-        let line = match mode {
-            Mode::Hybrid => "It has no triggers, and its own words are not like those of the message.",
-            Mode::Keyword => "It has no triggers: only its name matches, or `--mode hybrid`.",
-        };
-        let _ = writeln!(out, "{}", paint(style::DIM, line));
-    }
-    out
-}
-
-fn headline(hit: &Hit) -> String {
-    let (sure, fits) = (percent(hit.certainty), percent(hit.confidence));
-    let also = if sure == fits { String::new() } else { format!("fits {fits} %  ") };
-    format!(
-        "{}  {}  {}",
-        paint(style::NAME, &hit.name),
-        paint(style::GOOD, format_args!("{sure} % sure")),
-        paint(style::DIM, format_args!("{also}score {:.2}", hit.score))
-    )
-}
-
-fn reasons(out: &mut String, hit: &Hit, columns: usize) {
-    let width =
-        hit.reasons.iter().map(|reason| text::width(&text::one_line(&reason.trigger))).max().unwrap_or(0).min(40);
-    for reason in &hit.reasons {
-        // Whole: half a regular expression explains nothing.
-        let trigger = text::one_line(&reason.trigger);
-        let pad = " ".repeat(width.saturating_sub(text::width(&trigger)));
-        let words = match reason.kind {
-            ReasonKind::Recent => "used in this session".to_owned(),
-            _ => format!("“{}”", text::one_line(&reason.text)),
-        };
-        let words = text::cut(&words, columns.saturating_sub(width + 24).max(20)).into_owned();
-        let _ = writeln!(out, "   {:<8}  {trigger}{pad}  +{:.2}  {words}", kind(reason.kind), reason.score);
-    }
-}
-
-/// The message with the words that matched marked: on a terminal by colour, everywhere by a line of `^` below.
-fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hit>, columns: usize) {
-    let spans: Vec<Range<usize>> = hits.flat_map(|hit| &hit.reasons).filter_map(|reason| reason.span.clone()).collect();
-    let lines = lines(message, columns);
-    let mut skipped = 0;
-    for range in &lines {
-        let inside: Vec<Range<usize>> = spans
-            .iter()
-            .filter(|span| span.start < range.end && span.end > range.start)
-            .map(|span| span.start.max(range.start) - range.start..span.end.min(range.end) - range.start)
-            .collect();
-        // Of long messages, only the lines that say something.
-        if inside.is_empty() && lines.len() > 12 {
-            skipped += 1;
-            continue;
-        }
-        mark_line(out, &message[range.clone()], &inside);
-    }
-    if skipped > 0 {
-        let _ =
-            writeln!(out, "{}", paint(style::DIM, format_args!("({} without a match)", text::count(skipped, "line"))));
-    }
-    out.push('\n');
-}
-
-/// The lines of a message, without their ends; those that are too long are broken, at a blank where there is one.
-fn lines(message: &str, columns: usize) -> Vec<Range<usize>> {
-    let mut lines = Vec::new();
-    let mut offset = 0;
-    for line in message.split_inclusive('\n') {
-        let (mut start, mut blank, mut width) = (offset, None, 0);
-        let text = line.trim_end_matches(['\n', '\r']);
-        for (at, c) in text.char_indices().map(|(at, c)| (offset + at, c)) {
-            let cells = text::width(&shown(c));
-            while width + cells > columns && at > start {
-                let end = blank.take().unwrap_or(at);
-                lines.push(start..start + message[start..end].trim_end().len());
-                start = end;
-                width = message[start..at].chars().map(|c| text::width(&shown(c))).sum();
-            }
-            width += cells;
-            if c == ' ' || c == '\t' {
-                blank = Some(at + 1);
-            }
-        }
-        lines.push(start..offset + text.len());
-        offset += line.len();
-    }
-    lines
-}
-
-/// How a character of the message is shown.
-fn shown(c: char) -> String {
-    if c == '\t' { " ".to_owned() } else { text::one_char(c) }
-}
-
-fn mark_line(out: &mut String, line: &str, spans: &[Range<usize>]) {
-    let is_marked = |at: usize| spans.iter().any(|span| span.contains(&at));
-    let (mut painted, mut plain, mut carets, mut width) = (String::new(), String::new(), String::new(), 0);
-    let mut run = String::new();
-    let mut run_marked = false;
-    let flush = |painted: &mut String, run: &mut String, marked: bool| {
-        if !run.is_empty() {
-            painted.push_str(&if marked { paint(style::HELP, &*run) } else { run.clone() });
-            run.clear();
-        }
-    };
-    for (at, c) in line.char_indices() {
-        let visible = shown(c);
-        // Of the whole beginning: some characters change how wide the one before is.
-        plain.push_str(&visible);
-        let now = text::width(&plain);
-        let marked = is_marked(at);
-        carets.extend(std::iter::repeat_n(if marked { '^' } else { ' ' }, now.saturating_sub(width)));
-        width = now;
-        if marked != run_marked {
-            flush(&mut painted, &mut run, run_marked);
-            run_marked = marked;
-        }
-        run.push_str(&visible);
-    }
-    flush(&mut painted, &mut run, run_marked);
-    let _ = writeln!(out, "{painted}");
-    if !carets.trim_end().is_empty() {
-        let _ = writeln!(out, "{}", paint(style::HELP, carets.trim_end()));
-    }
 }
