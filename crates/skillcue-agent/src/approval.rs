@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use skillcue::tools::Call;
 use skillcue::{Skill, SkillDir, Skillcue, Source};
 use skillcue_base::{Records, RecordsError, is_hidden, one_line};
 use tokio_util::sync::CancellationToken;
@@ -198,10 +199,9 @@ impl Approvals {
         call: &Wanted<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), String> {
-        let (known, loaded) = (Arc::clone(skills), call.loaded.to_vec());
-        let (name, arguments) = (call.name.to_owned(), call.arguments.clone());
+        let (known, loaded, read) = (Arc::clone(skills), call.loaded.to_vec(), Arc::clone(call.call));
         // A toolset may have to be evaluated for it.
-        let look = move || question(&known, &name, &arguments, &loaded);
+        let look = move || question(&known, &read, &loaded);
         let Some(question) = off_the_runtime(look).await? else { return Ok(()) };
         if self.0.policy.allows(question.ask.kind) {
             return Ok(());
@@ -268,8 +268,7 @@ impl Approvals {
 /// A call that a model wants to make.
 #[derive(Debug)]
 pub(crate) struct Wanted<'w> {
-    pub(crate) name: &'w str,
-    pub(crate) arguments: &'w Map<String, Value>,
+    pub(crate) call: &'w Arc<Call>,
     pub(crate) loaded: &'w [String],
 }
 
@@ -296,13 +295,13 @@ impl Question {
 }
 
 /// What a person would have to be asked about a call; nothing, if it needs no asking.
-fn question(skills: &Skillcue, name: &str, arguments: &Map<String, Value>, loaded: &[String]) -> Option<Question> {
+fn question(skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Question> {
     let catalog = skills.catalog();
-    let (kind, id, tool) = match skills.runs(name, arguments, loaded) {
+    let (kind, id, tool) = match skills.runs(call, loaded) {
         Some(program) if program.is_script => (AskKind::RunScript, program.skill, program.name),
         Some(program) => (AskKind::CallTool, program.skill, program.name),
         // Whatever else names a skill reads of it.
-        None => (AskKind::LoadSkill, arguments.get("skill_id")?.as_str()?.to_owned(), String::new()),
+        None => (AskKind::LoadSkill, call.skill_id()?.to_owned(), String::new()),
     };
     // What is not there, or not for models, the tool itself refuses.
     let skill = skillcue::tools::for_model(&catalog, &id).ok()?;
@@ -316,7 +315,7 @@ fn question(skills: &Skillcue, name: &str, arguments: &Map<String, Value>, loade
             skill: one_line(skill.name()).into_owned(),
             source: skill.source().as_str().to_owned(),
             tool: one_line(&tool).into_owned(),
-            arguments: visible_json(arguments),
+            arguments: visible_json(call.arguments()),
             dir: one_line(&skill.dir().to_string_lossy()).into_owned(),
             has_changed: false,
         };

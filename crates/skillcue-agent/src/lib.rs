@@ -22,7 +22,7 @@ pub use agent::{Agent, AgentError, AgentOptions, Conversation, Event, Hooks, SYS
 pub use approval::{Allowed, Approvals, Ask, AskKind, Asker, Choice, Policy};
 pub use batch::{Task, TaskDone, batch};
 pub use memory::{Fact, Memory, MemoryError, MemoryProvider, facts};
-pub use message::{Message, Piece, ToolCall, ToolResult};
+pub use message::{Message, Origin, Piece, ToolCall, ToolResult};
 pub use parts::{Part, Parts};
 pub use provider::{BoxFuture, Context, ContextProvider, ProviderError};
 pub use sessions::{About, Listed, Record, Saved, SessionFile, Sessions, SessionsError};

@@ -46,12 +46,73 @@ pub enum Message {
 /// what was sent once is sent again byte for byte, and the model's prompt cache holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// Who added it.
-    pub provider: String,
+    /// What added it.
+    pub provider: Origin,
     /// As what it counts in the turn that it was added in. Later, it is history.
     pub part: Part,
     /// Exactly what is sent, with what separates it from what comes next.
     pub text: String,
+}
+
+/// What added a [`Piece`]. In a file it is one word.
+///
+/// ```
+/// use skillcue_agent::Origin;
+///
+/// assert_eq!(Origin::from("skills".to_owned()), Origin::Skills);
+/// // A provider cannot pass for one of these by its name.
+/// assert_eq!(String::from(Origin::Provider("skills".to_owned())), "provider:skills");
+/// assert_eq!(Origin::from("provider:skills".to_owned()), Origin::Provider("skills".to_owned()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum Origin {
+    /// The disclosure of skills.
+    Skills,
+    /// The user, who loaded a skill.
+    User,
+    /// The summary of earlier messages.
+    Summary,
+    /// A context provider of this name.
+    Provider(String),
+}
+
+/// What stands before a provider's name in a file, where the name alone would mean something else.
+const PROVIDER: &str = "provider:";
+
+impl Origin {
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Origin::Skills => "skills",
+            Origin::User => "user",
+            Origin::Summary => "summary",
+            Origin::Provider(name) => name,
+        }
+    }
+}
+
+impl From<String> for Origin {
+    fn from(word: String) -> Origin {
+        match word.as_str() {
+            "skills" => Origin::Skills,
+            "user" => Origin::User,
+            "summary" => Origin::Summary,
+            name => Origin::Provider(name.strip_prefix(PROVIDER).unwrap_or(name).to_owned()),
+        }
+    }
+}
+
+impl From<Origin> for String {
+    fn from(origin: Origin) -> String {
+        let is_plain = |name: &String| Origin::from(name.clone()) == Origin::Provider(name.clone());
+        match origin {
+            Origin::Provider(name) if is_plain(&name) => name,
+            Origin::Provider(name) => format!("{PROVIDER}{name}"),
+            own => own.name().to_owned(),
+        }
+    }
 }
 
 /// A tool that the model called.

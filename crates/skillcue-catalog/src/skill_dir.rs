@@ -198,6 +198,7 @@ impl SkillDir {
     /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no
     /// refusal, nobody asked for them, and so it is not logged as one.
     pub fn list(&self, limits: &ListLimits) -> Result<Listing, FileError> {
+        tracing::trace!(target: "skillcue::files", skill = self.skill(), "listing");
         list::list(&self.root, limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
     }
 
@@ -226,6 +227,7 @@ impl SkillDir {
         if list::is_ignored(path) {
             return Err(error(OpenError::NotFound));
         }
+        tracing::trace!(target: "skillcue::files", skill = self.skill(), path, "listing");
         list::children(&self.root, path, &ListLimits::default()).map_err(error)
     }
 

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use skillcue::tools::{
-    Arguments, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
+    Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
     check_loaded, for_model, neutralise, said,
 };
-use skillcue::{Skill, SkillDir, Skillcue};
+use skillcue::{Listing, Skill, SkillDir, Skillcue};
 use skillcue_base::Shown;
 
+use crate::scripts::has_scripts;
 use crate::{RunError, RunRequest, RunResult, Runner, ScriptInfo, scripts};
 
 const NAME: &str = "run_skill_script";
@@ -64,27 +65,21 @@ impl ScriptTools {
 impl ToolProvider for ScriptTools {
     fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
         // Without a script to run it would only cost tokens.
-        let is_wanted = loaded.iter().any(|name| self.brings(skills, name));
+        let catalog = skills.catalog();
+        let has_any = |skill: &Skill| opened(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), None));
+        let is_wanted = loaded.iter().any(|name| for_model(&catalog, name).is_ok_and(has_any));
         is_wanted.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str) -> bool {
+    fn brings(&self, skills: &Skillcue, skill: &str, files: &Listing) -> bool {
         let catalog = skills.catalog();
-        for_model(&catalog, skill).is_ok_and(|skill| {
-            let dir = opened(skill);
-            dir.is_ok_and(|dir| !scripts(&dir, skill.manifest()).is_empty())
-        })
+        let has_any = |skill: &Skill| opened(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), Some(files)));
+        for_model(&catalog, skill).is_ok_and(has_any)
     }
 
-    fn runs(
-        &self,
-        skills: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        loaded: &[String],
-    ) -> Option<Program> {
+    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
         // What it refuses it does not run.
-        let wanted = (name == NAME).then(|| wanted(arguments).ok()).flatten()?;
+        let wanted = (call.name() == NAME).then(|| wanted(call).ok()).flatten()?;
         let catalog = skills.catalog();
         check_loaded(&catalog, for_model(&catalog, wanted.id).ok()?, loaded).ok()?;
         (wanted.action != Action::List).then(|| Program {
@@ -94,14 +89,8 @@ impl ToolProvider for ScriptTools {
         })
     }
 
-    fn call(
-        &self,
-        skills: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        context: &ToolContext<'_>,
-    ) -> Option<ToolOutput> {
-        (name == NAME).then(|| self.act(skills, arguments, context))
+    fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
+        (call.name() == NAME).then(|| self.act(skills, call, context))
     }
 }
 
@@ -139,11 +128,11 @@ fn definition() -> ToolDefinition {
 }
 
 impl ScriptTools {
-    fn act(&self, skills: &Skillcue, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
-        let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        let opening = opening(given("skill_id"), given("script"));
+    fn act(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOutput {
+        let script = call.arguments().get("script").and_then(Value::as_str).unwrap_or_default();
+        let opening = opening(call.skill_id().unwrap_or_default(), script);
         let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
-        let wanted = match wanted(arguments) {
+        let wanted = match wanted(call) {
             Ok(wanted) => wanted,
             Err(refused) => return fail("invalid_argument", &refused.to_string()),
         };
@@ -191,8 +180,8 @@ impl ScriptTools {
     }
 }
 
-fn wanted(arguments: &Map<String, Value>) -> Result<Wanted<'_>, Refused> {
-    let given = Arguments::of(arguments, &["skill_id", "script", "action", "arguments", "input"])?;
+fn wanted(call: &Call) -> Result<Wanted<'_>, Refused> {
+    let given = Arguments::of(call, &["skill_id", "script", "action", "arguments", "input"])?;
     let action = match given.text("action")? {
         None | Some("run") => Action::Run,
         Some("help") => Action::Help,
@@ -200,7 +189,7 @@ fn wanted(arguments: &Map<String, Value>) -> Result<Wanted<'_>, Refused> {
         Some(_) => return Err(Refused::new("The argument `action` must be run, help or list.")),
     };
     Ok(Wanted {
-        id: given.required("skill_id")?,
+        id: given.skill_id()?,
         script: given.text("script")?.unwrap_or_default(),
         action,
         arguments: given.texts("arguments")?,

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
-use skillcue_catalog::SkillDir;
+use skillcue_catalog::{Listing, SkillDir};
 use skillcue_format::Manifest;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -39,7 +39,7 @@ pub struct ScriptInfo {
 /// extension, a `#!` line or the right to be executed, without those in `scripts_ignore`.
 ///
 /// ```
-/// use skillcue_catalog::SkillDir;
+/// use skillcue_catalog::{Listing, SkillDir};
 /// use skillcue_format::{FileKind, Parsed};
 ///
 /// let tmp = tempfile::tempdir()?;
@@ -60,13 +60,7 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
     let ignored = ignored(manifest);
     let mut paths = Vec::new();
     gather(dir, "scripts", DEPTH, &mut paths);
-    for path in paths {
-        let name = path.rsplit('/').next().unwrap_or(&path);
-        let below = path.strip_prefix("scripts/").unwrap_or(&path);
-        let is_module = name == "__init__.py" || name.starts_with('.') || path.contains("__pycache__");
-        if is_module || [name, below, &path].iter().any(|it| ignored.is_match(it)) {
-            continue;
-        }
+    for path in paths.into_iter().filter(|path| may_be_script(path, &ignored)) {
         if let Some(info) = look(dir, &path, None) {
             found.insert(path, info);
         }
@@ -81,6 +75,26 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
         }
     }
     found.into_values().collect()
+}
+
+/// Whether [`scripts`] would find any. `files` are the skill's, if they have been listed.
+pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&Listing>) -> bool {
+    // A listing that stopped early may lack some.
+    let Some(files) = files.filter(|files| files.stopped.is_none()) else { return !scripts(dir, manifest).is_empty() };
+    let ignored = ignored(manifest);
+    let is_near = |path: &str| path.starts_with("scripts/") && path.matches('/').count() <= DEPTH + 1;
+    let mut paths = files.files.iter().map(|file| file.path.as_str());
+    let mut named = manifest.scripts().iter().filter_map(|named| SkillDir::meaning(dir.skill(), &named.path).ok());
+    paths.any(|path| is_near(path) && may_be_script(path, &ignored) && look(dir, path, None).is_some())
+        || named.any(|path| look(dir, &path, None).is_some())
+}
+
+/// Whether a file in `scripts/` is neither a module nor left out by the manifest.
+fn may_be_script(path: &str, ignored: &GlobSet) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let below = path.strip_prefix("scripts/").unwrap_or(path);
+    let is_module = name == "__init__.py" || name.starts_with('.') || path.contains("__pycache__");
+    !is_module && ![name, below, path].iter().any(|it| ignored.is_match(it))
 }
 
 fn gather(dir: &SkillDir, at: &str, depth: usize, paths: &mut Vec<String>) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skillcue::Skillcue;
-use skillcue::tools::{ToolContext, ToolOutput};
+use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue_exec::{Grants, Launcher, Runner, RunnerOptions, ScriptTools};
 use tempfile::TempDir;
 
@@ -60,8 +60,12 @@ impl House {
     }
 
     fn call_as(&self, arguments: &Value, context: &ToolContext<'_>) -> ToolOutput {
-        self.skills.call_tool("run_skill_script", arguments.as_object().unwrap(), context).unwrap()
+        self.skills.call_tool(&called(arguments), context).unwrap()
     }
+}
+
+fn called(arguments: &Value) -> Call {
+    Call::new("run_skill_script", arguments.as_object().unwrap().clone())
 }
 
 #[test]
@@ -75,8 +79,8 @@ fn it_joins_once_a_skill_with_scripts_is_loaded() {
     assert_eq!(names(&[]), usual);
     assert_eq!(names(&["plain", "gone", "hidden"]), usual);
     assert_eq!(names(&["plain", "report"])[3..], ["run_skill_script"]);
-    assert!(house.skills.brings_tools("report"));
-    assert!(!house.skills.brings_tools("plain") && !house.skills.brings_tools("hidden"));
+    let brings = |name: &str| house.skills.brings_tools(name, &house.skills.files(name).unwrap());
+    assert!(brings("report") && !brings("plain") && !brings("hidden"));
     let tool = house.skills.tools(&["report".to_owned()]).pop().unwrap();
     assert_eq!(tool.input_schema["additionalProperties"], false);
     assert!(!tool.read_only);
@@ -159,14 +163,14 @@ fn only_scripts_of_skills_that_the_session_has_loaded_run() {
             );
         }
         let loaded: Vec<String> = loaded.iter().map(|name| (*name).to_owned()).collect();
-        let program = house.skills.runs("run_skill_script", run.as_object().unwrap(), &loaded);
+        let program = house.skills.runs(&called(&run), &loaded);
         assert_eq!(program, None, "what is refused needs no approval");
     }
     for name in ["report", "report@inline"] {
         let output = in_session(&["plain", name], &run);
         assert!(!output.is_error && output.text.contains("1: a"), "{name}: {}", output.text);
     }
-    assert!(house.skills.runs("run_skill_script", run.as_object().unwrap(), &["report".to_owned()]).is_some());
+    assert!(house.skills.runs(&called(&run), &["report".to_owned()]).is_some());
 }
 
 #[test]

@@ -130,16 +130,27 @@ impl Loader {
     /// Each call is one event at `DEBUG` with target `skillcue::load`, which tells the skill, the size, whether it
     /// was cached and how long it took, and never what the arguments were.
     pub fn load(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
-        let logs = tracing::enabled!(target: "skillcue::load", tracing::Level::DEBUG);
-        let start = logs.then(Instant::now);
-        let result = self.load_unlogged(file, request);
-        if let Some(start) = start {
-            log(file, &result, start);
-        }
-        result
+        self.logged(file, |loader| loader.found(file, request).map(|(loaded, _)| loaded))
     }
 
-    /// The same for a body that stands in no file here: somebody else has fetched it. It is not cached. `base_dir` is
+    /// Like [`load`](Loader::load), with what a disclosure would show of the same part: processed, without arguments. The
+    /// body is looked up once for both.
+    pub fn load_with_plain(
+        &self,
+        file: &BodyFile,
+        request: &LoadRequest<'_>,
+    ) -> Result<(Loaded, Option<Arc<str>>), LoadError> {
+        let mut plain = None;
+        let loaded = self.logged(file, |loader| {
+            let (loaded, entry) = loader.found(file, request)?;
+            let wanted = LoadRequest { arguments: "", form: Form::Processed, ..request.clone() };
+            plain = loader.composed(&entry, &wanted).ok().map(Arc::from);
+            Ok(loaded)
+        })?;
+        Ok((loaded, plain))
+    }
+
+    /// Like [`load`](Loader::load), for a body that stands in no file here: somebody else has fetched it. It is not cached. `base_dir` is
     /// what the model is told of where relative paths start.
     pub fn load_text(
         &self,
@@ -201,18 +212,32 @@ impl Loader {
         skillcue_base::lock(&self.last)
     }
 
-    fn load_unlogged(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
+    fn logged(
+        &self,
+        file: &BodyFile,
+        load: impl FnOnce(&Self) -> Result<Loaded, LoadError>,
+    ) -> Result<Loaded, LoadError> {
+        let logs = tracing::enabled!(target: "skillcue::load", tracing::Level::DEBUG);
+        let start = logs.then(Instant::now);
+        let result = load(self);
+        if let Some(start) = start {
+            log(file, &result, start);
+        }
+        result
+    }
+
+    fn found(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<(Loaded, Entry), LoadError> {
         let &LoadRequest { arguments, ref dialect, section, form } = request;
         check_arguments(&file.name, arguments)?;
         let key = KeyRef { file, arguments, dialect, section, form };
         if let Some(entry) = self.cache.get(&key, |entry| entry.body.is_current()) {
-            return self.loaded(&entry, request, true);
+            return Ok((self.loaded(&entry, request, true)?, entry));
         }
         let body = self.bodies.get(file)?;
         let entry = Entry { part: part(&file.name, body.as_str(), section)?, body };
         let loaded = self.loaded(&entry, request, false)?;
-        self.cache.insert(&key, entry);
-        Ok(loaded)
+        self.cache.insert(&key, entry.clone());
+        Ok((loaded, entry))
     }
 
     /// What a result is for the model: its arguments are put in now.
@@ -232,9 +257,8 @@ impl Loader {
         if let Some(last) = self.last().as_ref().filter(|last| last.is_of(entry, request)) {
             return Ok(Arc::clone(&last.content));
         }
+        let content: Arc<str> = self.composed(entry, request)?.into();
         let Entry { body, part } = entry;
-        let base_dir = body.base_dir().to_string_lossy();
-        let content: Arc<str> = self.compose(body.name(), &base_dir, &body.as_str()[part.clone()], request)?.into();
         if self.config.cache_capacity > 0 && content.len() <= MAX_LAST {
             *self.last() = Some(Last {
                 body: body.clone(),
@@ -246,6 +270,10 @@ impl Loader {
             });
         }
         Ok(content)
+    }
+
+    fn composed(&self, Entry { body, part }: &Entry, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+        self.compose(body.name(), &body.base_dir().to_string_lossy(), &body.as_str()[part.clone()], request)
     }
 
     /// A part of a body with what stands above it, and its arguments put in.

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Client, pages, server, skills, write};
-use serde_json::{Map, Value, json};
-use skillcue::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue::{Remote, RemoteEntry, RemoteError, RemoteFile, Skillcue};
+use serde_json::{Value, json};
+use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillcue::{Listing, Remote, RemoteEntry, RemoteError, RemoteFile, Skillcue};
 use skillcue_mcp::server::{Changed, ServerOptions, SkillServer};
 use tokio::sync::Notify;
 
@@ -608,13 +608,13 @@ impl ToolProvider for Odd {
         tools
     }
 
-    fn brings(&self, _: &Skillcue, _: &str) -> bool {
+    fn brings(&self, _: &Skillcue, _: &str, _: &Listing) -> bool {
         true
     }
 
-    fn call(&self, _: &Skillcue, name: &str, _: &Map<String, Value>, context: &ToolContext<'_>) -> Option<ToolOutput> {
+    fn call(&self, _: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
         self.seen.lock().unwrap().push(context.loaded.to_vec());
-        match name {
+        match call.name() {
             "panic" => panic!("a tool is broken"),
             "wait" => {
                 self.has_begun.notify_one();
@@ -630,7 +630,8 @@ impl ToolProvider for Odd {
             }
             _ => return None,
         }
-        let effect = Some(Effect::Loaded { name: "pdf".to_owned(), arguments: String::new(), content: "".into() });
+        let (name, files) = ("pdf".to_owned(), Arc::default());
+        let effect = Some(Effect::Loaded { name, arguments: String::new(), content: "".into(), files });
         Some(ToolOutput { text: "done".to_owned(), structured: Some(json!({ "a": 1 })), is_error: false, effect })
     }
 }

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde_json::{Map, Value, json};
-use skillcue::tools::{Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model};
-use skillcue::{Catalog, Skill, SkillDir, Skillcue};
+use serde_json::{Value, json};
+use skillcue::tools::{
+    Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
+};
+use skillcue::{Catalog, Listing, Skill, SkillDir, Skillcue};
 use skillcue_base::Shown;
 use skillcue_exec::{Runner, TOOLSETS, find_program};
 
@@ -190,25 +192,20 @@ impl ToolProvider for ToolsetTools {
         named.iter().map(definition).collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str) -> bool {
+    fn brings(&self, skills: &Skillcue, skill: &str, _: &Listing) -> bool {
         let catalog = skills.catalog();
         for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
     }
 
-    fn runs(&self, skills: &Skillcue, name: &str, _: &Map<String, Value>, loaded: &[String]) -> Option<Program> {
+    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
         let catalog = skills.catalog();
-        let known = named(&catalog, &self.offered_for(&catalog, loaded, name));
-        let tool = meant(&known, name)?;
+        let known = named(&catalog, &self.offered_for(&catalog, loaded, call.name()));
+        let tool = meant(&known, call.name())?;
         Some(Program { skill: tool.skill.address(), name: tool.id().to_owned(), is_script: false })
     }
 
-    fn call(
-        &self,
-        skills: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        context: &ToolContext<'_>,
-    ) -> Option<ToolOutput> {
+    fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
+        let (name, arguments) = (call.name(), call.arguments());
         let catalog = skills.catalog();
         let offered = self.offered_for(&catalog, context.loaded, name);
         let known = named(&catalog, &offered);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use skillcue::Skillcue;
-use skillcue::tools::{ToolContext, ToolOutput};
+use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue_exec::{Launcher, Runner, RunnerOptions};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
@@ -39,7 +39,7 @@ fn names(skills: &Skillcue, of: &[&str]) -> Vec<String> {
 
 fn call(skills: &Skillcue, name: &str, of: &[&str]) -> Option<ToolOutput> {
     let loaded = loaded(of);
-    skills.call_tool(name, &Map::new(), &ToolContext { loaded: &loaded, ..ToolContext::default() })
+    skills.call_tool(&Call::new(name, Map::new()), &ToolContext { loaded: &loaded, ..ToolContext::default() })
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use skillcue::tools::ToolContext;
+use skillcue::tools::{Call, ToolContext};
 use skillcue::{LoadRequest, SelectOptions, Skillcue, Turn};
 use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
@@ -43,7 +43,7 @@ fn only_a_call_runs_something() {
         .build();
     let call = |name: &str, arguments: serde_json::Value, loaded: &[String]| {
         let context = ToolContext { loaded, ..ToolContext::default() };
-        skills.call_tool(name, arguments.as_object().unwrap(), &context)
+        skills.call_tool(&Call::new(name, arguments.as_object().unwrap().clone()), &context)
     };
 
     assert_eq!(skills.catalog().len(), 1);
@@ -53,10 +53,10 @@ fn only_a_call_runs_something() {
     skills.disclose(&turn);
     skills.prompt();
     skills.load("act", &LoadRequest::default()).unwrap();
-    skills.files("act").unwrap();
+    let files = skills.files("act").unwrap();
     skills.read("act", "scripts/a.sh").unwrap();
     assert_eq!(skills.tools(&[]).len(), 3);
-    assert!(skills.brings_tools("act"));
+    assert!(skills.brings_tools("act", &files));
     for (name, arguments) in [
         ("load_skill", json!({"skill_id": "act"})),
         ("search_skills", json!({"query": "act"})),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use serde_json::{Map, Value};
 use skillcue_catalog::{
     Catalog, Checkout, Discovery, Enablement, FileError, ListLimits, Listing, Memory, Root, Skill, SkillDir, Source,
     project_roots, user_roots,
@@ -14,7 +13,7 @@ use skillcue_catalog::{
 #[cfg(feature = "tokio")]
 use skillcue_disclose::Disclosure;
 use skillcue_disclose::{CounterError, DiscloseConfig};
-use skillcue_load::{CacheStats, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
+use skillcue_load::{CacheStats, Form, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
 use skillcue_select::Mode;
 #[cfg(feature = "tokio")]
 use skillcue_select::Turn;
@@ -23,7 +22,7 @@ use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::setup::{Asking, Setup};
 use crate::snapshot::Snapshot;
-use crate::tools::{Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use crate::tools::{Call, Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use crate::{Changes, Error};
 
 /// Largest file that [`Skillcue::read`] returns.
@@ -424,10 +423,11 @@ impl Skillcue {
         self.load_skill(usable(&catalog, address)?, request)
     }
 
-    /// Level 2 in the envelope in which a model gets it. A person may load what hides from models.
-    pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<String, Error> {
+    /// Level 2 in the envelope in which a model gets it, with what a session should remember. A person may load what
+    /// hides from models.
+    pub fn load_envelope(&self, address: &str, request: &LoadRequest<'_>) -> Result<ToolOutput, Error> {
         let catalog = self.catalog();
-        crate::tools::envelope(self, usable(&catalog, address)?, address, request)
+        crate::tools::enveloped(self, usable(&catalog, address)?, address, request)
     }
 
     /// The headings of a skill's body, with what each costs.
@@ -459,13 +459,40 @@ impl Skillcue {
     }
 
     pub(crate) fn load_skill(&self, skill: &Skill, request: &LoadRequest<'_>) -> Result<Loaded, Error> {
-        let Some(served) = self.served(skill)? else { return Ok(self.loader.load(&skill.body_file(), request)?) };
+        match self.served(skill)? {
+            Some(served) => self.load_served(skill, &served, body_of(&served.text()?), request),
+            None => Ok(self.loader.load(&skill.body_file(), request)?),
+        }
+    }
+
+    /// Like `load_skill`, with what a disclosure would show of the same body, which is what a session compares with.
+    pub(crate) fn load_with_plain(
+        &self,
+        skill: &Skill,
+        request: &LoadRequest<'_>,
+    ) -> Result<(Loaded, Option<Arc<str>>), Error> {
+        let Some(served) = self.served(skill)? else {
+            return Ok(self.loader.load_with_plain(&skill.body_file(), request)?);
+        };
+        let text = served.text()?;
+        let plain = LoadRequest { form: Form::Processed, arguments: "", ..request.clone() };
+        let loaded = self.load_served(skill, &served, body_of(&text), request)?;
+        Ok((loaded, self.load_served(skill, &served, body_of(&text), &plain).ok().map(|plain| plain.content)))
+    }
+
+    fn load_served(
+        &self,
+        skill: &Skill,
+        served: &Served<'_>,
+        body: &str,
+        request: &LoadRequest<'_>,
+    ) -> Result<Loaded, Error> {
         let base = format!(
             "{} (served by the MCP server \"{}\"; `read_skill_file` reads its files)",
             served.entry.root(),
             served.remote.label()
         );
-        Ok(self.loader.load_text(skill.name(), &base, body_of(&served.text()?), request)?)
+        Ok(self.loader.load_text(skill.name(), &base, body, request)?)
     }
 
     pub(crate) fn list_files(&self, skill: &Skill) -> Result<Listing, Error> {
@@ -494,17 +521,17 @@ impl Skillcue {
         tools
     }
 
-    /// Whether a session that has loaded this skill may have other tools for it. Runs nothing.
-    pub fn brings_tools(&self, skill: &str) -> bool {
-        self.providers.iter().any(|provider| provider.brings(self, skill))
+    /// Whether a session that has loaded this skill, which has these files, may have other tools for it. Runs nothing.
+    pub fn brings_tools(&self, skill: &str, files: &Listing) -> bool {
+        self.providers.iter().any(|provider| provider.brings(self, skill, files))
     }
 
     /// What a call of a tool would run, for hosts that ask a person first. Nothing, if it only looks.
-    pub fn runs(&self, name: &str, arguments: &Map<String, Value>, loaded: &[String]) -> Option<Program> {
-        if TABLE.iter().any(|tool| tool.name == name) {
+    pub fn runs(&self, call: &Call, loaded: &[String]) -> Option<Program> {
+        if TABLE.iter().any(|tool| tool.name == call.name()) {
             return None;
         }
-        self.providers.iter().find_map(|provider| provider.runs(self, name, arguments, loaded))
+        self.providers.iter().find_map(|provider| provider.runs(self, call, loaded))
     }
 
     /// Whether a skill's body is held back from disclosure: see [`Builder::hold_back`].
@@ -513,16 +540,11 @@ impl Skillcue {
     }
 
     /// Calls a tool. Nothing if there is none of that name; whatever else goes wrong is in the output.
-    pub fn call_tool(
-        &self,
-        name: &str,
-        arguments: &Map<String, Value>,
-        context: &ToolContext<'_>,
-    ) -> Option<ToolOutput> {
-        if let Some(tool) = TABLE.iter().find(|tool| tool.name == name) {
-            return Some(tool.call(self, arguments, context));
+    pub fn call_tool(&self, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
+        if let Some(tool) = TABLE.iter().find(|tool| tool.name == call.name()) {
+            return Some(tool.call(self, call, context));
         }
-        self.providers.iter().find_map(|provider| provider.call(self, name, arguments, context))
+        self.providers.iter().find_map(|provider| provider.call(self, call, context))
     }
 
     /// The server that serves a skill, and what it lists of it; nothing if the skill is on this machine.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
-use skillcue::tools::ToolContext;
+use skillcue::tools::{Call, ToolContext};
 use skillcue::{Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Root, Session, Skillcue, Source, Turn};
 use skillcue_base::is_hidden;
 
@@ -116,7 +116,7 @@ fn no_tool_shows_what_hides() {
     let (_tmp, skills) = house();
     let call = |tool: &str, arguments: Value| {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = skills.call_tool(tool, &arguments, &ToolContext::default()).unwrap();
+        let output = skills.call_tool(&Call::new(tool, arguments), &ToolContext::default()).unwrap();
         check(tool, &output.text);
         check_json(tool, &output.structured.clone().unwrap_or_default());
         output.text
@@ -130,7 +130,7 @@ fn no_tool_shows_what_hides() {
     }
     call("read_skill_file", json!({"skill_id": "inv", "path": "scripts"}));
     call("read_skill_file", json!({"skill_id": "inv", "path": format!("x{HIDDEN}")}));
-    check("envelope", &skills.load_envelope("inv", &LoadRequest::default()).unwrap());
+    check("envelope", &skills.load_envelope("inv", &LoadRequest::default()).unwrap().text);
     check("load", &skills.load("inv", &LoadRequest::default()).unwrap().content);
     let dialect = skillcue::Dialect::extended([]);
     check("dialect", &skills.load("inv", &LoadRequest { dialect, ..LoadRequest::default() }).unwrap().content);

@@ -56,6 +56,16 @@ const RULES: &[Rule] = &[
                   index of triggers keeps it",
     },
     Rule {
+        text: "SkillsProvider::NAME",
+        only_in: &["skillcue-agent/src/agent/providers.rs"],
+        because: "the agent tells its provider of skills by its type, Provider::Skills; the name is for people",
+    },
+    Rule {
+        text: "crate::commands",
+        only_in: &["skillcue-cli/src/cli.rs", "skillcue-cli/src/commands.rs", "skillcue-cli/src/commands/"],
+        because: "commands stand above everything else in the program: what two of them share is not in one of them",
+    },
+    Rule {
         text: "env::var",
         only_in: &["skillcue-bench/", "skillcue-cli/", "skillcue-toolset/src/schema_tests.rs"],
         because: "the caller fills a skillcue_host::Environment",
@@ -64,6 +74,11 @@ const RULES: &[Rule] = &[
         text: "fs::rename(",
         only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs"],
         because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; the bench moves a directory",
+    },
+    Rule {
+        text: "get(\"skill_id\")",
+        only_in: &["skillcue/src/tools/call.rs"],
+        because: "the skill that a call is about is read once, by skillcue::tools::Call",
     },
     Rule {
         text: "renameat(",

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use skillcue::tools::{Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillcue::{
-    Enablement, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillcue, Source, Turn,
+    Enablement, Listing, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillcue,
+    Source, Turn,
 };
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
@@ -18,7 +19,7 @@ fn write(root: &Path, name: &str, front: &str, body: &str) {
 
 fn call(skills: &Skillcue, tool: &str, arguments: Value) -> ToolOutput {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    skills.call_tool(tool, &arguments, &ToolContext::default()).unwrap()
+    skills.call_tool(&Call::new(tool, arguments), &ToolContext::default()).unwrap()
 }
 
 fn load(skills: &Skillcue, id: &str) -> ToolOutput {
@@ -319,13 +320,13 @@ impl ToolProvider for Greeter {
         there.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, _: &Skillcue, skill: &str) -> bool {
+    fn brings(&self, _: &Skillcue, skill: &str, _: &Listing) -> bool {
         skill == "pdf"
     }
 
-    fn call(&self, _: &Skillcue, name: &str, _: &Map<String, Value>, _: &ToolContext<'_>) -> Option<ToolOutput> {
+    fn call(&self, _: &Skillcue, call: &Call, _: &ToolContext<'_>) -> Option<ToolOutput> {
         let output = || ToolOutput { text: "Hello".to_owned(), structured: None, is_error: false, effect: None };
-        (name == "greet").then(output)
+        (call.name() == "greet").then(output)
     }
 }
 
@@ -333,10 +334,11 @@ impl ToolProvider for Greeter {
 fn providers_add_tools_for_loaded_skills() {
     let skills = Skillcue::builder().tools(Arc::new(Greeter)).build();
     assert_eq!(skills.tools(&[]).len(), 3);
-    assert!(skills.brings_tools("pdf") && !skills.brings_tools("git"));
+    let files = Listing::default();
+    assert!(skills.brings_tools("pdf", &files) && !skills.brings_tools("git", &files));
     assert_eq!(skills.tools(&["pdf".to_owned()])[3].name, "greet");
     assert_eq!(call(&skills, "greet", json!({})).text, "Hello");
-    assert!(skills.call_tool("nothing", &Map::new(), &ToolContext::default()).is_none());
+    assert!(skills.call_tool(&Call::new("nothing", Map::new()), &ToolContext::default()).is_none());
 }
 
 /// A server that lists two skills, and remembers what it was asked for.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use skillcue::tools::Call;
 use skillcue::{
     Counter, DiscloseConfig, Mode, Policy, SelectOptions, Selection, Session, Skillcue, Source, Tier, Tokens, Turn,
     unpack_bundled,
@@ -163,8 +164,8 @@ fn what_was_loaded_with_arguments_is_shown_again_with_them() {
     let skills = Skillcue::builder().skills_dir(dir.path()).build();
     let arguments = serde_json::json!({"skill_id": "again", "arguments": "this"});
     let context = skillcue::tools::ToolContext::default();
-    let output = skills.call_tool("load_skill", arguments.as_object().unwrap(), &context).unwrap();
-    let Some(skillcue::tools::Effect::Loaded { name, arguments, content }) = output.effect else { panic!() };
+    let output = skills.call_tool(&Call::new("load_skill", arguments.as_object().unwrap().clone()), &context).unwrap();
+    let Some(skillcue::tools::Effect::Loaded { name, arguments, content, .. }) = output.effect else { panic!() };
     let mut session = Session::default();
     session.record_load_with(&name, &arguments, &content);
     let mut session = Session::from_json(&session.to_json()).unwrap();

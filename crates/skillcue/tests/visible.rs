@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
-use skillcue::tools::ToolContext;
+use skillcue::tools::{Call, ToolContext};
 use skillcue::{DiscloseConfig, Enablement, Fallback, Mode, Policy, Root, Session, Setup, Skillcue, Source, Turn};
 
 /// Why a skill is not for models, with what says so in its front matter; one is switched off by its user.
@@ -89,7 +89,7 @@ fn no_tool_shows_them() {
     let (_tmp, skills) = house();
     let call = |tool: &str, arguments: Value| {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let output = skills.call_tool(tool, &arguments, &ToolContext::default()).unwrap();
+        let output = skills.call_tool(&Call::new(tool, arguments), &ToolContext::default()).unwrap();
         let structured = output.structured.clone().unwrap_or_default().to_string();
         (output.is_error, format!("{}\n{structured}", output.text))
     };

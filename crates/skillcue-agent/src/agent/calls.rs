@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use skillcue::Skillcue;
-use skillcue::tools::{Effect, ToolContext, ToolOutput, attribute};
+use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, Event, Hooks};
@@ -44,7 +44,7 @@ pub(super) async fn run(
             futures_util::stream::iter(at).map(run).buffer_unordered(parallel.max(1)).collect().await;
         done.sort_by_key(|(at, _)| *at);
         for (at, (result, effect)) in done {
-            if let Some(Effect::Loaded { name, arguments, content }) = effect {
+            if let Some(Effect::Loaded { name, arguments, content, .. }) = effect {
                 conversation.has_loaded(&name, &arguments, &content);
             }
             results[at] = Some(result);
@@ -85,12 +85,13 @@ async fn output(
         Ok(arguments) => arguments,
         Err(why) => return fail("invalid_argument", &why),
     };
-    let wanted = Wanted { name: &call.name, arguments: &arguments, loaded: &loaded };
+    let read = Arc::new(Call::new(&call.name, arguments));
+    let wanted = Wanted { call: &read, loaded: &loaded };
     if let Err(why) = hooks.approvals.decide(&session, skills, &wanted, hooks.cancel).await {
         return fail("declined", &why);
     }
-    let (known, name, cancel) = (Arc::clone(skills), call.name.clone(), hooks.cancel.clone());
-    let run = move || made(&known, &name, &arguments, &loaded, &session, &cancel);
+    let (known, cancel) = (Arc::clone(skills), hooks.cancel.clone());
+    let run = move || made(&known, &read, &loaded, &session, &cancel);
     let ended = tokio::select! {
         ended = tokio::task::spawn_blocking(run) => ended,
         () = too_late(hooks.cancel) => return fail("cancelled", "The user has interrupted the turn."),
@@ -114,8 +115,7 @@ async fn too_late(cancel: &CancellationToken) {
 /// Calls the tool; if there is none of that name, says which there are.
 fn made(
     skills: &Skillcue,
-    name: &str,
-    arguments: &Map<String, Value>,
+    call: &Call,
     loaded: &[String],
     session: &str,
     cancel: &CancellationToken,
@@ -123,7 +123,7 @@ fn made(
     let cancelled = || cancel.is_cancelled();
     let context = ToolContext { loaded, session, cancelled: &cancelled, ..ToolContext::default() };
     skills
-        .call_tool(name, arguments, &context)
+        .call_tool(call, &context)
         .ok_or_else(|| skills.tools(loaded).into_iter().map(|tool| tool.name.into_owned()).collect())
 }
 

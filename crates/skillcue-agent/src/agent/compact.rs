@@ -6,8 +6,7 @@ use super::conversation::apart;
 use super::request::Prepared;
 use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay, summary};
 use crate::model::Request;
-use crate::skills::SKILLS;
-use crate::{Message, Part, Parts, Piece, account};
+use crate::{Message, Origin, Part, Parts, Piece, account};
 
 /// So many of the last turns stay as they are, if they fit into a quarter of the window.
 const KEPT_TURNS: usize = 2;
@@ -131,14 +130,14 @@ impl Agent {
             let Message::User { context, .. } = message else { continue };
             let is_now = at == turn.first - boundary;
             let is_shown_again = |piece: &Piece| {
-                piece.provider == SKILLS
+                piece.provider == Origin::Skills
                     && piece.part == Part::SkillsTurn
                     && (!is_now || piece.text.starts_with(DOCUMENTATION))
             };
-            context.retain(|piece| piece.provider != SUMMARY && !is_shown_again(piece));
+            context.retain(|piece| piece.provider != Origin::Summary && !is_shown_again(piece));
         }
         let mut pieces = vec![Piece {
-            provider: SUMMARY.to_owned(),
+            provider: Origin::Summary,
             part: Part::History,
             text: apart(&format!("## Earlier in this conversation\n\n{}", summary.trim())),
         }];
@@ -170,10 +169,10 @@ impl Agent {
         };
         // If it fails, load_skill is still there.
         let Ok((session, shown)) = tokio::task::spawn_blocking(rehydrate).await else { return (Vec::new(), None) };
-        conversation.known.lock().session = session;
+        conversation.skills.session = session;
         let names = shown.skills.into_iter().map(|skill| skill.name).collect();
         let piece = (!shown.text.is_empty()).then(|| Piece {
-            provider: SKILLS.to_owned(),
+            provider: Origin::Skills,
             part: Part::SkillsTurn,
             text: apart(&shown.text),
         });

@@ -3,22 +3,25 @@
 use std::fmt;
 use std::sync::Arc;
 
-use skillcue::{Disclosure, Form, LoadRequest, Session, Skillcue, WorkDir, WorkFiles};
+use skillcue::tools::Effect;
+use skillcue::{Disclosure, LoadRequest, Session, Skillcue, WorkDir, WorkFiles};
 
+use super::providers::Provider;
+use crate::model::SystemText;
 use crate::sessions::{Record, Saved, SessionFile, SessionsError};
-use crate::skills::{Known, SkillsProvider};
-use crate::{ContextProvider, Message, Part, Piece, ToolCall, ToolResult};
+use crate::skills::{SkillsProvider, SkillsState};
+use crate::{ContextProvider, Message, Origin, Part, Piece, ToolCall, ToolResult};
 
 /// A conversation. It belongs to one task at a time; many of them share an [`Agent`](crate::Agent).
 pub struct Conversation {
     id: String,
     pub(super) messages: Vec<Message>,
-    pub(super) known: Known,
+    pub(super) skills: SkillsState,
     loaded: Vec<String>,
     pub(super) turns: u64,
-    pub(super) providers: Vec<Box<dyn ContextProvider>>,
+    pub(super) providers: Vec<Provider>,
     /// What each provider has said for the instructions, in their order.
-    pub(super) stable: Vec<(String, String)>,
+    pub(super) stable: Vec<SystemText>,
     /// What the user has loaded since the last turn.
     pending: Vec<Piece>,
     file: Option<SessionFile>,
@@ -49,7 +52,7 @@ impl Conversation {
         Conversation {
             id: id.into(),
             messages: Vec::new(),
-            known: Known::default(),
+            skills: SkillsState::default(),
             loaded: Vec::new(),
             turns: 0,
             providers: Vec::new(),
@@ -68,7 +71,7 @@ impl Conversation {
         let Saved { id, messages, skills, loaded, turns, .. } = saved;
         Conversation {
             messages,
-            known: Known::new(skills),
+            skills: SkillsState::new(skills),
             loaded,
             turns,
             file: Some(file),
@@ -79,7 +82,7 @@ impl Conversation {
 
     /// Adds a context provider. They are asked in the order in which they were added.
     pub fn provider(&mut self, provider: Box<dyn ContextProvider>) {
-        self.providers.push(provider);
+        self.providers.push(Provider::Other(provider));
     }
 
     /// Adds the provider that discloses skills.
@@ -90,8 +93,7 @@ impl Conversation {
     /// Adds the provider that discloses skills, by the files, too, that a message names and that have changed where the
     /// user works.
     pub fn skills_provider_in(&mut self, skills: &Arc<Skillcue>, work_dir: Option<WorkDir>) {
-        let provider = SkillsProvider::new(Arc::clone(skills), self.known.clone(), work_dir);
-        self.provider(Box::new(provider));
+        self.providers.push(Provider::Skills(SkillsProvider::new(Arc::clone(skills), work_dir)));
     }
 
     /// What tells it apart from others.
@@ -124,12 +126,12 @@ impl Conversation {
 
     /// What it remembers of skills.
     pub fn session(&self) -> Session {
-        self.known.lock().session.clone()
+        self.skills.session.clone()
     }
 
     /// What was disclosed in the last turn.
     pub fn disclosure(&self) -> Option<Disclosure> {
-        self.known.lock().disclosure.clone()
+        self.skills.disclosure.clone()
     }
 
     /// The files that counted in the last turn: those that its message names, then others that have changed.
@@ -139,23 +141,23 @@ impl Conversation {
 
     /// Like [`files`](Self::files), apart.
     pub fn work_files(&self) -> WorkFiles {
-        self.known.lock().files.clone()
+        self.skills.files.clone()
     }
 
     /// Loads a skill for the model: it goes with the next message, in its envelope, which is returned. This is what the
     /// user wants: nobody is asked, and a skill that hides from models is loaded, too.
     pub fn load(&mut self, skills: &Skillcue, name: &str, arguments: &str) -> Result<String, skillcue::Error> {
-        let request = LoadRequest { arguments, form: Form::Body, ..LoadRequest::default() };
-        let envelope = skills.load_envelope(name, &request)?;
-        let whole = skills.load(name, &LoadRequest::default())?;
-        self.has_loaded(name, arguments, &whole.content);
-        self.pending.push(Piece { provider: "user".to_owned(), part: Part::SkillsTurn, text: apart(&envelope) });
-        Ok(envelope)
+        let output = skills.load_envelope(name, &LoadRequest { arguments, ..LoadRequest::default() })?;
+        if let Some(Effect::Loaded { name, arguments, content, .. }) = &output.effect {
+            self.has_loaded(name, arguments, content);
+        }
+        self.pending.push(Piece { provider: Origin::User, part: Part::SkillsTurn, text: apart(&output.text) });
+        Ok(output.text)
     }
 
     /// A skill's body is in context now.
     pub(super) fn has_loaded(&mut self, name: &str, arguments: &str, content: &str) {
-        self.known.lock().session.record_load_with(name, arguments, content);
+        self.skills.session.record_load_with(name, arguments, content);
         if !self.loaded.iter().any(|known| known == name) {
             self.loaded.push(name.to_owned());
         }

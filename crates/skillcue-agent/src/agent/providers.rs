@@ -8,14 +8,62 @@ use futures_util::FutureExt as _;
 use super::conversation::apart;
 use super::event::shown;
 use super::{Agent, AgentOptions, Conversation, Event, Hooks};
-use crate::skills::SKILLS;
-use crate::{ContextProvider, Message, Part, Piece, ProviderError};
+use crate::model::SystemText;
+use crate::skills::{SkillsProvider, SkillsState};
+use crate::{Context, ContextProvider, Message, Origin, Part, Piece, ProviderError};
+
+/// What adds context to a conversation's turns.
+pub(super) enum Provider {
+    /// Skills: lent what the conversation knows of them, and the only one whose texts count as skills'.
+    Skills(SkillsProvider),
+    /// Anything else.
+    Other(Box<dyn ContextProvider>),
+}
+
+impl Provider {
+    fn name(&self) -> &str {
+        match self {
+            Provider::Skills(_) => SkillsProvider::NAME,
+            Provider::Other(provider) => provider.name(),
+        }
+    }
+
+    /// As what its pieces are kept.
+    fn origin(&self) -> Origin {
+        match self {
+            Provider::Skills(_) => Origin::Skills,
+            Provider::Other(provider) => Origin::Provider(provider.name().to_owned()),
+        }
+    }
+
+    /// As what its words for the instructions count.
+    fn stable_part(&self) -> Part {
+        match self {
+            Provider::Skills(_) => Part::SkillsStable,
+            Provider::Other(_) => Part::System,
+        }
+    }
+
+    async fn before_turn(&mut self, skills: &mut SkillsState, messages: &[Message]) -> Result<Context, ProviderError> {
+        match self {
+            Provider::Skills(provider) => provider.before_turn(skills, messages).await,
+            Provider::Other(provider) => provider.before_turn(messages).await,
+        }
+    }
+
+    async fn after_turn(&mut self, request: &[Message], response: &Message) -> Result<(), ProviderError> {
+        match self {
+            Provider::Skills(_) => Ok(()),
+            Provider::Other(provider) => provider.after_turn(request, response).await,
+        }
+    }
+}
 
 /// The providers of a conversation, while they look at it. They come back to it whatever happens, also when nobody waits
 /// for the turn any more.
 struct Asked<'c> {
     conversation: &'c mut Conversation,
-    providers: Vec<Box<dyn ContextProvider>>,
+    providers: Vec<Provider>,
     /// How many messages the conversation has without what is only shown to them.
     messages: usize,
 }
@@ -50,8 +98,8 @@ pub(super) async fn before(
     let mut held: Vec<String> = Vec::new();
     for (at, provider) in asked.providers.iter_mut().enumerate() {
         let name = provider.name().to_owned();
-        let messages = &asked.conversation.messages;
-        let said = async { provider.before_turn(messages).await };
+        let Conversation { messages, skills, .. } = &mut *asked.conversation;
+        let said = async { provider.before_turn(skills, messages).await };
         let context = tokio::select! {
             // The turn ends in a moment, and says so.
             () = hooks.cancel.cancelled() => break,
@@ -67,21 +115,22 @@ pub(super) async fn before(
         let tokens = counter.count(&context.stable).0 + counter.count(&context.turn).0;
         // What was said for the instructions stays, if a later turn fails.
         let stable = &mut asked.conversation.stable;
-        stable.resize_with(stable.len().max(at + 1), Default::default);
-        stable[at] = (name.clone(), context.stable);
+        let nothing = || SystemText { part: Part::System, text: String::new() };
+        stable.resize_with(stable.len().max(at + 1), nothing);
+        stable[at] = SystemText { part: provider.stable_part(), text: context.stable };
         if !context.turn.trim().is_empty() {
             let part = context.part.unwrap_or(Part::History);
-            pieces.push(Piece { provider: name.clone(), part, text: apart(&context.turn) });
+            pieces.push(Piece { provider: provider.origin(), part, text: apart(&context.turn) });
         }
-        let known = asked.conversation.known.lock();
-        let disclosure = known.disclosure.as_ref().filter(|_| name == SKILLS);
+        let SkillsState { disclosure, files, .. } = &asked.conversation.skills;
+        let disclosure = disclosure.as_ref().filter(|_| matches!(provider, Provider::Skills(_)));
         if tokens > 0 || disclosure.is_some() {
             let tier = disclosure.map(|disclosure| disclosure.tier.number());
             let skills = disclosure.map(shown).unwrap_or_default();
             held.extend(
                 skills.iter().filter(|skill| agent.skills.holds_back(&skill.name)).map(|skill| skill.name.clone()),
             );
-            let files = disclosure.map(|_| known.files.clone().all()).unwrap_or_default();
+            let files = disclosure.map(|_| files.clone().all()).unwrap_or_default();
             (hooks.events)(&Event::Context { provider: &name, tokens: tokens as u64, tier, skills, files: &files });
         }
     }
@@ -90,7 +139,7 @@ pub(super) async fn before(
     if !held.is_empty() {
         // The model knows how to ask for them; the user should know why they are not simply used.
         let message = format!("not shown until somebody approves: {}", held.join(", "));
-        (hooks.events)(&Event::Problem { provider: SKILLS, message });
+        (hooks.events)(&Event::Problem { provider: SkillsProvider::NAME, message });
     }
     problems
 }

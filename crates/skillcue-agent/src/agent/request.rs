@@ -8,7 +8,6 @@ use super::event::shown;
 use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};
 use crate::account::skills_in_history;
 use crate::model::{Answer, Delta, ModelError, Request, SystemText};
-use crate::skills::SKILLS;
 use crate::{Line, LineText, Part, Parts, Purpose, account};
 
 /// So many tokens a request must have for its cost to tell how the provider counts.
@@ -55,11 +54,7 @@ impl Agent {
     /// The instructions, and what providers say in every turn alike.
     fn system(&self, conversation: &Conversation) -> Vec<SystemText> {
         let own = SystemText { part: Part::System, text: self.options.system.clone() };
-        let of = |(name, text): &(String, String)| SystemText {
-            part: if name == SKILLS { Part::SkillsStable } else { Part::System },
-            text: text.clone(),
-        };
-        let all = std::iter::once(own).chain(conversation.stable.iter().map(of));
+        let all = std::iter::once(own).chain(conversation.stable.iter().cloned());
         all.filter(|text| !text.text.trim().is_empty()).collect()
     }
 

@@ -7,7 +7,7 @@ use super::compact::SUMMARY;
 use super::request::{Asked, hear};
 use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};
 use crate::model::{Delta, ModelError, Request, SystemText};
-use crate::{Line, Message, Part, Purpose, ToolResult, account};
+use crate::{Line, Message, Origin, Part, Purpose, ToolResult, account};
 
 const INSTRUCTIONS: &str = "You shorten conversations. Write down what the rest of the conversation needs to know: who \
                             the user is, what they want, what was decided, found out and done, names, paths and numbers \
@@ -137,7 +137,7 @@ impl Agent {
 /// The summary that stands in these messages already, if one does.
 pub(crate) fn earlier(messages: &[Message]) -> Option<String> {
     let Some(Message::User { context, .. }) = messages.first() else { return None };
-    let summary = context.iter().find(|piece| piece.provider == SUMMARY)?;
+    let summary = context.iter().find(|piece| piece.provider == Origin::Summary)?;
     let text = summary.text.trim_end().trim_end_matches("---").trim();
     Some(text.strip_prefix("## Earlier in this conversation").unwrap_or(text).trim().to_owned())
 }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::error::Category;
 use skillcue::Session;
+use skillcue::tools::Call;
 use skillcue_base::Shown;
 
 use super::error::SessionsError;
@@ -156,13 +157,10 @@ impl Contents {
 
 /// The skills that these calls have loaded.
 fn loaded_by(calls: &[ToolCall], results: &[ToolResult]) -> impl Iterator<Item = String> {
-    #[derive(Deserialize)]
-    struct Load {
-        skill_id: String,
-    }
     calls.iter().filter(|call| call.name == "load_skill").filter_map(|call| {
         let done = results.iter().any(|result| result.id == call.id && !result.is_error);
-        done.then(|| serde_json::from_str::<Load>(&call.arguments).ok().map(|load| load.skill_id)).flatten()
+        let call = done.then(|| Some(Call::new(&call.name, serde_json::from_str(&call.arguments).ok()?))).flatten()?;
+        call.skill_id().map(str::to_owned)
     })
 }
 

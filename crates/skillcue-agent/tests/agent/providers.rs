@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skillcue_agent::model::Api;
-use skillcue_agent::{AgentOptions, BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
+use skillcue_agent::{AgentOptions, BoxFuture, Context, ContextProvider, Message, Origin, Part, ProviderError};
 use skillcue_scripted::Reply;
 
 use crate::house::House;
@@ -233,4 +233,32 @@ async fn files_that_have_changed_call_for_no_skill_by_themselves() {
         assert_eq!(sent.contains("Mind the borrow checker."), disclosed, "{message}: {sent}");
         assert_eq!(conversation.files().len(), 2, "git was asked");
     }
+}
+
+#[tokio::test]
+async fn a_provider_is_not_taken_for_that_of_skills_by_its_name() {
+    let house = House::new(Api::OpenAi, |_| Reply::text("Yes."));
+    let mut conversation = house.conversation();
+    conversation.provider(Box::new(Scripted { name: "skills", before: good, after: Arc::default() }));
+    let report = house.say(&mut conversation, "What is 2+2?").await.unwrap();
+    let heard = house.heard("context");
+    let of_name = |name: &str| heard.iter().filter(|event| event["provider"] == name).collect::<Vec<_>>();
+    let ours = of_name("skills");
+    assert_eq!(ours.len(), 2);
+    assert!(ours[0]["tier"].is_number() && ours[1]["tier"].is_null(), "{ours:?}");
+    // Its words count as instructions and history, whatever it is called.
+    let alone = House::new(Api::OpenAi, |_| Reply::text("Yes."));
+    let plain = alone.say(&mut alone.conversation(), "What is 2+2?").await.unwrap();
+    assert_eq!(report.tokens.skills_stable, plain.tokens.skills_stable);
+    assert!(report.tokens.system > plain.tokens.system && report.tokens.history > plain.tokens.history);
+    let kept: Vec<Origin> = conversation
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::User { context, .. } => Some(context.iter().map(|piece| piece.provider.clone())),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(kept, [Origin::Skills, Origin::Provider("skills".to_owned())]);
 }

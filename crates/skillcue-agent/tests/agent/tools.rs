@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Map, Value, json};
-use skillcue::Skillcue;
-use skillcue::tools::{ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use serde_json::{Value, json};
+use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
+use skillcue::{Listing, Skillcue};
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentError, AgentOptions, Message};
 use skillcue_scripted::Reply;
@@ -99,18 +99,13 @@ impl ToolProvider for Meeting {
         }]
     }
 
-    fn brings(&self, _: &Skillcue, _: &str) -> bool {
+    fn brings(&self, _: &Skillcue, _: &str, _: &Listing) -> bool {
         false
     }
 
-    fn call(
-        &self,
-        _: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        _: &ToolContext<'_>,
-    ) -> Option<ToolOutput> {
-        if name != "meet" {
+    fn call(&self, _: &Skillcue, call: &Call, _: &ToolContext<'_>) -> Option<ToolOutput> {
+        let arguments = call.arguments();
+        if call.name() != "meet" {
             return None;
         }
         self.0.fetch_add(1, Ordering::SeqCst);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use skillcue::Session;
-use skillcue_agent::{About, Message, Part, Piece, Record, SessionFile, Sessions, ToolCall, ToolResult};
+use skillcue_agent::{About, Message, Origin, Part, Piece, Record, SessionFile, Sessions, ToolCall, ToolResult};
 
 use crate::at;
 
@@ -12,7 +12,7 @@ pub(crate) fn about() -> About {
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    let piece = Piece { provider: "skills".to_owned(), part: Part::SkillsTurn, text: "3 skills\n\n".to_owned() };
+    let piece = Piece { provider: Origin::Skills, part: Part::SkillsTurn, text: "3 skills\n\n".to_owned() };
     Message::User { context: vec![piece], text: text.to_owned() }
 }
 

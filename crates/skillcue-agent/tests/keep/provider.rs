@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use skillcue::Counter;
-use skillcue_agent::{Context, ContextProvider, Memory, MemoryProvider, Message, Part, Piece, ProviderError};
+use skillcue_agent::{Context, ContextProvider, Memory, MemoryProvider, Message, Origin, Part, Piece, ProviderError};
 
 use crate::at;
 
@@ -65,7 +65,7 @@ fn what_stands_in_the_conversation_is_not_repeated() {
     assert_eq!(recall(&mut provider, &said).unwrap(), Context::default());
     let context = recall(&mut provider, std::slice::from_ref(&asked)).unwrap();
     assert!(context.turn.contains("ALICE"), "{context:?}");
-    let piece = Piece { provider: "memory".to_owned(), part: Part::History, text: context.turn };
+    let piece = Piece { provider: Origin::Provider("memory".to_owned()), part: Part::History, text: context.turn };
     let told = Message::User { context: vec![piece], text: "Who am I?".to_owned() };
     let context = recall(&mut provider, &[told, Message::assistant("Alice."), asked]).unwrap();
     assert_eq!(context, Context::default(), "it was recalled before");

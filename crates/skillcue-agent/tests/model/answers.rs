@@ -1,7 +1,7 @@
 use serde_json::json;
 use skillcue::tools::ToolDefinition;
 use skillcue_agent::model::{Api, Delta, Request, Stop, SystemText};
-use skillcue_agent::{Message, Part, Piece, ToolCall, ToolResult};
+use skillcue_agent::{Message, Origin, Part, Piece, ToolCall, ToolResult};
 use skillcue_scripted::{Reply, Server};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,7 @@ async fn everything_of_a_request_arrives() {
     let server = Server::with_key(KEY, |_| Reply::text("ok"));
     let system = [("one", Part::System), ("", Part::SkillsStable), ("two", Part::SkillsStable)];
     let system = system.map(|(text, part)| SystemText { part, text: text.into() });
-    let piece = Piece { provider: "skills".into(), part: Part::SkillsTurn, text: "context\n".into() };
+    let piece = Piece { provider: Origin::Skills, part: Part::SkillsTurn, text: "context\n".into() };
     let messages = [Message::User { context: vec![piece], text: "words".into() }];
     for api in APIS {
         let request =

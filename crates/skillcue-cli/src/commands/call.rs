@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use serde_json::{Map, Value, json};
-use skillcue::tools::{ToolContext, ToolOutput};
+use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue_exec::ExecError;
 use skillcue_toolset::Finding;
 
@@ -37,16 +37,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let arguments = arguments(&args.arguments)?;
+    let called = Call::new(&args.tool, arguments(&args.arguments)?);
     let skills = context.skills()?;
     // As if the skills had been loaded: who names a tool, or a skill for it, means them.
-    let called = arguments.get("skill_id").and_then(Value::as_str).map(str::to_owned);
-    let loaded: Vec<String> = whose(args, context)?.into_iter().chain(called).collect();
+    let named = called.skill_id().map(str::to_owned);
+    let loaded: Vec<String> = whose(args, context)?.into_iter().chain(named).collect();
     let progress = Progress::unknown(format!("calling {}", text::one_line(&args.tool)));
     let terminal = &context.terminal;
     let log = |_: f64, _: Option<f64>, message: &str| progress.aside(|| terminal.say(&text::one_line(message)));
     let call = ToolContext { loaded: &loaded, session: "cli", progress: &log, ..ToolContext::default() };
-    let output = skills.call_tool(&args.tool, &arguments, &call);
+    let output = skills.call_tool(&called, &call);
     drop(progress);
     let Some(output) = output else { return Err(unknown(args, &loaded, context)?) };
     print(&output, context)?;

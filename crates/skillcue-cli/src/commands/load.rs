@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn envelope(args: &Args, request: &LoadRequest<'_>, context: &Context) -> Result<Outcome, CliError> {
-    let content = context.skills()?.load_envelope(&args.name, request)?;
+    let content = context.skills()?.load_envelope(&args.name, request)?.text;
     if context.json() {
         let tokens = Tokens::bytes4(content.len());
         context.print_json(&LoadJson { name: &args.name, content: &content, tokens, cached: false })?;

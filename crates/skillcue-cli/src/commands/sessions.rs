@@ -183,7 +183,7 @@ fn said(message: &Message, verbose: bool) -> String {
             let _ = writeln!(out, "{}", paint(style::SOURCE, "you"));
             if verbose {
                 for piece in context {
-                    let name = text::one_line(&piece.provider);
+                    let name = text::one_line(piece.provider.name());
                     put(&mut out, &format!("[{name}] {}", piece.text.trim_end()), "  ", usize::MAX);
                 }
             }

@@ -52,10 +52,14 @@ impl SkillServer {
                 "invalid_argument" | "too_large" => ErrorData::invalid_params(error.to_string(), None),
                 _ => ErrorData::internal_error(error.to_string(), None),
             })?;
-            Ok((loaded.content, skill.manifest().description().to_owned()))
+            let brings_tools = match shared.skillcue.files(&name) {
+                Ok(files) => shared.skillcue.brings_tools(&name, &files),
+                Err(_) => false,
+            };
+            Ok((loaded.content, skill.manifest().description().to_owned(), brings_tools))
         });
-        let (content, description) = loaded.await??;
-        self.remember(&request.name);
+        let (content, description, brings_tools) = loaded.await??;
+        self.remember(&request.name, brings_tools);
         let message = PromptMessage::new_text(Role::User, content.as_ref());
         Ok(GetPromptResult::new(vec![message]).with_description(description))
     }

@@ -9,7 +9,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
-use skillcue::tools::{Effect, ToolContext, ToolDefinition, ToolOutput};
+use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
 use tokio::sync::mpsc;
 
 use super::{SkillServer, files, is_modern};
@@ -64,9 +64,11 @@ impl SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        let turns = if !skillcue::tools::own().any(|name| name == request.name) {
+        let name = request.name.clone();
+        let call = Call::new(request.name, request.arguments.unwrap_or_default());
+        let turns = if !skillcue::tools::own().any(|own| own == name) {
             &self.shared.skill_callers
-        } else if self.is_remote(&request) {
+        } else if self.is_remote(&call) {
             &self.shared.remote_callers
         } else {
             &self.shared.callers
@@ -83,7 +85,6 @@ impl SkillServer {
         let session = self.session.label();
         let is_lasting = self.session.is_lasting();
         let cancellation = context.ct.clone();
-        let name = request.name.clone();
         let work = self.unbounded(move |shared, _| {
             let report = |done: f64, of: Option<f64>, message: &str| {
                 if wants_progress {
@@ -99,7 +100,16 @@ impl SkillServer {
                 session: &session,
                 is_lasting,
             };
-            shared.skillcue.call_tool(&name, &request.arguments.unwrap_or_default(), &context)
+            let output = shared.skillcue.call_tool(&call, &context)?;
+            // Scripts are looked at for it.
+            let remembered = match &output.effect {
+                Some(Effect::Loaded { name, files, .. }) => {
+                    let brings = !loaded.contains(name) && shared.skillcue.brings_tools(name, files);
+                    Some((name.clone(), brings))
+                }
+                _ => None,
+            };
+            Some((output, remembered))
         });
         let forward = async {
             while let Some((done, of, message)) = reports.recv().await {
@@ -112,26 +122,25 @@ impl SkillServer {
             }
         };
         let (output, ()) = tokio::join!(work, forward);
-        let Some(mut output) = output? else {
-            let message = format!("there is no tool {}", files::shown(&request.name));
+        let Some((mut output, remembered)) = output? else {
+            let message = format!("there is no tool {}", files::shown(&name));
             return Err(ErrorData::invalid_params(message, None));
         };
-        if let Some(Effect::Loaded { name, .. }) = &output.effect {
-            self.remember(name);
+        if let Some((name, brings_tools)) = remembered {
+            self.remember(&name, brings_tools);
         }
         Ok(result(&mut output))
     }
 
     /// Whether a call is about a skill of another server, which will have to be asked.
-    fn is_remote(&self, request: &CallToolRequestParams) -> bool {
-        let id = request.arguments.as_ref().and_then(|arguments| arguments.get("skill_id")).and_then(Value::as_str);
+    fn is_remote(&self, call: &Call) -> bool {
         let catalog = self.shared.skillcue.catalog();
-        id.and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
+        call.skill_id().and_then(|id| catalog.get(id)).is_some_and(|skill| skill.server().is_some())
     }
 
-    /// Remembers a loaded skill, and tells the client if that may give it other tools.
-    pub(super) fn remember(&self, name: &str) {
-        if self.session.remember(name) && self.shared.skillcue.brings_tools(name) {
+    /// Remembers a loaded skill, and tells the client if that brings it other tools.
+    pub(super) fn remember(&self, name: &str, brings_tools: bool) {
+        if self.session.remember(name) && brings_tools {
             self.session.tools_changed();
         }
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::Call;
 
 /// Why arguments will not do, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,26 +29,36 @@ impl fmt::Display for Refused {
 /// refused in the same words everywhere.
 ///
 /// ```
-/// use skillcue::tools::Arguments;
+/// use skillcue::tools::{Arguments, Call};
 ///
-/// let call = serde_json::json!({"skill_id": "pdf", "limit": 5});
-/// let arguments = Arguments::of(call.as_object().unwrap(), &["skill_id", "limit", "path"])?;
-/// assert_eq!(arguments.required("skill_id")?, "pdf");
+/// let given = serde_json::json!({"skill_id": "pdf", "limit": 5});
+/// let call = Call::new("read_skill_file", given.as_object().unwrap().clone());
+/// let arguments = Arguments::of(&call, &["skill_id", "limit", "path"])?;
+/// assert_eq!(arguments.skill_id()?, "pdf");
 /// assert_eq!(arguments.required("path").unwrap_err().to_string(), "The argument `path` is missing.");
 /// # Ok::<(), skillcue::tools::Refused>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Arguments<'a>(&'a Map<String, Value>);
+pub struct Arguments<'a>(&'a Call);
 
 impl<'a> Arguments<'a> {
     /// Takes arguments of these names and no others.
-    pub fn of(map: &'a Map<String, Value>, known: &[&str]) -> Result<Arguments<'a>, Refused> {
-        match map.keys().find(|key| !known.contains(&key.as_str())) {
-            None => Ok(Arguments(map)),
+    pub fn of(call: &'a Call, known: &[&str]) -> Result<Arguments<'a>, Refused> {
+        match call.arguments().keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(Arguments(call)),
             Some(key) => {
                 let shown = skillcue_base::Shown(key);
                 Err(Refused(format!("There is no argument `{shown}`. There are: {}.", known.join(", "))))
             }
+        }
+    }
+
+    /// The id of the skill that the call is about, which must be there and must not be blank.
+    pub fn skill_id(&self) -> Result<&'a str, Refused> {
+        match self.0.skill_id() {
+            Some(id) if !id.trim().is_empty() => Ok(id),
+            // What is wrong with it is said as for every other argument.
+            _ => self.required("skill_id"),
         }
     }
 
@@ -61,7 +73,7 @@ impl<'a> Arguments<'a> {
 
     /// A text that may be missing.
     pub fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
-        match self.0.get(name) {
+        match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(Refused(format!("The argument `{name}` must be a string, not {}.", kind(other)))),
@@ -74,7 +86,7 @@ impl<'a> Arguments<'a> {
             let what = kind(what);
             Refused(format!("The argument `{name}` must be a list of strings, not {what}."))
         };
-        match self.0.get(name) {
+        match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(items)) => items
                 .iter()
@@ -103,7 +115,7 @@ impl<'a> Arguments<'a> {
 
     /// Any value, if it is there.
     pub fn value(&self, name: &str) -> Option<&'a Value> {
-        self.0.get(name)
+        self.0.arguments().get(name)
     }
 
     /// A whole number from 1 that may be missing; more than `most` is `most`.
@@ -111,7 +123,7 @@ impl<'a> Arguments<'a> {
         let wrong = |what: &dyn fmt::Display| {
             Err(Refused(format!("The argument `{name}` must be a whole number from 1, not {what}.")))
         };
-        match self.0.get(name) {
+        match self.0.arguments().get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Number(number)) => {
                 // Some models write whole numbers as 5.0.

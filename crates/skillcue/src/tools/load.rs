@@ -1,10 +1,12 @@
 //! `load_skill`: level 2 in its envelope.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 use skillcue_load::{Envelope, ErrorEnvelope, Form, LoadRequest};
 
 use super::arguments::{Arguments, Refused};
-use super::{Effect, Tool, ToolContext, ToolOutput, for_model, said};
+use super::{Call, Effect, Tool, ToolContext, ToolOutput, for_model, said};
 use crate::{Error, Skill, Skillcue};
 
 pub(super) const TOOL: Tool = Tool {
@@ -29,19 +31,13 @@ fn schema() -> Value {
     })
 }
 
-fn handler(skills: &Skillcue, arguments: &Map<String, Value>, _: &ToolContext<'_>) -> ToolOutput {
-    let id = arguments.get("skill_id").and_then(Value::as_str).unwrap_or_default();
+fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
+    let id = call.skill_id().unwrap_or_default();
     let fail = |code, message: &str| ToolOutput::failed(ErrorEnvelope { id, code, message }.to_string());
-    let read = || -> Result<_, Refused> {
-        let arguments = Arguments::of(arguments, &["skill_id", "arguments", "section"])?;
-        let section = arguments.text("section")?.filter(|section| !section.trim().is_empty());
-        Ok((arguments.required("skill_id")?, arguments.text("arguments")?.unwrap_or_default(), section))
-    };
-    let (id, given, section) = match read() {
-        Ok(read) => read,
+    let request = match request(call) {
+        Ok(request) => request,
         Err(refused) => return fail("invalid_argument", &refused.to_string()),
     };
-    let request = LoadRequest { arguments: given, section, form: Form::Body, ..LoadRequest::default() };
     match load(skills, id, &request) {
         Ok(output) => output,
         Err(error) => {
@@ -51,21 +47,34 @@ fn handler(skills: &Skillcue, arguments: &Map<String, Value>, _: &ToolContext<'_
     }
 }
 
+fn request(call: &Call) -> Result<LoadRequest<'_>, Refused> {
+    let given = Arguments::of(call, &["skill_id", "arguments", "section"])?;
+    let section = given.text("section")?.filter(|section| !section.trim().is_empty());
+    given.skill_id()?;
+    let arguments = given.text("arguments")?.unwrap_or_default();
+    Ok(LoadRequest { arguments, section, ..LoadRequest::default() })
+}
+
 fn load(skills: &Skillcue, id: &str, request: &LoadRequest<'_>) -> Result<ToolOutput, Error> {
     let catalog = skills.catalog();
     let skill = for_model(&catalog, id)?;
-    let text = envelope(skills, skill, id, request)?;
-    // What a disclosure would have shown of it is what the session compares with. A section is not all of it.
-    let whole = LoadRequest { form: Form::Processed, arguments: "", ..request.clone() };
-    let shown = if skill.server().is_none() { skills.load_skill(skill, &whole).ok() } else { None };
-    let (name, arguments) = (id.to_owned(), request.arguments.to_owned());
-    let effect = shown.map(|loaded| Effect::Loaded { name, arguments, content: loaded.content });
-    Ok(ToolOutput { text, structured: None, is_error: false, effect })
+    let mut output = enveloped(skills, skill, id, request)?;
+    if skill.server().is_some() {
+        // No disclosure shows it, and nothing of it runs here.
+        output.effect = None;
+    }
+    Ok(output)
 }
 
-/// A loaded skill in its envelope.
-pub(crate) fn envelope(skills: &Skillcue, skill: &Skill, id: &str, request: &LoadRequest<'_>) -> Result<String, Error> {
-    let loaded = skills.load_skill(skill, &LoadRequest { form: Form::Body, ..request.clone() })?;
+/// A loaded skill in its envelope, and what a session should remember of it: the body is loaded once and the directory
+/// is listed once, whoever needs them afterwards.
+pub(crate) fn enveloped(
+    skills: &Skillcue,
+    skill: &Skill,
+    id: &str,
+    request: &LoadRequest<'_>,
+) -> Result<ToolOutput, Error> {
+    let (loaded, plain) = skills.load_with_plain(skill, &LoadRequest { form: Form::Body, ..request.clone() })?;
     // A skill whose files cannot be listed can be followed all the same.
     let listing = skills.list_files(skill).unwrap_or_default();
     let main = skill.file().name();
@@ -75,5 +84,9 @@ pub(crate) fn envelope(skills: &Skillcue, skill: &Skill, id: &str, request: &Loa
     let dir = skill.dir();
     let root = dir.to_string_lossy();
     let origin = skill.server().map(|server| format!("mcp:{server}"));
-    Ok(Envelope { id, body: &loaded.content, root: &root, files: &files, origin: origin.as_deref() }.to_string())
+    let text =
+        Envelope { id, body: &loaded.content, root: &root, files: &files, origin: origin.as_deref() }.to_string();
+    let (name, arguments) = (id.to_owned(), request.arguments.to_owned());
+    let effect = plain.map(|content| Effect::Loaded { name, arguments, content, files: Arc::new(listing) });
+    Ok(ToolOutput { text, structured: None, is_error: false, effect })
 }

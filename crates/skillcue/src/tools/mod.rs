@@ -1,23 +1,25 @@
 //! The tools for models: one table of definitions and handlers, for every surface.
 
 mod arguments;
+mod call;
 mod load;
 mod read;
 mod search;
 
 pub use arguments::{Arguments, Refused};
-pub(crate) use load::envelope;
+pub use call::Call;
+pub(crate) use load::enveloped;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 pub use skillcue_load::{attribute, neutralise, text};
 
 use crate::Skillcue;
 use crate::skills::usable;
-use crate::{Catalog, Error, Skill};
+use crate::{Catalog, Error, Listing, Skill};
 
 /// The tools that are always there. Whoever serves tools takes them from here.
 pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];
@@ -37,7 +39,7 @@ pub(crate) struct Tool {
     title: &'static str,
     description: &'static str,
     schema: fn() -> Value,
-    handler: fn(&Skillcue, &Map<String, Value>, &ToolContext<'_>) -> ToolOutput,
+    handler: fn(&Skillcue, &Call, &ToolContext<'_>) -> ToolOutput,
 }
 
 impl Tool {
@@ -51,13 +53,8 @@ impl Tool {
         }
     }
 
-    pub(crate) fn call(
-        &self,
-        skills: &Skillcue,
-        arguments: &Map<String, Value>,
-        context: &ToolContext<'_>,
-    ) -> ToolOutput {
-        let output = (self.handler)(skills, arguments, context);
+    pub(crate) fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOutput {
+        let output = (self.handler)(skills, call, context);
         tracing::debug!(target: "skillcue::tools", tool = self.name, failed = output.is_error, bytes = output.text.len(), "called");
         output
     }
@@ -103,6 +100,8 @@ pub enum Effect {
         arguments: String,
         /// What was loaded, as `Session::record_load_with` wants it.
         content: std::sync::Arc<str>,
+        /// The skill's files, as they were listed for the load.
+        files: std::sync::Arc<Listing>,
     },
 }
 
@@ -254,29 +253,17 @@ pub trait ToolProvider: Send + Sync + fmt::Debug {
     /// Its tools, for a session that has loaded these skills.
     fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition>;
 
-    /// Whether a session that has loaded this skill may have other tools for it. It looks and runs nothing, so that
-    /// loading a skill runs nothing.
-    fn brings(&self, skills: &Skillcue, skill: &str) -> bool;
+    /// Whether a session that has loaded this skill, which has these files, may have other tools for it. It looks and
+    /// runs nothing, so that loading a skill runs nothing.
+    fn brings(&self, skills: &Skillcue, skill: &str, files: &Listing) -> bool;
 
     /// The skill whose program a call would run; nothing if it would run none, or if there is no such tool here. For
     /// hosts that ask a person first.
-    fn runs(
-        &self,
-        skills: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        loaded: &[String],
-    ) -> Option<Program> {
-        let _ = (skills, name, arguments, loaded);
+    fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
+        let _ = (skills, call, loaded);
         None
     }
 
     /// Calls one of them; nothing if it has none of that name.
-    fn call(
-        &self,
-        skills: &Skillcue,
-        name: &str,
-        arguments: &Map<String, Value>,
-        context: &ToolContext<'_>,
-    ) -> Option<ToolOutput>;
+    fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput>;
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use skillcue_base::Shown;
 use skillcue_base::counted;
 use skillcue_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};
-use super::{Tool, ToolContext, ToolOutput, for_model, said};
+use super::{Call, Tool, ToolContext, ToolOutput, for_model, said};
 use crate::{Error, FileError, Skill, Skillcue};
 
 const USUAL_LINES: usize = 1_000;
@@ -50,14 +50,14 @@ struct Wanted<'a> {
     limit: usize,
 }
 
-fn handler(skills: &Skillcue, arguments: &Map<String, Value>, _: &ToolContext<'_>) -> ToolOutput {
-    let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let opening = opening(given("skill_id"), given("path"));
+fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
+    let path = call.arguments().get("path").and_then(Value::as_str).unwrap_or_default();
+    let opening = opening(call.skill_id().unwrap_or_default(), path);
     let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
     let read = || -> Result<_, Refused> {
-        let arguments = Arguments::of(arguments, &["skill_id", "path", "offset", "limit"])?;
+        let arguments = Arguments::of(call, &["skill_id", "path", "offset", "limit"])?;
         Ok(Wanted {
-            id: arguments.required("skill_id")?,
+            id: arguments.skill_id()?,
             path: arguments.required("path")?,
             offset: arguments.count("offset", usize::MAX)?.unwrap_or(1),
             limit: arguments.count("limit", MOST_LINES)?.unwrap_or(USUAL_LINES),

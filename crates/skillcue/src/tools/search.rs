@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use skillcue_base::counted;
 use skillcue_base::{Shown, visible};
 use skillcue_load::text;
 use skillcue_select::{Hit, Reason, ReasonKind, SelectOptions, Turn, languages_of};
 
 use super::arguments::{Arguments, Refused};
-use super::{Tool, ToolContext, ToolOutput};
+use super::{Call, Tool, ToolContext, ToolOutput};
 use crate::Skillcue;
 
 const USUAL: usize = 10;
@@ -50,9 +50,9 @@ fn schema() -> Value {
     })
 }
 
-fn handler(skills: &Skillcue, arguments: &Map<String, Value>, context: &ToolContext<'_>) -> ToolOutput {
+fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOutput {
     let read = || -> Result<_, Refused> {
-        let arguments = Arguments::of(arguments, &["query", "files", "limit"])?;
+        let arguments = Arguments::of(call, &["query", "files", "limit"])?;
         let files = arguments.few_texts("files", MOST_FILES, LONGEST_FILE)?;
         Ok((arguments.required("query")?, files, arguments.count("limit", MOST)?.unwrap_or(USUAL)))
     };

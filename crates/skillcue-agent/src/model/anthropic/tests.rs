@@ -3,7 +3,7 @@ use skillcue::tools::ToolDefinition;
 
 use super::*;
 use crate::model::{Answer, Delta, SystemText};
-use crate::{Part, Piece, ToolCall, ToolResult};
+use crate::{Origin, Part, Piece, ToolCall, ToolResult};
 
 fn read(events: &[Value]) -> Result<Answer, Fault> {
     let mut on = |_: Delta<'_>| {};
@@ -33,7 +33,8 @@ fn a_request_has_blocks_and_two_marks() {
         SystemText { part: Part::SkillsStable, text: "b".into() },
         SystemText { part: Part::SkillsStable, text: " \n".into() },
     ];
-    let piece = |text: &str| Piece { provider: "p".into(), part: Part::SkillsTurn, text: text.into() };
+    let piece =
+        |text: &str| Piece { provider: Origin::Provider("p".into()), part: Part::SkillsTurn, text: text.into() };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },
         ToolCall { id: "2".into(), name: "no.such".into(), arguments: "[]".into() },

@@ -3,7 +3,7 @@ use skillcue::tools::ToolDefinition;
 
 use super::*;
 use crate::model::{Answer, Delta, SystemText};
-use crate::{Part, Piece, ToolCall, ToolResult};
+use crate::{Origin, Part, Piece, ToolCall, ToolResult};
 
 const DIALECT: Dialect = Dialect { new_limit: false, wants_usage: true };
 
@@ -42,7 +42,7 @@ fn a_request_is_written_as_plainly_as_possible() {
         SystemText { part: Part::System, text: String::new() },
         SystemText { part: Part::SkillsStable, text: "b\n".into() },
     ];
-    let piece = Piece { provider: "p".into(), part: Part::SkillsTurn, text: "context\n\n".into() };
+    let piece = Piece { provider: Origin::Provider("p".into()), part: Part::SkillsTurn, text: "context\n\n".into() };
     let calls = vec![
         ToolCall { id: "1".into(), name: "add".into(), arguments: "{ \"x\": 1 }".into() },
         ToolCall { id: "2".into(), name: "no.such".into(), arguments: "{".into() },
