@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use skillcue::tools::Call;
 use skillcue::{Skill, SkillDir, Skillcue, Source};
 use skillcue_base::{Records, RecordsError, is_hidden, one_line};
+use skillcue_catalog::ContentId;
 use tokio_util::sync::CancellationToken;
 
 /// What a model is told when the user does not want to go on.
@@ -113,8 +114,8 @@ pub struct Allowed {
     /// The script or the tool; empty if it is about loading the skill.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The digest of all files of the skill.
-    pub digest: String,
+    /// The identity of all files of the skill.
+    pub digest: ContentId,
 }
 
 /// Decides what a model may load and run, and remembers what people said. Many conversations share it.
@@ -348,6 +349,6 @@ async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 's
 fn allowed(kind: AskKind, skill: &Skill, tool: &str) -> Result<Allowed, String> {
     let unreadable = |why: &dyn fmt::Display| format!("The files of the skill cannot be looked through: {why}.");
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(|error| unreadable(&error))?;
-    let digest = skillcue_exec::content_digest(&dir).map_err(|why| unreadable(&why))?;
+    let digest = ContentId::of(&dir).map_err(|error| unreadable(&error))?;
     Ok(Allowed { kind, skill: skill.name().to_owned(), tool: tool.to_owned(), digest })
 }

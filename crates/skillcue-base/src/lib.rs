@@ -11,6 +11,7 @@
 //! ```
 
 mod count;
+mod digest;
 mod hex;
 mod hidden;
 mod records;
@@ -20,6 +21,7 @@ mod single_flight;
 mod time;
 
 pub use count::{counted, noun};
+pub use digest::{Digest, Digester};
 pub use hex::hex;
 pub use hidden::{is_hidden, unseen, visible};
 pub use records::{Records, RecordsError};

@@ -14,7 +14,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 use crate::checkout::Origins;
 use crate::discovery::{Effort, Enablement};
 use crate::many::{MANY, all_pairs};
-use crate::{Invalid, ListLimits, Skill, SkillDir, Source};
+use crate::{Invalid, Skill, SkillDir, Source, TreeLimits};
 use skillcue_base::Shown;
 
 /// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
@@ -335,7 +335,7 @@ fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
 fn has_equal_files(foreign: &Skill, own: &Skill) -> bool {
     let files = |skill: &Skill| {
         let dir = SkillDir::open(skill.name(), &skill.dir()).ok()?;
-        let listing = dir.list(&ListLimits::default()).ok()?;
+        let listing = dir.list(&TreeLimits::default()).ok()?;
         let is_whole = listing.stopped.is_none() && listing.skipped.is_empty();
         is_whole.then_some((dir, listing.files))
     };

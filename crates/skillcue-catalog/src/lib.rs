@@ -31,6 +31,7 @@ mod body;
 mod candidate;
 mod catalog;
 mod checkout;
+mod content;
 mod discovery;
 mod index_cache;
 mod many;
@@ -49,6 +50,7 @@ pub use body::{BodyAt, BodyFile};
 pub use candidate::Invalid;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use checkout::Checkout;
+pub use content::{Content, ContentError, ContentId, Leaf, Leaves, Unpinnable, UnpinnableReason};
 pub use discovery::{Discovery, Effort, Enablement};
 pub use memory::Memory;
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};
@@ -57,8 +59,8 @@ pub use skill::{Glimpse, Place, Skill, SkillFile};
 #[doc(hidden)]
 pub use skill_dir::Backend;
 pub use skill_dir::{
-    Child, FileError, ListLimits, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir, SkipReason, Skipped,
-    Stamp, StampPath, StopReason, Stopped,
+    Child, EntryKind, EntryMetadata, FileError, GapReason, ListedFile, Listing, OpenedFile, SecurityReason, SkillDir,
+    SkillTree, SkipReason, Skipped, Stamp, StampPath, StopReason, Stopped, TreeEntry, TreeGap, TreeLimits,
 };
 pub use source::{Root, Source, project_roots, user_roots};
 pub use walk::{MAX_DEPTH, SKIPPED_DIRECTORIES};

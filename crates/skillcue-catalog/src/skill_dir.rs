@@ -5,18 +5,20 @@ mod lexical;
 mod list;
 mod open;
 mod stamp;
+mod tree;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub use error::{FileError, SecurityReason};
-pub use list::{Child, ListLimits, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
+pub use list::{Child, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
 #[doc(hidden)]
 pub use open::Backend;
 #[cfg(unix)]
 pub(crate) use stamp::SmallStamp;
 pub use stamp::{Stamp, StampPath};
+pub use tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
 
 use open::{OpenError, Root};
 
@@ -37,7 +39,7 @@ const STAMPED_ATTEMPTS: usize = 4;
 /// the directory belongs to it.
 ///
 /// ```
-/// use skillcue_catalog::{ListLimits, SkillDir};
+/// use skillcue_catalog::{TreeLimits, SkillDir};
 ///
 /// let tmp = tempfile::tempdir()?;
 /// std::fs::create_dir_all(tmp.path().join("pdf/scripts"))?;
@@ -50,7 +52,7 @@ const STAMPED_ATTEMPTS: usize = 4;
 /// assert_eq!(dir.read("missing.md", 1024).unwrap_err().code(), "not_found");
 /// assert_eq!(dir.read("scripts", 1024).unwrap_err().code(), "not_a_file");
 ///
-/// let listing = dir.list(&ListLimits::default())?;
+/// let listing = dir.list(&TreeLimits::default())?;
 /// assert_eq!(listing.files[0].path, "reference.md");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -193,11 +195,16 @@ impl SkillDir {
         Ok(names.join("/"))
     }
 
+    /// Starts a walk over everything below the directory, within the limits of depth and entries.
+    pub fn tree(&self, limits: &TreeLimits) -> Result<SkillTree, FileError> {
+        list::tree(&self.root, "", limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
+    }
+
     /// Lists every file below the directory, sorted by path, within `limits`.
     ///
     /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no
     /// refusal, nobody asked for them, and so it is not logged as one.
-    pub fn list(&self, limits: &ListLimits) -> Result<Listing, FileError> {
+    pub fn list(&self, limits: &TreeLimits) -> Result<Listing, FileError> {
         tracing::trace!(target: "skillcue::files", skill = self.skill(), "listing");
         list::list(&self.root, limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
     }
@@ -228,7 +235,7 @@ impl SkillDir {
             return Err(error(OpenError::NotFound));
         }
         tracing::trace!(target: "skillcue::files", skill = self.skill(), path, "listing");
-        list::children(&self.root, path, &ListLimits::default()).map_err(error)
+        list::children(&self.root, path, &TreeLimits::default()).map_err(error)
     }
 
     /// Whether listings pass over what stands at `path`, because it is below a directory such as `.git` or

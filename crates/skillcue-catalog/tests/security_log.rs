@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
-use skillcue_catalog::{Backend, ListLimits, SecurityReason, SkillDir};
+use skillcue_catalog::{Backend, SecurityReason, SkillDir, TreeLimits};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -45,7 +45,7 @@ fn a_refusal_is_logged_once_and_on_one_line() {
             for path in ["reference.md", "missing.md", "scripts", ""] {
                 let _ = dir.read(path, 1024);
             }
-            dir.list(&ListLimits::default()).unwrap();
+            dir.list(&TreeLimits::default()).unwrap();
         });
         assert_eq!(log, [], "nothing else is a refusal");
     }

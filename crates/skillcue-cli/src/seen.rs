@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use skillcue::Diagnostic;
-use skillcue_mcp::digest;
+use skillcue_base::Digest;
 
 /// How many digests are remembered, the latest: those of some dozen untidy projects.
 const MAX_SEEN: usize = 2_000;
@@ -54,8 +54,7 @@ impl Seen {
 
     /// Whether an earlier run has printed it; this one does.
     fn knows(&mut self, warning: &str) -> bool {
-        let digest = digest(warning.as_bytes());
-        let digest = digest.rsplit(':').next().unwrap_or_default().chars().take(DIGITS).collect();
+        let digest = Digest::of(warning).to_string().chars().take(DIGITS).collect();
         let is_known = self.digests.contains(&digest);
         if !is_known {
             self.digests.push(digest);

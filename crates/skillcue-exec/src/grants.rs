@@ -5,11 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use skillcue_base::{Records, RecordsError, Shown};
-use skillcue_catalog::SkillDir;
+use skillcue_catalog::{ContentId, SkillDir};
 use skillcue_format::Permissions;
 use thiserror::Error;
-
-use crate::digest;
 
 /// The subject of a grant for a skill's toolsets, as opposed to one of its scripts.
 pub const TOOLSETS: &str = "toolsets";
@@ -25,8 +23,8 @@ pub struct Grant {
     pub dir: PathBuf,
     /// The script's path, or [`TOOLSETS`].
     pub subject: String,
-    /// The SHA-256 of all of the skill's files.
-    pub digest: String,
+    /// The identity of all of the skill's files.
+    pub digest: ContentId,
     /// What is asked for.
     pub permissions: Permissions,
     /// What the paths to read meant, with every link followed: when one leads elsewhere, it is asked again.
@@ -149,7 +147,8 @@ impl Grants {
         let permissions = applicable(subject, permissions);
         let (read, write) = self.reach(dir, &permissions)?;
         let skill = dir.skill().to_owned();
-        let digest = digest::of_skill(dir).map_err(|reason| GrantError::Unreadable { skill: skill.clone(), reason })?;
+        let digest = ContentId::of(dir)
+            .map_err(|error| GrantError::Unreadable { skill: skill.clone(), reason: error.to_string() })?;
         let path = dir.path().canonicalize().unwrap_or_else(|_| dir.path().to_path_buf());
         Ok(Grant { skill, dir: path, subject: subject.to_owned(), digest, permissions, read, write })
     }

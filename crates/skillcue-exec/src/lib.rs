@@ -32,7 +32,6 @@
 
 mod bytecode;
 mod comment;
-mod digest;
 mod error;
 mod grants;
 pub mod helper;
@@ -53,7 +52,6 @@ mod stream;
 mod sys;
 mod wire;
 
-pub use digest::of_skill as content_digest;
 pub use error::ExecError;
 pub use grants::{Grant, GrantError, Grants, TOOLSETS};
 pub use interpreter::on_path as find_program;

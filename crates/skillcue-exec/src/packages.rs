@@ -7,10 +7,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use skillcue_base::hex;
+use skillcue_base::Digest;
 
 use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
@@ -163,7 +164,7 @@ impl Asking<'_> {
         let wanted = Wanted::Program { name: "python3".to_owned(), options: Vec::new() };
         let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(Trouble::NoUv)?;
         // One directory a skill: by where it is, because names repeat.
-        let store = store.join(&hex(&sha2_of(self.skill_dir))[..24]);
+        let store = store.join(&Digest::of(self.skill_dir.as_os_str().as_bytes()).to_string()[..24]);
         std::fs::create_dir_all(&store).map_err(|error| Trouble::Failed(format!("{}: {error}", store.display())))?;
         let store = store.canonicalize().map_err(|error| Trouble::Failed(error.to_string()))?;
 
@@ -273,12 +274,6 @@ fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpr
     // Interpreters that `uv` has brought; a link that was put there must not make anything else readable.
     extra.extend(store.join("python").canonicalize().ok().filter(|real| real.starts_with(store)));
     Ok(Interpreter { program: found, options: Vec::new(), extra, chosen: Chosen::OfSkill })
-}
-
-fn sha2_of(path: &Path) -> [u8; 32] {
-    use sha2::Digest;
-    use std::os::unix::ffi::OsStrExt;
-    sha2::Sha256::digest(path.as_os_str().as_bytes()).into()
 }
 
 /// The end of what a program complained about, where the reason stands.

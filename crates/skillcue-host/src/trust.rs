@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use skillcue_base::{Records, RecordsError};
-use skillcue_mcp::digest;
+use skillcue_base::{Digest, Records, RecordsError};
+use skillcue_catalog::ContentId;
 
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -15,11 +15,11 @@ pub struct Trust {
     projects: Records<Trusted>,
 }
 
-/// A project's directory, and the digest of its `skillcue.toml`.
+/// A project's directory, and the identity of its `skillcue.toml`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Trusted {
     project: PathBuf,
-    digest: String,
+    digest: ContentId,
 }
 
 impl Default for Trust {
@@ -41,7 +41,7 @@ impl Trust {
 
     /// Returns whether the user has trusted exactly this configuration.
     pub fn covers(&self, project: &Path, config: &str) -> bool {
-        let (project, digest) = (real(project), digest(config.as_bytes()));
+        let (project, digest) = (real(project), content(config));
         self.projects.look(|list| list.iter().any(|known| known.project == project && known.digest == digest))
     }
 
@@ -52,7 +52,7 @@ impl Trust {
     }
 
     /// Returns every trusted project with the digest of its configuration, by path.
-    pub fn projects(&self) -> impl Iterator<Item = (PathBuf, String)> {
+    pub fn projects(&self) -> impl Iterator<Item = (PathBuf, ContentId)> {
         let mut list = self.projects.list();
         list.sort_by(|a, b| a.project.cmp(&b.project));
         list.into_iter().map(|known| (known.project, known.digest))
@@ -60,7 +60,7 @@ impl Trust {
 
     /// Trusts a project with exactly this configuration.
     pub fn add(&self, project: &Path, config: &str) -> Result<(), HostError> {
-        let trusted = Trusted { project: real(project), digest: digest(config.as_bytes()) };
+        let trusted = Trusted { project: real(project), digest: content(config) };
         self.change(|list| {
             list.retain(|known| known.project != trusted.project);
             list.push(trusted);
@@ -99,6 +99,11 @@ impl Trust {
 fn broken(file: &Path, why: &str) -> HostError {
     HostError::failure("trust", format!("cannot use {}: {why}", file.display()))
         .help("move it away; projects are then asked about again with `skillcue trust`")
+}
+
+/// The identity of a project's configuration: the one file it consists of.
+fn content(config: &str) -> ContentId {
+    ContentId::of_listed([("skillcue.toml", Digest::of(config))])
 }
 
 fn real(project: &Path) -> PathBuf {

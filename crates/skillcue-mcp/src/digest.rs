@@ -1,6 +1,6 @@
 //! Digests as the extension and approvals write them.
 
-use sha2::{Digest as _, Sha256};
+use skillcue_base::Digest;
 
 /// The SHA-256 of some bytes: `sha256:` and 64 hexadecimal digits.
 ///
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// assert_eq!(empty, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 /// ```
 pub fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", skillcue_base::hex(&Sha256::digest(bytes)))
+    format!("sha256:{}", Digest::of(bytes))
 }
 
 /// The hexadecimal digits of a digest.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serializer;
-use skillcue_catalog::{Catalog, Discovery, Root, Source, plugin_roots};
+use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
 use skillcue_format::{Code, Diagnostic};
 
 use crate::audit::{Audit, Finding};
 use crate::entries::Installed;
-use crate::tree::{self, Tree};
-use crate::{Digest, Disk, Kind, RegistryError, Staging};
+use crate::tree;
+use crate::{Disk, Kind, RegistryError, Staging};
 
 /// Something in a staging directory that is to be installed.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct Chosen {
     /// The commit it is at.
     pub commit: Option<String>,
     /// The digest that its files must have, because a lock pins it.
-    pub expect: Option<Digest>,
+    pub expect: Option<ContentId>,
 }
 
 impl Chosen {
@@ -43,7 +43,7 @@ impl Chosen {
 
     /// With the digest that its files must have.
     #[must_use]
-    pub fn expecting(mut self, digest: Option<Digest>) -> Chosen {
+    pub fn expecting(mut self, digest: Option<ContentId>) -> Chosen {
         self.expect = digest;
         self
     }
@@ -75,7 +75,7 @@ pub(crate) struct Candidate {
     pub(crate) dir: PathBuf,
     pub(crate) name: String,
     pub(crate) entry: Installed,
-    pub(crate) tree: Tree,
+    pub(crate) tree: Content,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -100,10 +100,11 @@ impl Candidate {
         }
         .map_err(|diagnostics| RegistryError::Invalid { kind: chosen.kind, at: at.clone(), diagnostics })?;
         let tree = tree::scan(&dir)?;
-        if let Some((path, reason)) = tree.odd.first() {
-            return Err(RegistryError::Odd { name, path: path.clone(), reason });
+        if let Some(odd) = tree.unpinnable.first() {
+            let (path, reason) = (odd.path.clone(), odd.reason.as_str());
+            return Err(RegistryError::Odd { name, path, reason });
         }
-        let digest = tree::digest_of(&tree.leaves);
+        let digest = tree.id();
         if let Some(expected) = chosen.expect.filter(|expected| *expected != digest) {
             return Err(RegistryError::Differs { name, expected, found: digest });
         }
@@ -185,7 +186,7 @@ pub(crate) fn sync<'c>(
     for Candidate { dir, tree, .. } in candidates.clone() {
         for loose in &tree.loose {
             let path = dir.join(loose);
-            let plain = matches!(tree.leaves.get(loose), Some(tree::Leaf::File { executable: false, .. }));
+            let plain = matches!(tree.leaves.get(loose), Some(Leaf::File { executable: false, .. }));
             let mode = if plain { 0o644 } else { 0o755 };
             disk.set_mode(&path, mode).map_err(|error| RegistryError::file("change the mode of", &path, error))?;
         }
@@ -203,7 +204,7 @@ pub(crate) fn sync<'c>(
         let mut dirs = BTreeSet::from([PathBuf::new()]);
         for (path, leaf) in &tree.leaves {
             dirs.extend(Path::new(path).ancestors().skip(1).map(Path::to_owned));
-            if matches!(leaf, tree::Leaf::File { .. }) {
+            if matches!(leaf, Leaf::File { .. }) {
                 let path = dir.join(path);
                 disk.sync_file(&path).map_err(|error| RegistryError::file("write", &path, error))?;
             }

@@ -8,10 +8,11 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use skillcue_base::os_message;
+use skillcue_catalog::{ContentId, Leaves};
 
+use crate::Kind;
 use crate::place::{LOCK, REGISTRY};
-use crate::tree::{self, Leaves};
-use crate::{Digest, Kind};
+use crate::tree;
 
 /// The version of the files' formats.
 pub(crate) const VERSION: u64 = 1;
@@ -39,7 +40,7 @@ pub struct Installed {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
     /// The digest over all its files.
-    pub digest: Digest,
+    pub digest: ContentId,
     /// When it was installed or updated, as RFC 3339 writes it. Not known if the registry had to be rebuilt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed: Option<String>,
@@ -84,7 +85,7 @@ pub(crate) struct Pinned {
     pub(crate) version: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) skills: Vec<String>,
-    pub(crate) digest: Digest,
+    pub(crate) digest: ContentId,
     pub(crate) files: Leaves,
     #[serde(flatten)]
     pub(crate) other: BTreeMap<String, Value>,
@@ -191,7 +192,7 @@ impl Entries for Locked {
                     bad.map(|path| format!("{path:?} is no path below a skill"))
                 })
                 .or_else(|| {
-                    (tree::digest_of(&pinned.files) != pinned.digest)
+                    (ContentId::of_leaves(&pinned.files) != pinned.digest)
                         .then(|| format!("the digest of {name} is not that of its files"))
                 })
         })

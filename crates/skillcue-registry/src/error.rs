@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skillcue_base::{Shown, os_message};
+use skillcue_catalog::ContentId;
 use skillcue_format::Diagnostic;
 
 use crate::audit::Finding;
-use crate::{Digest, Drift, Kind};
+use crate::{Drift, Kind};
 
 /// Why the registry cannot do something. What was there before is still there, but for [`RegistryError::Unfinished`].
 #[derive(Debug, thiserror::Error)]
@@ -137,9 +138,9 @@ pub enum RegistryError {
         /// The name.
         name: String,
         /// What the lock says.
-        expected: Digest,
+        expected: ContentId,
         /// What it is.
-        found: Digest,
+        found: ContentId,
     },
     /// An installed skill was edited.
     #[error("{} has been edited since it was installed: {}", Shown(name), edits(drift))]

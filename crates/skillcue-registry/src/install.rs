@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+use skillcue_catalog::{ContentId, Leaf};
+
 use crate::audit::{self, Finding, Severity};
 use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
@@ -15,10 +17,9 @@ use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
 use crate::same::same_source;
 use crate::trash::{TrashFile, TrashItem, Why};
-use crate::tree::Leaf;
 use crate::update::permission_changes;
 use crate::writing::Writing;
-use crate::{Chosen, Digest, Disk, Drift, Kind, PermissionChange, Registry, RegistryError, Staging, candidate, verify};
+use crate::{Chosen, Disk, Drift, Kind, PermissionChange, Registry, RegistryError, Staging, candidate, verify};
 use skillcue_base::rfc3339_seconds;
 
 /// How to install.
@@ -393,7 +394,7 @@ pub struct Missing {
     /// At which commit.
     pub commit: Option<String>,
     /// The digest that its files must have.
-    pub digest: Digest,
+    pub digest: ContentId,
 }
 
 impl Registry {

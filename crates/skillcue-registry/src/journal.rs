@@ -11,10 +11,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use skillcue_catalog::ContentId;
 
 use crate::entries::{VERSION, read_bytes};
 use crate::place::{LOCK, REGISTRY};
-use crate::{Digest, Disk, Kind, Place, RegistryError};
+use crate::{Disk, Kind, Place, RegistryError};
 
 use work::Work;
 
@@ -58,7 +59,7 @@ pub(crate) struct Coming {
     /// What tells it from the directory that it changes places with.
     pub(crate) inode: u64,
     /// The same, should the place have been copied meanwhile.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<ContentId>,
 }
 
 /// Whether this can be the name of a staging directory, or a number in the trash.

@@ -47,6 +47,5 @@ pub use sarif::sarif;
 pub use staging::Staging;
 pub use survey::{FoundPlugin, FoundSkill, PluginAt, Survey, survey, survey_of};
 pub use trash::{Trashed, Why};
-pub use tree::Digest;
 pub use update::{Change, Edition, FieldChange, FileChange, PermissionChange, UpdateOptions, UpdatePlan};
 pub use verify::{Drift, Standing, Verified, What};

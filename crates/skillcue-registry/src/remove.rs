@@ -157,7 +157,7 @@ impl Registry {
                 writing.locked()?.pins.insert(name.clone(), pinned);
             }
             writing.listed.enabled.extend(item.enabled.clone());
-            let digest = tree::scan(&source).ok().map(|tree| tree::digest_of(&tree.leaves));
+            let digest = tree::scan(&source).ok().map(|tree| tree.id());
             let comes = Some(Coming { from_trash: Some(id), inode: inode(&source), digest });
             back.push(Moved { name: name.clone(), kind: item.kind, enabled: item.enabled });
             moves.push(Move { kind: item.kind, name, comes, goes: there, was: there.then_some(was) });

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use skillcue_base::hex;
+use skillcue_base::Digester;
 
 use crate::audit::{Audit, Finding, RULES, Rule, Severity};
 
@@ -91,12 +90,11 @@ fn region(finding: &Finding) -> Option<Value> {
 
 /// The same for the same finding after lines were added above it.
 fn fingerprint(uri: &str, finding: &Finding) -> String {
-    let mut hash = Sha256::new();
+    let mut digester = Digester::default();
     for part in [finding.rule.id, uri, &finding.excerpt] {
-        hash.update(part.as_bytes());
-        hash.update([0]);
+        digester.update(part).update([0]);
     }
-    hex(&hash.finalize()[..16])
+    digester.finish().to_string()[..32].to_owned()
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
-use skillcue_catalog::{Discovery, Root, Source, plugin_roots};
+use skillcue_catalog::{Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
 use skillcue_format::Permissions;
 
 use crate::audit::{self, Finding};
@@ -15,8 +15,8 @@ use crate::diff::unified;
 use crate::install::{Take, local_edits, refuse_findings};
 use crate::journal::exists;
 use crate::trash::{TrashFile, Why};
-use crate::tree::{self, Leaf, Tree};
-use crate::{Chosen, Digest, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
+use crate::tree;
+use crate::{Chosen, Drift, Kind, Registry, RegistryError, Report, Staging, candidate, verify};
 use skillcue_base::rfc3339_seconds;
 
 /// What an update would change. Nothing has been changed yet.
@@ -57,7 +57,7 @@ pub struct Edition {
     /// Its commit.
     pub commit: Option<String>,
     /// The digest over all its files.
-    pub digest: Digest,
+    pub digest: ContentId,
 }
 
 /// A field of front matter that changes.
@@ -184,7 +184,7 @@ impl Registry {
             return Err(RegistryError::Renamed { name: name.to_owned(), found: candidate.name });
         }
         let dir = self.place.target(installed.kind, name);
-        let (mut old, mut edits) = (Tree::default(), Vec::new());
+        let (mut old, mut edits) = (Content::default(), Vec::new());
         let there = exists(&dir);
         if there {
             edits = match locked.pins.get(name) {
@@ -358,7 +358,7 @@ fn permissions(old: &BTreeMap<String, Said>, new: &BTreeMap<String, Said>) -> Ve
     changes
 }
 
-fn files(old: &Tree, new: &Tree) -> Vec<FileChange> {
+fn files(old: &Content, new: &Content) -> Vec<FileChange> {
     let paths: BTreeSet<_> = old.leaves.keys().chain(new.leaves.keys()).collect();
     let change = |path: &String| match (old.leaves.get(path), new.leaves.get(path)) {
         (old, new) if old == new => None,
@@ -369,7 +369,7 @@ fn files(old: &Tree, new: &Tree) -> Vec<FileChange> {
         }
         _ => Some(Change::Link),
     };
-    let size = |tree: &Tree, path: &String| tree.sizes.get(path).copied();
+    let size = |tree: &Content, path: &String| tree.sizes.get(path).copied();
     let changes = paths.into_iter().filter_map(|path| {
         let change = change(path)?;
         Some(FileChange { path: path.clone(), change, old_size: size(old, path), new_size: size(new, path) })

@@ -5,12 +5,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::Serialize;
+use skillcue_catalog::{ContentId, Leaf};
 
 use crate::entries::{Listed, Locked, Pinned, Read};
 use crate::journal::exists;
 use crate::registry::rebuilt;
-use crate::tree::{self, Leaf};
-use crate::{Digest, Kind, Registry, RegistryError};
+use crate::tree;
+use crate::{Kind, Registry, RegistryError};
 
 /// How often it is looked again if the registry has changed meanwhile.
 const TRIES: usize = 4;
@@ -211,8 +212,8 @@ fn compare(dir: &Path, pinned: &Pinned) -> Result<(Vec<Drift>, Vec<String>), Reg
     }
     let added = found.leaves.keys().filter(|path| !pinned.files.contains_key(*path)).cloned();
     drift.extend(added.map(|path| Drift { path, what: What::Added }));
-    for (path, _) in found.odd {
-        let path = path.to_string_lossy().into_owned();
+    for odd in found.unpinnable {
+        let path = odd.path.to_string_lossy().into_owned();
         match drift.iter_mut().find(|drift| drift.path == path) {
             // A link that leads out, or a pipe, where a file was.
             Some(known) => known.what = What::Link,
@@ -224,7 +225,7 @@ fn compare(dir: &Path, pinned: &Pinned) -> Result<(Vec<Drift>, Vec<String>), Reg
 }
 
 /// Whether a directory has the digest that the registry knows; without the lock, that is all that can be said.
-pub(crate) fn drift_of_all(dir: &Path, digest: Digest) -> Vec<Drift> {
-    let same = tree::scan(dir).is_ok_and(|tree| tree.odd.is_empty() && tree::digest_of(&tree.leaves) == digest);
+pub(crate) fn drift_of_all(dir: &Path, digest: ContentId) -> Vec<Drift> {
+    let same = tree::scan(dir).is_ok_and(|tree| tree.id() == digest);
     if same { Vec::new() } else { vec![Drift { path: ".".to_owned(), what: What::Changed }] }
 }

@@ -98,7 +98,7 @@ impl<'r> Writing<'r> {
         for (name, installed) in &self.listed.installed {
             let dir = self.registry.place.target(installed.kind, name);
             match tree::scan(&dir) {
-                Ok(tree) if tree::digest_of(&tree.leaves) == installed.digest => {
+                Ok(tree) if tree.id() == installed.digest => {
                     locked.pins.insert(name.clone(), Pinned::new(installed, tree.leaves));
                 }
                 _ => {

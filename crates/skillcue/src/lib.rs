@@ -61,7 +61,7 @@ pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use setup::Setup;
 pub use skillcue_catalog::{
     Catalog, Checkout, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
-    ListLimits, ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp,
+    ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, TreeLimits,
     installed_plugins, plugin_roots, plugins_below, project_roots, uri, user_roots,
 };
 pub use skillcue_disclose::{

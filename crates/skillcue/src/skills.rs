@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use skillcue_catalog::{
-    Catalog, Checkout, Discovery, Enablement, FileError, ListLimits, Listing, Memory, Root, Skill, SkillDir, Source,
+    Catalog, Checkout, Discovery, Enablement, FileError, Listing, Memory, Root, Skill, SkillDir, Source, TreeLimits,
     project_roots, user_roots,
 };
 #[cfg(feature = "tokio")]
@@ -498,7 +498,7 @@ impl Skillcue {
     pub(crate) fn list_files(&self, skill: &Skill) -> Result<Listing, Error> {
         match self.served(skill)? {
             Some(served) => Ok(served.listing()),
-            None => Ok(dir(skill)?.list(&ListLimits::default())?),
+            None => Ok(dir(skill)?.list(&TreeLimits::default())?),
         }
     }
 

@@ -66,6 +66,11 @@ const RULES: &[Rule] = &[
         because: "commands stand above everything else in the program: what two of them share is not in one of them",
     },
     Rule {
+        text: "Sha256",
+        only_in: &["skillcue-base/src/digest.rs", "skillcue-registry/src/fetch/git.rs"],
+        because: "digests are skillcue_base::Digest, a skill's is skillcue_catalog::ContentId; git names a format of its own",
+    },
+    Rule {
         text: "env::var",
         only_in: &["skillcue-bench/", "skillcue-cli/", "skillcue-toolset/src/schema_tests.rs"],
         because: "the caller fills a skillcue_host::Environment",

@@ -1,46 +1,19 @@
 //! Listing a skill's files: sorted, bounded, and honest about what is missing.
 //!
-//! The order is that of the whole paths' bytes, which a depth-first walk gives if a directory is sorted as its name
-//! with a `/` behind it: `a-b` stands before `a/x` and `a.md` between them. Sorting needs all names of a directory at
-//! once, so names are read first (they are cheap: no file is touched) and files are looked at in order until a limit
-//! is reached. The number of names is bounded over the whole listing; a directory that goes over the bound
-//! contributes nothing, because any part of it would depend on the order in which the file system lists.
+//! The walk is that of a [`SkillTree`], in the order of the whole paths' bytes; files are looked at until a limit is
+//! reached. A link to a file inside counts as that file, which no other user of the walk wants.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::SecurityReason;
 use super::lexical;
 use super::open::{OpenError, Probe, Root};
+use super::tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
 use crate::SKIPPED_DIRECTORIES;
-
-/// How far a listing goes.
-///
-/// ```
-/// use skillcue_catalog::ListLimits;
-///
-/// let limits = ListLimits { max_files: 20, ..ListLimits::default() };
-/// assert_eq!((limits.max_bytes, limits.max_depth), (16 * 1024 * 1024, 16));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListLimits {
-    /// At most so many files are listed.
-    pub max_files: usize,
-    /// The listed files' sizes add up to at most this.
-    pub max_bytes: u64,
-    /// Directories are entered down to this many levels below the skill's own.
-    pub max_depth: usize,
-    /// At most so many names are read from the file system. The default lists the beginning of a directory of
-    /// 100,000 files, and holds at most some 30 MiB while it does, even with the longest names there can be.
-    pub max_entries: usize,
-}
-
-impl Default for ListLimits {
-    fn default() -> Self {
-        Self { max_files: 512, max_bytes: 16 * 1024 * 1024, max_depth: 16, max_entries: 1 << 17 }
-    }
-}
 
 /// The files of a skill, as far as the limits let it be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,7 +64,7 @@ pub enum SkipReason {
     SpecialFile,
     /// A directory such as `.git` or `node_modules`.
     IgnoredDirectory,
-    /// A directory below [`ListLimits::max_depth`].
+    /// A directory below [`TreeLimits::max_depth`].
     TooDeep,
     /// A name that no path can ask for: not UTF-8, or with a backslash in it.
     Unaddressable,
@@ -130,18 +103,18 @@ pub struct Stopped {
     pub at: String,
 }
 
-/// Which of the [`ListLimits`] a listing ran into.
+/// Which of the [`TreeLimits`] a listing ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// [`ListLimits::max_files`].
+    /// [`TreeLimits::max_files`].
     Files,
-    /// [`ListLimits::max_bytes`].
+    /// [`TreeLimits::max_bytes`].
     Bytes,
-    /// [`ListLimits::max_depth`].
+    /// [`TreeLimits::max_depth`].
     Depth,
-    /// [`ListLimits::max_entries`].
+    /// [`TreeLimits::max_entries`].
     Entries,
 }
 
@@ -158,14 +131,52 @@ impl fmt::Display for Stopped {
     }
 }
 
-pub(super) fn list(root: &Root, limits: &ListLimits) -> Result<Listing, OpenError> {
-    let mut walk = Walk { root, limits, entries_left: limits.max_entries, listing: Listing::default() };
-    match walk.read_directory("")? {
-        Names::Sorted(entries) => walk.run(entries),
-        Names::TooMany => walk.stop(StopReason::Entries, "./"),
+/// Starts a walk below the directory at `path`; the skill's own is the empty path.
+pub(super) fn tree(root: &Root, path: &str, limits: &TreeLimits) -> Result<SkillTree, OpenError> {
+    let directory = root.open_directory(if path.is_empty() { "." } else { path })?;
+    SkillTree::new(directory.into_std_file().into(), limits).map_err(OpenError::Io)
+}
+
+pub(super) fn list(root: &Root, limits: &TreeLimits) -> Result<Listing, OpenError> {
+    let mut listing = Listing::default();
+    let mut tree = tree(root, "", limits)?;
+    while let Some(entry) = tree.next_entry() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(TreeGap { path, reason }) => {
+                if listing.add_gap(&path, reason)? {
+                    continue;
+                }
+                break;
+            }
+        };
+        let is_directory = entry.kind() == EntryKind::Directory;
+        let Some(path) = addressable(&entry) else {
+            listing.skip(SkipReason::Unaddressable, &with_slash(entry.path(), is_directory));
+            tree.skip_directory();
+            continue;
+        };
+        if is_directory {
+            if is_ignored_name(entry.name()) {
+                listing.skip(SkipReason::IgnoredDirectory, &with_slash(entry.path(), true));
+                tree.skip_directory();
+            }
+            continue;
+        }
+        let limit = match look(root, &entry, path) {
+            Ok(size) => listing.add(path, size, limits),
+            Err(reason) => {
+                listing.skip(reason, path);
+                continue;
+            }
+        };
+        if let Err((reason, limit)) = limit {
+            listing.stopped = Some(Stopped { reason, limit, at: path.to_owned() });
+            break;
+        }
     }
-    walk.listing.skipped.sort_by_key(|skipped| skipped.reason);
-    Ok(walk.listing)
+    listing.skipped.sort_by_key(|skipped| skipped.reason);
+    Ok(listing)
 }
 
 /// One entry of a directory, as [`SkillDir::children`](super::SkillDir::children) tells it.
@@ -179,209 +190,117 @@ pub struct Child {
 
 /// Whether a listing passes over the path because a directory on the way holds no resources, such as `.git`.
 pub(super) fn is_ignored(path: &str) -> bool {
-    path.split('/').any(|segment| SKIPPED_DIRECTORIES.contains(&segment))
+    path.split('/').any(|segment| is_ignored_name(OsStr::new(segment)))
+}
+
+fn is_ignored_name(name: &OsStr) -> bool {
+    SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped)
 }
 
 /// What stands directly in the directory at `path`, sorted by name: what a listing would tell of it, and directories.
-pub(super) fn children(root: &Root, path: &str, limits: &ListLimits) -> Result<Vec<Child>, OpenError> {
-    let mut walk = Walk { root, limits, entries_left: limits.max_entries, listing: Listing::default() };
-    let Names::Sorted(entries) = walk.read_directory(path)? else {
-        return Err(OpenError::Io(std::io::Error::other(format!("more than {} entries", limits.max_entries))));
-    };
+pub(super) fn children(root: &Root, path: &str, limits: &TreeLimits) -> Result<Vec<Child>, OpenError> {
     let mut children = Vec::new();
-    for Entry { mut name, kind } in entries {
-        if kind == EntryKind::NotUtf8 {
-            continue;
-        }
-        if kind == EntryKind::Directory {
-            name.pop();
-            if lexical::check(&name).is_ok() && !is_ignored(&name) {
-                children.push(Child { name, size: None });
+    let mut tree = tree(root, path, limits)?;
+    while let Some(entry) = tree.next_entry() {
+        let entry = entry.map_err(|gap| match gap.reason {
+            GapReason::Unreadable(error) => OpenError::Io(error),
+            GapReason::Depth(limit) | GapReason::Entries(limit) => {
+                OpenError::Io(std::io::Error::other(format!("more than {limit} entries")))
             }
+        })?;
+        let Some(name) = entry.name().to_str() else {
+            tree.skip_directory();
+            continue;
+        };
+        if entry.kind() == EntryKind::Directory {
+            if lexical::check(name).is_ok() && !is_ignored_name(entry.name()) {
+                children.push(Child { name: name.to_owned(), size: None });
+            }
+            tree.skip_directory();
             continue;
         }
-        let full = if path.is_empty() { name.clone() } else { format!("{}/{name}", path.trim_end_matches('/')) };
+        let full = if path.is_empty() { name.to_owned() } else { format!("{}/{name}", path.trim_end_matches('/')) };
         if lexical::check(&full).is_ok()
-            && let Some(size) = walk.look(&full, kind)
+            && let Ok(size) = look(root, &entry, &full)
         {
-            children.push(Child { name, size: Some(size) });
+            children.push(Child { name: name.to_owned(), size: Some(size) });
         }
     }
     children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(children)
 }
 
-struct Walk<'a> {
-    root: &'a Root,
-    limits: &'a ListLimits,
-    entries_left: usize,
-    listing: Listing,
+/// The entry's path, if it can be asked for by it.
+fn addressable<'t>(entry: &TreeEntry<'t>) -> Option<&'t str> {
+    entry.path().to_str().filter(|path| lexical::check(path).is_ok())
 }
 
-/// One name in a directory. A directory's ends with `/`, which makes it sort as its contents will.
-struct Entry {
-    name: String,
-    kind: EntryKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EntryKind {
-    Directory,
-    Link,
-    Other,
-    /// Its name is only for show.
-    NotUtf8,
-}
-
-enum Names {
-    Sorted(Vec<Entry>),
-    TooMany,
-}
-
-/// A directory that is being walked: where its path ends in the common buffer, and what is left of it.
-struct Frame {
-    path_len: usize,
-    rest: std::vec::IntoIter<Entry>,
-}
-
-impl Walk<'_> {
-    /// Walks with a stack of its own: how deep a tree goes is up to whoever wrote it.
-    fn run(&mut self, entries: Vec<Entry>) {
-        let mut path = String::new();
-        let mut stack = vec![Frame { path_len: 0, rest: entries.into_iter() }];
-        while let Some(frame) = stack.last_mut() {
-            path.truncate(frame.path_len);
-            let Some(entry) = frame.rest.next() else {
-                stack.pop();
-                continue;
-            };
-            path.push_str(&entry.name);
-            if entry.kind == EntryKind::NotUtf8 || lexical::check(&path).is_err() {
-                self.skip(SkipReason::Unaddressable, &path);
-            } else if entry.kind == EntryKind::Directory {
-                match self.enter(&path, stack.len()) {
-                    Some(Names::Sorted(entries)) => {
-                        stack.push(Frame { path_len: path.len(), rest: entries.into_iter() });
-                    }
-                    Some(Names::TooMany) => return self.stop(StopReason::Entries, &path),
-                    None => {}
-                }
-            } else if let Some(size) = self.look(&path, entry.kind)
-                && let Err(limit) = self.add(&path, size)
-            {
-                return self.stop(limit, &path);
-            }
-        }
+/// The path as a listing tells it: a directory's ends with `/`.
+fn with_slash(path: &Path, is_directory: bool) -> String {
+    let mut text = path.to_string_lossy().into_owned();
+    if is_directory {
+        text.push('/');
     }
+    text
+}
 
-    /// The entries of the directory at `path`, unless it is to be passed over.
-    fn enter(&mut self, path: &str, depth: usize) -> Option<Names> {
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if SKIPPED_DIRECTORIES.contains(&name) {
-            self.skip(SkipReason::IgnoredDirectory, path);
-            return None;
-        }
-        if depth > self.limits.max_depth {
-            if self.listing.stopped.is_none() {
-                self.stop(StopReason::Depth, path);
-            }
-            self.skip(SkipReason::TooDeep, path);
-            return None;
-        }
-        let names = self.read_directory(path).ok();
-        if names.is_none() {
-            self.skip(SkipReason::Unreadable, path);
-        }
-        names
+/// The size of the file, which is at `path` below the root; or why it is passed over.
+fn look(root: &Root, entry: &TreeEntry<'_>, path: &str) -> Result<u64, SkipReason> {
+    if entry.kind() == EntryKind::File
+        && let Ok(EntryMetadata { kind: EntryKind::File, size, .. }) = entry.metadata()
+    {
+        return Ok(size);
     }
-
-    /// The size of the file at `path`, unless it is to be passed over.
-    fn look(&mut self, path: &str, kind: EntryKind) -> Option<u64> {
-        let is_link = kind == EntryKind::Link;
-        let reason = match self.root.probe(path) {
-            Ok(Probe::File { size }) => return Some(size),
-            Ok(Probe::Directory) if is_link => SkipReason::DirectoryLink,
-            Ok(Probe::Special) | Err(OpenError::Security(SecurityReason::SpecialFile)) => SkipReason::SpecialFile,
-            Err(OpenError::Security(_)) => SkipReason::LinkOut,
-            Err(OpenError::NotFound) if is_link => SkipReason::DanglingLink,
-            Ok(Probe::Directory) | Err(OpenError::NotFound | OpenError::Io(_)) => SkipReason::Unreadable,
-        };
-        self.skip(reason, path);
-        None
+    let is_link = entry.kind() == EntryKind::Link;
+    match root.probe(path) {
+        Ok(Probe::File { size }) => Ok(size),
+        Ok(Probe::Directory) if is_link => Err(SkipReason::DirectoryLink),
+        Ok(Probe::Special) | Err(OpenError::Security(SecurityReason::SpecialFile)) => Err(SkipReason::SpecialFile),
+        Err(OpenError::Security(_)) => Err(SkipReason::LinkOut),
+        Err(OpenError::NotFound) if is_link => Err(SkipReason::DanglingLink),
+        Ok(Probe::Directory) | Err(OpenError::NotFound | OpenError::Io(_)) => Err(SkipReason::Unreadable),
     }
+}
 
-    fn add(&mut self, path: &str, size: u64) -> Result<(), StopReason> {
-        if self.listing.files.len() == self.limits.max_files {
-            return Err(StopReason::Files);
+impl Listing {
+    /// Takes a file in, or says which limit it exceeds.
+    fn add(&mut self, path: &str, size: u64, limits: &TreeLimits) -> Result<(), (StopReason, u64)> {
+        if self.files.len() == limits.max_files {
+            return Err((StopReason::Files, limits.max_files as u64));
         }
-        let total_bytes = self.listing.total_bytes.saturating_add(size);
-        if total_bytes > self.limits.max_bytes {
-            return Err(StopReason::Bytes);
+        let total_bytes = self.total_bytes.saturating_add(size);
+        if total_bytes > limits.max_bytes {
+            return Err((StopReason::Bytes, limits.max_bytes));
         }
-        self.listing.total_bytes = total_bytes;
-        self.listing.files.push(ListedFile { path: path.to_owned(), size });
+        self.total_bytes = total_bytes;
+        self.files.push(ListedFile { path: path.to_owned(), size });
         Ok(())
     }
 
-    fn stop(&mut self, reason: StopReason, at: &str) {
-        let limit = match reason {
-            StopReason::Files => self.limits.max_files as u64,
-            StopReason::Bytes => self.limits.max_bytes,
-            StopReason::Depth => self.limits.max_depth as u64,
-            StopReason::Entries => self.limits.max_entries as u64,
-        };
-        self.listing.stopped = Some(Stopped { reason, limit, at: at.to_owned() });
+    /// Notes a directory of which nothing can be listed. Returns whether the listing goes on.
+    fn add_gap(&mut self, path: &Path, reason: GapReason) -> Result<bool, OpenError> {
+        let at = if path.as_os_str().is_empty() { "./".to_owned() } else { with_slash(path, true) };
+        match reason {
+            GapReason::Unreadable(error) if path.as_os_str().is_empty() => return Err(OpenError::Io(error)),
+            GapReason::Unreadable(_) => self.skip(SkipReason::Unreadable, &at),
+            GapReason::Depth(limit) => {
+                if self.stopped.is_none() {
+                    self.stopped = Some(Stopped { reason: StopReason::Depth, limit: limit as u64, at: at.clone() });
+                }
+                self.skip(SkipReason::TooDeep, &at);
+            }
+            GapReason::Entries(limit) => {
+                self.stopped = Some(Stopped { reason: StopReason::Entries, limit: limit as u64, at });
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn skip(&mut self, reason: SkipReason, path: &str) {
-        let skipped = &mut self.listing.skipped;
-        match skipped.iter_mut().find(|row| row.reason == reason) {
+        match self.skipped.iter_mut().find(|row| row.reason == reason) {
             Some(row) => row.count += 1,
-            None => skipped.push(Skipped { reason, count: 1, first: path.to_owned() }),
+            None => self.skipped.push(Skipped { reason, count: 1, first: path.to_owned() }),
         }
     }
-
-    fn read_directory(&mut self, path: &str) -> Result<Names, OpenError> {
-        let directory = self.root.open_directory(if path.is_empty() { "." } else { path })?;
-        let mut entries = Vec::new();
-        for entry in directory.entries().map_err(OpenError::Io)? {
-            let entry = entry.map_err(OpenError::Io)?;
-            let Some(left) = self.entries_left.checked_sub(1) else {
-                return Ok(Names::TooMany);
-            };
-            self.entries_left = left;
-            let kind = kind_of(&entry).map_err(OpenError::Io)?;
-            entries.push(match entry.file_name().into_string() {
-                Ok(mut name) => {
-                    if kind == EntryKind::Directory {
-                        name.push('/');
-                    }
-                    Entry { name, kind }
-                }
-                Err(name) => Entry { name: name.to_string_lossy().into_owned(), kind: EntryKind::NotUtf8 },
-            });
-        }
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(Names::Sorted(entries))
-    }
-}
-
-fn kind_of(entry: &cap_std::fs::DirEntry) -> std::io::Result<EntryKind> {
-    let mut file_type = entry.file_type()?;
-    // Some file systems do not say in the directory what an entry is.
-    if !(file_type.is_file() || file_type.is_dir() || file_type.is_symlink()) {
-        file_type = match entry.metadata() {
-            Ok(metadata) => metadata.file_type(),
-            // Gone since: looking at it will say so.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(EntryKind::Other),
-            Err(error) => return Err(error),
-        };
-    }
-    Ok(if file_type.is_dir() {
-        EntryKind::Directory
-    } else if file_type.is_symlink() {
-        EntryKind::Link
-    } else {
-        EntryKind::Other
-    })
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::collection::btree_map;
 use proptest::prelude::*;
-use skillcue_catalog::{ListLimits, Listing, SkillDir, SkipReason, StopReason, Stopped};
+use skillcue_catalog::{Listing, SkillDir, SkipReason, StopReason, Stopped, TreeLimits};
 
 use crate::backends;
 use crate::support::tree::{Tree, link};
@@ -28,7 +28,7 @@ fn skipped(listing: &Listing) -> Vec<(SkipReason, usize, &str)> {
 }
 
 /// Lists with every way of resolving, which must agree.
-fn list(dir: &Path, limits: &ListLimits) -> Listing {
+fn list(dir: &Path, limits: &TreeLimits) -> Listing {
     let mut listings: Vec<_> = backends()
         .iter()
         .map(|backend| SkillDir::open_with("skill", dir, *backend).unwrap().list(limits).unwrap())
@@ -43,7 +43,7 @@ fn list(dir: &Path, limits: &ListLimits) -> Listing {
 #[test]
 fn the_tree_of_the_vectors() {
     let tree = Tree::new();
-    let listing = list(&tree.skill, &ListLimits::default());
+    let listing = list(&tree.skill, &TreeLimits::default());
     assert_eq!(
         paths(&listing),
         ["a/b/c/d/e/deep.txt", "link-in.md", "name with space.md", "reference.md", "scripts/extract.py"]
@@ -68,7 +68,7 @@ fn order_is_that_of_the_whole_path() {
     for path in sorted.iter().rev() {
         write(tmp.path(), path, "");
     }
-    assert_eq!(paths(&list(tmp.path(), &ListLimits::default())), sorted);
+    assert_eq!(paths(&list(tmp.path(), &TreeLimits::default())), sorted);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn what_is_passed_over() {
     write(tmp.path(), "c:drive", "");
     fs::write(tmp.path().join(OsStr::from_bytes(b"\xff\xfe")), "").unwrap();
     mknodat(CWD, tmp.path().join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
-    let listing = list(tmp.path(), &ListLimits::default());
+    let listing = list(tmp.path(), &TreeLimits::default());
     assert_eq!(paths(&listing), [".hidden", "files/target"]);
     assert_eq!(
         skipped(&listing),
@@ -103,19 +103,19 @@ fn limits_say_where_they_cut() {
     for file in ["a/1", "a/2", "b/3", "c"] {
         write(tmp.path(), file, "12345");
     }
-    let default = ListLimits::default;
+    let default = TreeLimits::default;
     for (limits, expected, stopped) in [
-        (ListLimits { max_files: 4, ..default() }, 4, None),
-        (ListLimits { max_files: 3, ..default() }, 3, Some((StopReason::Files, 3, "c"))),
-        (ListLimits { max_files: 0, ..default() }, 0, Some((StopReason::Files, 0, "a/1"))),
-        (ListLimits { max_bytes: 20, ..default() }, 4, None),
-        (ListLimits { max_bytes: 14, ..default() }, 2, Some((StopReason::Bytes, 14, "b/3"))),
-        (ListLimits { max_depth: 0, ..default() }, 1, Some((StopReason::Depth, 0, "a/"))),
-        (ListLimits { max_entries: 6, ..default() }, 4, None),
-        (ListLimits { max_entries: 5, ..default() }, 2, Some((StopReason::Entries, 5, "b/"))),
-        (ListLimits { max_entries: 2, ..default() }, 0, Some((StopReason::Entries, 2, "./"))),
+        (TreeLimits { max_files: 4, ..default() }, 4, None),
+        (TreeLimits { max_files: 3, ..default() }, 3, Some((StopReason::Files, 3, "c"))),
+        (TreeLimits { max_files: 0, ..default() }, 0, Some((StopReason::Files, 0, "a/1"))),
+        (TreeLimits { max_bytes: 20, ..default() }, 4, None),
+        (TreeLimits { max_bytes: 14, ..default() }, 2, Some((StopReason::Bytes, 14, "b/3"))),
+        (TreeLimits { max_depth: 0, ..default() }, 1, Some((StopReason::Depth, 0, "a/"))),
+        (TreeLimits { max_entries: 6, ..default() }, 4, None),
+        (TreeLimits { max_entries: 5, ..default() }, 2, Some((StopReason::Entries, 5, "b/"))),
+        (TreeLimits { max_entries: 2, ..default() }, 0, Some((StopReason::Entries, 2, "./"))),
         // The limit that ended it is told, not the one it met before.
-        (ListLimits { max_depth: 0, max_files: 0, ..default() }, 0, Some((StopReason::Files, 0, "c"))),
+        (TreeLimits { max_depth: 0, max_files: 0, ..default() }, 0, Some((StopReason::Files, 0, "c"))),
     ] {
         let listing = list(tmp.path(), &limits);
         let stopped = stopped.map(|(reason, limit, at)| Stopped { reason, limit, at: at.to_owned() });
@@ -129,7 +129,7 @@ fn a_skill_of_many_files_is_cut_at_512() {
     for number in 0..600 {
         write(tmp.path(), &format!("{number:04}"), "");
     }
-    let listing = list(tmp.path(), &ListLimits::default());
+    let listing = list(tmp.path(), &TreeLimits::default());
     assert_eq!((listing.files.len(), paths(&listing)[511]), (512, "0511"));
     assert_eq!(listing.stopped.unwrap().to_string(), "stopped before 0512: more than 512 files");
 }
@@ -141,7 +141,7 @@ fn deep_trees() {
     write(tmp.path(), &format!("{}within", at(16)), "");
     write(tmp.path(), &format!("{}below", at(17)), "");
     write(tmp.path(), "z", "");
-    let listing = list(tmp.path(), &ListLimits::default());
+    let listing = list(tmp.path(), &TreeLimits::default());
     assert_eq!(paths(&listing), [format!("{}within", at(16)).as_str(), "z"]);
     assert_eq!(listing.stopped.unwrap(), Stopped { reason: StopReason::Depth, limit: 16, at: at(17) });
     assert_eq!(listing.skipped[0].reason, SkipReason::TooDeep);
@@ -158,7 +158,7 @@ fn links_between_directories_multiply_nothing() {
     }
     write(tmp.path(), "l16/x", "");
     link("..", &tmp.path().join("l16/back"));
-    let listing = list(tmp.path(), &ListLimits::default());
+    let listing = list(tmp.path(), &TreeLimits::default());
     assert_eq!(listing.files.len(), 17);
     assert_eq!(skipped(&listing), [(SkipReason::DirectoryLink, 33, "l0/one")]);
 }
@@ -174,7 +174,7 @@ fn a_directory_that_may_not_be_read_is_counted() {
     if fs::read_dir(&closed).is_ok() {
         println!("skipped: root may read every directory");
     } else {
-        let listing = list(tmp.path(), &ListLimits::default());
+        let listing = list(tmp.path(), &TreeLimits::default());
         assert_eq!(paths(&listing), ["open"]);
         assert_eq!(skipped(&listing), [(SkipReason::Unreadable, 1, "closed/")]);
     }
@@ -199,7 +199,7 @@ proptest! {
                 expected.insert(path, size as u64);
             }
         }
-        let listing = list(tmp.path(), &ListLimits::default());
+        let listing = list(tmp.path(), &TreeLimits::default());
         let listed: Vec<_> = listing.files.iter().map(|file| (file.path.clone(), file.size)).collect();
         prop_assert_eq!(listed, expected.into_iter().collect::<Vec<_>>());
         let dir = SkillDir::open("skill", tmp.path()).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use skillcue_catalog::{FileError, ListLimits, SkillDir};
+use skillcue_catalog::{FileError, SkillDir, TreeLimits};
 
 use crate::backends;
 use crate::support::tree::{INSIDE, Tree};
@@ -46,7 +46,7 @@ fn read_while_swapping(at: &str, targets: [&str; 2], path: &str) {
                     Err(error) => assert!(matches!(error.code(), "security" | "unreadable"), "{backend:?}: {error}"),
                 }
             }
-            let listing = dir.list(&ListLimits::default()).unwrap();
+            let listing = dir.list(&TreeLimits::default()).unwrap();
             assert!(listing.files.iter().any(|file| file.path == "reference.md"));
         });
         // Held still, the link leads to what may be read, and to what may not.

@@ -7,7 +7,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use skillcue_catalog::{Backend, ListLimits, SkillDir, uri};
+use skillcue_catalog::{Backend, SkillDir, TreeLimits, uri};
 
 const INSIDE: &[u8] = b"inside: ";
 
@@ -33,7 +33,7 @@ pub(crate) fn run(data: &[u8]) {
 
     let outcomes = [Backend::Auto, Backend::Portable].map(|backend| {
         let dir = SkillDir::open_with("skill", &skill, backend).expect("the skill's directory");
-        let listing = dir.list(&ListLimits::default()).expect("a listing");
+        let listing = dir.list(&TreeLimits::default()).expect("a listing");
         for file in &listing.files {
             check(&dir, &file.path).expect("what is listed can be read");
         }

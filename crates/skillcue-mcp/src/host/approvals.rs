@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use skillcue::RemoteEntry;
 use skillcue_base::{Records, RecordsError};
+use skillcue_catalog::ContentId;
+
+use super::entry::content_id;
 
 /// One skill that a person has approved, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +22,8 @@ pub struct Approval {
     pub uri: String,
     /// The skill's name.
     pub name: String,
-    /// The digest over the URIs and digests of all its files.
-    pub digest: String,
+    /// The identity of all its files, as they are listed.
+    pub digest: ContentId,
     /// How many files it had.
     pub files: usize,
     /// When it was approved, in seconds since 1970.
@@ -81,7 +84,7 @@ struct Once {
     label: String,
     server: String,
     uri: String,
-    digest: String,
+    digest: ContentId,
 }
 
 impl Approval {
@@ -116,7 +119,7 @@ impl Approvals {
 
     /// Approves exactly the content that the entry lists. `when` is in seconds since 1970.
     pub fn approve(&self, label: &str, server: &str, entry: &RemoteEntry, when: u64) -> Result<(), ApprovalError> {
-        let Some(digest) = content_digest(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
+        let Some(digest) = content_id(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
         let approval = Approval {
             label: label.to_owned(),
             server: server.to_owned(),
@@ -136,7 +139,7 @@ impl Approvals {
 
     /// Approves the content for as long as this value lives, without writing anything down.
     pub fn approve_once(&self, label: &str, server: &str, entry: &RemoteEntry) -> Result<(), ApprovalError> {
-        let Some(digest) = content_digest(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
+        let Some(digest) = content_id(entry) else { return Err(ApprovalError::Dynamic(entry.uri.clone())) };
         let (label, server) = (label.to_owned(), server.to_owned());
         self.once().insert(Once { label, server, uri: entry.uri.clone(), digest });
         Ok(())
@@ -173,37 +176,35 @@ impl Approvals {
         if entry.files.is_none() {
             return Standing::Dynamic;
         }
-        let mut digests: Vec<(String, bool)> = self.kept.look(|kept| {
+        let mut digests: Vec<(ContentId, bool)> = self.kept.look(|kept| {
             let known = kept.iter().filter(|known| known.is_of(label, server, entry));
-            known.map(|known| (known.digest.clone(), known.changed)).collect()
+            known.map(|known| (known.digest, known.changed)).collect()
         });
         let once = self.once();
-        digests.extend(
-            once.iter().filter(|once| once.is_of(label, server, entry)).map(|once| (once.digest.clone(), false)),
-        );
+        digests.extend(once.iter().filter(|once| once.is_of(label, server, entry)).map(|once| (once.digest, false)));
         // Most entries of most servers were never approved: for them, nothing is computed.
         if digests.is_empty() {
             return Standing::Never;
         }
-        let digest = content_digest(entry);
-        let covers = |(approved, changed): &(String, bool)| !changed && Some(approved) == digest.as_ref();
+        let digest = content_id(entry);
+        let covers = |(approved, changed): &(ContentId, bool)| !changed && Some(*approved) == digest;
         if digests.iter().any(covers) { Standing::Approved } else { Standing::Changed }
     }
 
     /// A server shows these entries now. What was approved otherwise is approved no longer.
     pub(crate) fn observe(&self, label: &str, server: &str, entries: &[Arc<RemoteEntry>]) -> Result<(), ApprovalError> {
-        let is_other = |uri: &str, digest: &str| {
-            entries.iter().any(|entry| entry.uri == uri && content_digest(entry).as_deref() != Some(digest))
+        let is_other = |uri: &str, digest: ContentId| {
+            entries.iter().any(|entry| entry.uri == uri && content_id(entry) != Some(digest))
         };
-        self.once().retain(|once| once.label != label || !is_other(&once.uri, &once.digest));
+        self.once().retain(|once| once.label != label || !is_other(&once.uri, once.digest));
         let concerns = |known: &&Approval| known.label == label && known.server == server && !known.changed;
-        let ends = |kept: &[Approval]| kept.iter().filter(concerns).any(|known| is_other(&known.uri, &known.digest));
+        let ends = |kept: &[Approval]| kept.iter().filter(concerns).any(|known| is_other(&known.uri, known.digest));
         if !self.kept.look(ends) {
             return Ok(());
         }
         self.kept.change(|kept| {
             for known in kept.iter_mut().filter(|known| known.label == label && known.server == server) {
-                known.changed |= is_other(&known.uri, &known.digest);
+                known.changed |= is_other(&known.uri, known.digest);
             }
         })?;
         Ok(())
@@ -213,16 +214,6 @@ impl Approvals {
         // A set of which each change is one step.
         skillcue_base::lock(&self.once)
     }
-}
-
-/// The digest over what an approval covers: the URI and the digest of every file. None if they are not known.
-pub(crate) fn content_digest(entry: &RemoteEntry) -> Option<String> {
-    let mut files: Vec<(&str, &str)> =
-        entry.files.as_ref()?.iter().map(|file| (file.uri.as_str(), file.digest.as_str())).collect();
-    files.sort_unstable();
-    // As JSON, so that no two sets give the same text.
-    let text = serde_json::to_vec(&files).ok()?;
-    Some(crate::digest(&text))
 }
 
 #[cfg(test)]

@@ -5,6 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use skillcue::uri::decode_once;
 use skillcue::{RemoteEntry, RemoteFile, SkillName};
+use skillcue_catalog::ContentId;
+
+use crate::digits;
 
 /// Most files of one skill: what every host must take.
 pub(crate) const MAX_FILES: usize = 512;
@@ -59,6 +62,18 @@ pub(crate) fn write(entry: &RemoteEntry) -> Value {
             .collect::<Value>(),
     };
     json!({ "uri": entry.uri, "frontmatter": entry.front_matter, "resources": resources })
+}
+
+/// Returns the identity of the content that an entry lists: the path and the digest of every file. None if they are not
+/// listed. Equals the [`ContentId`] of the directory that is served, where that type says so.
+pub(crate) fn content_id(entry: &RemoteEntry) -> Option<ContentId> {
+    let root = entry.uri.strip_suffix("SKILL.md").unwrap_or(&entry.uri);
+    let listed = entry.files.as_ref()?.iter().map(|file| {
+        // Entries that were read have every file below the root, by a clean path.
+        let path = file.uri.strip_prefix(root).and_then(clean).unwrap_or_else(|| file.uri.clone());
+        Some((path, digits(&file.digest).parse().ok()?))
+    });
+    Some(ContentId::of_listed(listed.collect::<Option<Vec<_>>>()?))
 }
 
 fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<&'v str, String> {
@@ -170,6 +185,27 @@ fn is_plain(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_has_the_id_of_the_directory_that_it_is_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let skill = dir.path().join("refunds");
+        std::fs::create_dir_all(skill.join("references")).unwrap();
+        let files = [("SKILL.md", "# Refunds"), ("references/a b.md", "one"), ("references-2.md", "two")];
+        let resources: Vec<Value> = files
+            .iter()
+            .map(|(path, text)| {
+                std::fs::write(skill.join(path), text).unwrap();
+                let uri = format!("skill://acme/refunds/{}", path.replace(' ', "%20"));
+                json!({ "uri": uri, "digest": crate::digest(text.as_bytes()), "size": text.len() })
+            })
+            .collect();
+        let front_matter = json!({ "name": "refunds", "description": "Refunds." });
+        let uri = "skill://acme/refunds/SKILL.md";
+        let listed = read(&json!({ "uri": uri, "frontmatter": front_matter, "resources": resources })).unwrap();
+        let on_disk = ContentId::of(&skillcue_catalog::SkillDir::open("refunds", &skill).unwrap()).unwrap();
+        assert_eq!(content_id(&listed), Some(on_disk));
+    }
 
     fn digest() -> String {
         format!("sha256:{}", "a".repeat(64))

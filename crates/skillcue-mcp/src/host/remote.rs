@@ -10,9 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use skillcue::{RemoteEntry, RemoteError, RemoteFile};
 
-use super::approvals::{Approvals, Standing, content_digest};
+use super::approvals::{Approvals, Standing};
 use super::cache::{ServerCache, Stamp};
 use super::connection::{Connection, Surroundings, Trouble};
+use super::entry::content_id;
 use super::listing::{Failure, Gathering, Listing, shown};
 use super::spec::ServerSpec;
 use super::{Outcome, entry, verify};
@@ -117,7 +118,7 @@ impl Server {
         }
         let known = self.known();
         match known.as_ref().and_then(|known| known.listing.entry(&entry.uri)) {
-            Some(now) if **now != *entry && content_digest(now) != content_digest(entry) => Standing::Changed,
+            Some(now) if **now != *entry && content_id(now) != content_id(entry) => Standing::Changed,
             _ => Standing::Approved,
         }
     }
@@ -404,7 +405,7 @@ impl Server {
         };
         // The listing may simply be old. Then the server has another entry, which nobody has approved yet.
         match self.get(&entry.uri).await {
-            Ok(now) if content_digest(&now) != content_digest(entry) => {
+            Ok(now) if content_id(&now) != content_id(entry) => {
                 tracing::debug!(target: "skillcue::mcp", server = self.spec.label, "{problem}; the skill has changed");
                 Err(not_approved(Standing::Changed))
             }

@@ -2,7 +2,7 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
-use skillcue::{ListLimits, SkillDir};
+use skillcue::{SkillDir, TreeLimits};
 
 use super::resources::{FILE_TEMPLATE, SKILL_TEMPLATE};
 use super::view::{View, is_prompt, is_served};
@@ -59,7 +59,7 @@ fn files_of(view: &View, path: &str, typed: &str) -> Vec<String> {
     let Some(skill) = skill.filter(|skill| is_served(skill) && uris::path(skill).as_deref() == Some(path)) else {
         return Vec::new();
     };
-    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&ListLimits::default()));
+    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&TreeLimits::default()));
     let all = listed.map(|listing| listing.files).unwrap_or_default();
     all.into_iter().map(|file| file.path).filter(|path| path.starts_with(typed)).collect()
 }

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use skillcue::format::Parsed;
-use skillcue::{Code, FileKind, ListLimits, Skill, SkillDir, SkillFile, SkipReason, Stamp};
+use skillcue::{Code, FileKind, Skill, SkillDir, SkillFile, SkipReason, Stamp, TreeLimits};
 
 use super::{files, front_matter, uris};
 use crate::digest;
@@ -129,7 +129,7 @@ fn survey(skill: &Skill) -> Result<Survey, String> {
         return Err(format!("its skill file is called {}", skill.file().name()));
     }
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(|error| error.to_string())?;
-    let listing = dir.list(&ListLimits::default()).map_err(|error| error.to_string())?;
+    let listing = dir.list(&TreeLimits::default()).map_err(|error| error.to_string())?;
     if let Some(stopped) = &listing.stopped {
         return Err(format!("its files are too many or too large: {stopped}"));
     }

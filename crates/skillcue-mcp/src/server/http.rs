@@ -22,7 +22,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use skillcue_base::Digest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
@@ -204,7 +204,7 @@ struct Door {
     sessions: Arc<LocalSessionManager>,
     path: String,
     /// Of the token, a digest: digests have one length, so comparing them tells nothing.
-    token: Option<[u8; 32]>,
+    token: Option<Digest>,
     max_body: usize,
     max_sessions: usize,
 }
@@ -240,7 +240,7 @@ impl Door {
             service,
             sessions,
             path: options.path,
-            token: options.token.map(|token| Sha256::digest(token).into()),
+            token: options.token.map(Digest::of),
             max_body: options.max_body,
             max_sessions: options.max_sessions,
         }
@@ -347,9 +347,9 @@ impl Door {
         let Some(expected) = &self.token else { return true };
         let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let Some((scheme, token)) = given.and_then(|given| given.split_once(' ')) else { return false };
-        let given: [u8; 32] = Sha256::digest(token.trim()).into();
+        let given = Digest::of(token.trim());
         // Every byte is looked at, wherever they differ.
-        let difference = expected.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+        let difference = expected.as_bytes().iter().zip(given.as_bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
         scheme.eq_ignore_ascii_case("bearer") && difference == 0
     }
 

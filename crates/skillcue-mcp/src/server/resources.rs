@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use skillcue::{ListLimits, Skill, SkillDir};
+use skillcue::{Skill, SkillDir, TreeLimits};
 use skillcue_base::Shown;
 
 use super::cursor::{self, List};
@@ -118,7 +118,7 @@ fn of_skill(skill: &Skill, resources: &mut Vec<Resource>) {
     let own = skill.file().name();
     resources.push(skill_file(skill, &root));
     // A skill whose files cannot be listed just now still has its skill file, which discovery has seen.
-    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&ListLimits::default()));
+    let listed = SkillDir::open(skill.name(), &skill.dir()).and_then(|dir| dir.list(&TreeLimits::default()));
     for file in listed.map(|listing| listing.files).unwrap_or_default() {
         if file.path != own {
             resources.push(resource(&root, &file.path, file.size));

@@ -231,5 +231,5 @@ fn has_changed(from: &Path, coming: &Coming, target: &Path) -> bool {
     if inode(from) == Some(coming.inode) {
         return false;
     }
-    tree::scan(target).is_ok_and(|tree| Some(tree::digest_of(&tree.leaves)) == coming.digest)
+    tree::scan(target).is_ok_and(|tree| Some(tree.id()) == coming.digest)
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
-use skillcue_catalog::{ListLimits, MAX_DEPTH, SKIPPED_DIRECTORIES, SkillFile};
+use skillcue_catalog::{MAX_DEPTH, SKIPPED_DIRECTORIES, SkillFile, TreeLimits};
 
 /// So many links to one directory are remembered: links in circles would add one each time.
 const LINKS: usize = 8;
@@ -300,7 +300,7 @@ impl Tree {
 impl Dir {
     /// What a directory in this one is, if it is looked at.
     fn below(self, name: &OsStr, round: u64) -> Option<Dir> {
-        let left = if self.skill && !self.inside { ListLimits::default().max_depth } else { self.left };
+        let left = if self.skill && !self.inside { TreeLimits::default().max_depth } else { self.left };
         let left = left.checked_sub(1).filter(|_| !is_skipped(name))?;
         Some(Dir { left, inside: self.inside || self.skill, skill: false, round })
     }
