@@ -104,6 +104,11 @@ impl SkillDir {
         &self.skill
     }
 
+    /// Returns what the file system says of the directory itself.
+    pub fn metadata(&self) -> io::Result<EntryMetadata> {
+        self.root.metadata()
+    }
+
     /// Opens the file at `path`. What comes back is an ordinary file, inside the directory, and opening it never
     /// blocks.
     pub fn open_file(&self, path: &str) -> Result<OpenedFile, FileError> {

@@ -7,6 +7,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use skillcue_catalog::{EntryKind, GapReason, SkillDir, SkillTree, TreeGap, TreeLimits};
+
 /// Directories and files of a skill that are looked through for compiled code. With more, there may be some.
 const MAX_ENTRIES: usize = 20_000;
 
@@ -16,6 +18,9 @@ const MAX_HIDDEN: usize = 1000;
 /// Bytes of a directory's path up to which it is looked through. A deeper one is hidden whole: the kernel takes paths of
 /// 4,095 bytes, of which the job's own root needs some.
 const MAX_PATH: usize = 3000;
+
+/// Levels of directories that are looked through. A deeper directory is hidden whole.
+const MAX_DEPTH: usize = 100;
 
 /// A prefix below which nothing can exist: `/dev/null` is no directory.
 const NO_CACHE: &str = "/dev/null/pycache";
@@ -30,51 +35,52 @@ pub(crate) struct Bytecode {
 }
 
 impl Bytecode {
-    /// Looks for compiled code below `skill`, a path without links.
-    pub(crate) fn of(skill: &Path) -> Bytecode {
-        Bytecode::within(skill, MAX_ENTRIES, MAX_HIDDEN)
+    /// Looks for compiled code in a skill, whose directory's path without links is `real`.
+    pub(crate) fn of(dir: &SkillDir, real: &Path) -> Bytecode {
+        Bytecode::within(dir, real, MAX_ENTRIES, MAX_HIDDEN)
     }
 
-    fn within(skill: &Path, entries: usize, hidden: usize) -> Bytecode {
+    fn within(dir: &SkillDir, real: &Path, max_entries: usize, max_hidden: usize) -> Bytecode {
         let mut found = Bytecode::default();
-        // What exceeds a bound may have some.
-        let is_seen = found.look_through(skill, entries).is_some();
-        found.is_cache_possible |= !is_seen || found.hidden.len() > hidden;
-        found.hidden.truncate(hidden);
+        let limits = TreeLimits { max_depth: MAX_DEPTH, max_entries, ..TreeLimits::default() };
+        match dir.tree(&limits) {
+            Ok(mut tree) => found.look_through(&mut tree, real),
+            Err(_) => found.hide_whole(real.to_path_buf()),
+        }
+        found.is_cache_possible |= found.hidden.len() > max_hidden;
+        found.hidden.truncate(max_hidden);
         found
     }
 
-    /// Walks through `skill`; gives up after `left` entries. A directory that cannot be listed is hidden whole, because files
-    /// in it may be reachable all the same.
-    fn look_through(&mut self, skill: &Path, mut left: usize) -> Option<()> {
-        let mut directories = vec![skill.to_path_buf()];
-        while let Some(directory) = directories.pop() {
-            let entries =
-                (directory.as_os_str().len() <= MAX_PATH).then(|| std::fs::read_dir(&directory).ok()).flatten();
-            let Some(entries) = entries else {
-                self.hide_whole(directory);
-                continue;
-            };
-            for entry in entries {
-                left = left.checked_sub(1)?;
-                let known = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
-                let Ok((kind, entry)) = known else {
-                    self.hide_whole(directory);
-                    break;
-                };
-                let name = entry.file_name();
-                if kind.is_symlink() {
-                    self.look_at_link(skill, &entry.path());
-                } else if kind.is_dir() && name == "__pycache__" {
-                    self.hide_whole(entry.path());
-                } else if kind.is_dir() {
-                    directories.push(entry.path());
-                } else if is_compiled(&name) {
-                    self.hidden.push(entry.path());
+    /// Walks through a skill. A directory that cannot be listed is hidden whole, because files in it may be reachable all
+    /// the same.
+    fn look_through(&mut self, tree: &mut SkillTree, real: &Path) {
+        while let Some(entry) = tree.next_entry() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // What exceeds the bound may have some.
+                Err(TreeGap { reason: GapReason::Entries(_), .. }) => {
+                    self.is_cache_possible = true;
+                    return;
                 }
+                Err(gap) => {
+                    self.hide_whole(real.join(gap.path));
+                    continue;
+                }
+            };
+            match entry.kind() {
+                EntryKind::Link => self.look_at_link(real, &real.join(entry.path())),
+                EntryKind::Directory => {
+                    let length = real.as_os_str().len() + 1 + entry.path().as_os_str().len();
+                    if entry.name() == "__pycache__" || length > MAX_PATH {
+                        self.hide_whole(real.join(entry.path()));
+                        tree.skip_directory();
+                    }
+                }
+                _ if is_compiled(entry.name()) => self.hidden.push(real.join(entry.path())),
+                _ => {}
             }
         }
-        Some(())
     }
 
     fn hide_whole(&mut self, directory: PathBuf) {
@@ -125,8 +131,12 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    fn of(skill: &Path) -> Bytecode {
+        Bytecode::of(&SkillDir::open("x", skill).unwrap(), skill)
+    }
+
     fn names(skill: &Path) -> Vec<&'static str> {
-        Bytecode::of(skill).variables().map(|(name, _)| name).collect()
+        of(skill).variables().map(|(name, _)| name).collect()
     }
 
     #[test]
@@ -159,7 +169,7 @@ mod tests {
         symlink("data", skill.join("__pycache__")).unwrap();
         symlink("/etc/passwd", skill.join("outside.pyc")).unwrap();
         symlink("nowhere", skill.join("gone.pyc")).unwrap();
-        let mut found = Bytecode::of(&skill);
+        let mut found = of(&skill);
         found.hidden.sort();
         let expected = ["a/__pycache__", "a/old.pyo", "data/blob", "data/c.cpython-313.pyc"];
         assert_eq!(found.hidden, expected.map(|name| skill.join(name)));
@@ -200,7 +210,7 @@ mod tests {
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o111)).unwrap();
         // Modes do not keep root from listing.
         expected.push(if is_root { closed.join("a.pyc") } else { closed.clone() });
-        let mut found = Bytecode::of(&skill);
+        let mut found = of(&skill);
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
         let deep = found.hidden.iter().position(|path| path.starts_with(skill.join(&name))).unwrap();
         let deep = found.hidden.swap_remove(deep);
@@ -216,14 +226,16 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(skill.path().join(name), "").unwrap();
         }
-        assert!(Bytecode::within(skill.path(), 2, 10).is_cache_possible);
-        assert!(!Bytecode::within(skill.path(), 3, 10).is_cache_possible);
+        let dir = SkillDir::open("x", skill.path()).unwrap();
+        let within = |entries, hidden| Bytecode::within(&dir, skill.path(), entries, hidden);
+        assert!(within(2, 10).is_cache_possible);
+        assert!(!within(3, 10).is_cache_possible);
         for name in ["a.pyc", "b.pyc", "c.pyc"] {
             fs::write(skill.path().join(name), "").unwrap();
         }
-        let all = Bytecode::within(skill.path(), 6, 3);
+        let all = within(6, 3);
         assert_eq!((all.hidden.len(), all.is_cache_possible), (3, false));
-        let some = Bytecode::within(skill.path(), 6, 2);
+        let some = within(6, 2);
         assert_eq!((some.hidden.len(), some.is_cache_possible), (2, true));
     }
 }

@@ -202,7 +202,7 @@ impl Runner {
         let permissions = granted.map_or(&nothing, |granted| &granted.permissions);
         let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
         let script = dir.join(&info.path);
-        let mut bytecode = Bytecode::of(&dir);
+        let mut bytecode = Bytecode::of(request.dir, &dir);
         let mut policy = Policy {
             read: crate::system_paths(permissions.network),
             // As they were resolved when it was compared with what was granted.

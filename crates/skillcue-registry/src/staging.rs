@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use skillcue_catalog::EntryKind;
+
 use crate::guard::{Guard, try_lock};
 use crate::{Disk, Place, RegistryError};
 
@@ -153,5 +155,11 @@ pub(crate) fn weight(path: &Path) -> u64 {
     if !found.is_dir() {
         return found.len();
     }
-    children(path).unwrap_or_default().iter().map(|path| weight(path)).sum()
+    let Some(mut tree) = crate::tree::walk(path) else { return 0 };
+    let mut bytes = 0;
+    while let Some(entry) = tree.next_entry() {
+        let file = entry.ok().filter(|entry| entry.kind() != EntryKind::Directory);
+        bytes += file.and_then(|entry| entry.metadata().ok()).map_or(0, |found| found.size);
+    }
+    bytes
 }

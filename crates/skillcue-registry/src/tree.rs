@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::OFlags;
-use skillcue_catalog::{Content, ContentError, FileError, GapReason, SkillDir, TreeLimits};
+use skillcue_catalog::{Content, ContentError, FileError, GapReason, SkillDir, SkillTree, TreeLimits};
 
 use crate::RegistryError;
 
@@ -38,6 +38,11 @@ pub(crate) fn scan(dir: &Path) -> Result<Content, RegistryError> {
         ContentError::Dir(FileError::Unreadable { source, .. }) => RegistryError::file("look at", dir, source),
         other => RegistryError::file("read", dir, io::Error::other(other)),
     })
+}
+
+/// Starts a walk over what is below a directory; none, if it cannot be opened.
+pub(crate) fn walk(dir: &Path) -> Option<SkillTree> {
+    SkillDir::open(&dir.to_string_lossy(), dir).and_then(|dir| dir.tree(&LIMITS)).ok()
 }
 
 /// Opens a regular file, and neither a link nor a pipe that somebody has put in its place.

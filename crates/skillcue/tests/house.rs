@@ -86,6 +86,43 @@ const RULES: &[Rule] = &[
         because: "the skill that a call is about is read once, by skillcue::tools::Call",
     },
     Rule {
+        text: "open_ambient_dir",
+        only_in: &["skillcue-catalog/src/skill_dir/open.rs"],
+        because: "a skill's files are reached through skillcue_catalog::SkillDir",
+    },
+    Rule {
+        text: "read_dir(",
+        only_in: &[
+            // What this program itself has written.
+            "skillcue-agent/src/sessions/",
+            "skillcue-agent/src/trace/",
+            "skillcue-cli/src/commands/doctor/machine.rs",
+            "skillcue-mcp/src/host/cache.rs",
+            "skillcue-registry/src/fetch/git/process.rs",
+            "skillcue-registry/src/staging.rs",
+            "skillcue-toolset/src/measure.rs",
+            "skillcue/src/kept.rs",
+            // What finds skills and plugins, or watches for them.
+            "skillcue-catalog/src/plugin.rs",
+            "skillcue-registry/src/survey.rs",
+            "skillcue/src/watch/tree.rs",
+            // Directories of the system.
+            "skillcue-exec/src/helper/",
+            "skillcue-exec/src/policy.rs",
+            "skillcue-exec/src/sys.rs",
+            // What stands for other programs, and tests.
+            "skillcue-bench/",
+            "skillcue-toolset/src/schema_tests.rs",
+        ],
+        because: "a skill's files are walked over by skillcue_catalog::SkillTree, which follows no link and has bounds",
+    },
+    Rule {
+        text: "Dir::read_from(",
+        only_in: &["skillcue-exec/src/helper/", "skillcue-registry/src/disk/at.rs"],
+        because: "a skill's files are walked over by skillcue_catalog::SkillTree; the sandbox empties its own directory, \
+                  and Disk removes what was installed",
+    },
+    Rule {
         text: "renameat(",
         only_in: &["skillcue-exec/src/helper/tmp.rs", "skillcue-registry/src/disk.rs"],
         because: "the registry's changes go through Disk, the sandbox empties its own directory",

@@ -134,7 +134,7 @@ impl fmt::Display for Stopped {
 /// Starts a walk below the directory at `path`; the skill's own is the empty path.
 pub(super) fn tree(root: &Root, path: &str, limits: &TreeLimits) -> Result<SkillTree, OpenError> {
     let directory = root.open_directory(if path.is_empty() { "." } else { path })?;
-    SkillTree::new(directory.into_std_file().into(), limits).map_err(OpenError::Io)
+    SkillTree::new(&directory, limits).map_err(OpenError::Io)
 }
 
 pub(super) fn list(root: &Root, limits: &TreeLimits) -> Result<Listing, OpenError> {

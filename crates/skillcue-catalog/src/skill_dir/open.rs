@@ -13,6 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::error::SecurityReason;
+use super::tree::EntryMetadata;
 
 /// Who resolves paths. The choice exists for tests: both must give the same answers.
 #[doc(hidden)]
@@ -54,6 +55,11 @@ impl Root {
     /// Opens `path` with the rights of the process: the one step that is not confined.
     pub(super) fn open(path: &Path, backend: Backend) -> io::Result<Self> {
         Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())?, backend })
+    }
+
+    /// What the file system says of the directory itself.
+    pub(super) fn metadata(&self) -> io::Result<EntryMetadata> {
+        Ok(EntryMetadata::of(&rustix::fs::fstat(&self.dir)?))
     }
 
     /// Opens `path` for reading, whatever it is; it never blocks.

@@ -8,13 +8,15 @@
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
 use skillcue_base::{Shown, os_message};
+
+const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Bounds of a walk over a skill's files, and of what is read of them.
 ///
@@ -153,6 +155,18 @@ pub struct EntryMetadata {
     pub identity: (u64, u64),
 }
 
+impl EntryMetadata {
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the types differ between systems")]
+    pub(super) fn of(stat: &Stat) -> EntryMetadata {
+        EntryMetadata {
+            kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
+            mode: stat.st_mode as u32 & 0o7777,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            identity: (stat.st_dev as u64, stat.st_ino.into()),
+        }
+    }
+}
+
 impl<'t> TreeEntry<'t> {
     /// Returns the path relative to where the walk began, which need not be UTF-8.
     pub fn path(&self) -> &'t Path {
@@ -171,14 +185,7 @@ impl<'t> TreeEntry<'t> {
 
     /// Returns what the file system says of the entry, a link not followed.
     pub fn metadata(&self) -> io::Result<EntryMetadata> {
-        let stat = statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the types differ between systems")]
-        Ok(EntryMetadata {
-            kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
-            mode: stat.st_mode as u32 & 0o7777,
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            identity: (stat.st_dev as u64, stat.st_ino.into()),
-        })
+        Ok(EntryMetadata::of(&statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// Opens the file for reading. Fails if it is no ordinary file by now, and never blocks.
@@ -231,8 +238,10 @@ impl std::fmt::Display for TreeGap {
 impl std::error::Error for TreeGap {}
 
 impl SkillTree {
-    /// Walks below `dir`, which was opened to be listed. Nothing is read yet.
-    pub(super) fn new(dir: OwnedFd, limits: &TreeLimits) -> io::Result<SkillTree> {
+    /// Walks below `dir`. Nothing is read yet.
+    pub(super) fn new(dir: impl AsFd, limits: &TreeLimits) -> io::Result<SkillTree> {
+        // Opened anew: `cap-std` has handles that cannot be listed, and this one's position is the walk's own.
+        let dir = openat(dir, c".", LIST, Mode::empty())?;
         Ok(SkillTree {
             max_depth: limits.max_depth,
             max_entries: limits.max_entries,
@@ -291,8 +300,7 @@ impl SkillTree {
                     return Err(GapReason::Depth(self.max_depth));
                 }
                 let Some(above) = self.stack.last() else { return Ok(()) };
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let opened = above.dir.fd().and_then(|above| openat(above, &name, flags, Mode::empty()));
+                let opened = above.dir.fd().and_then(|above| openat(above, &name, LIST, Mode::empty()));
                 opened.and_then(Dir::new).map_err(unreadable)?
             }
             _ => return Ok(()),

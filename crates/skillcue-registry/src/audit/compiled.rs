@@ -1,15 +1,16 @@
 //! Compiled code, and whether the source it was compiled from is in the skill.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use skillcue_catalog::SkillDir;
 
 use super::kind::is_bytecode;
 
-/// How much of a source is read to compare its hash.
+/// How much of a compiled file is looked at: the header of Python's.
+pub(super) const HEAD: u64 = 17;
+
+/// How large a source may be to be read and compared by its hash.
 const MAX_SOURCE: u64 = 16 << 20;
 
 /// Languages that are compiled to programs, by the extensions of their sources.
@@ -60,16 +61,16 @@ impl Sources {
         }
     }
 
-    /// Why a compiled file cannot be believed to come from source that is in the skill; `None` if it can.
-    pub(super) fn doubt(&self, root: &Path, path: &Path) -> Option<String> {
-        let head = start(&root.join(path), 17)?;
+    /// Why a compiled file, of which `head` are the first bytes, cannot be believed to come from source that is in the
+    /// skill; `None` if it can.
+    pub(super) fn doubt(&self, dir: &SkillDir, path: &Path, head: &[u8]) -> Option<String> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if is_bytecode(&head) || matches!(extension, "pyc" | "pyo") {
+        if is_bytecode(head) || matches!(extension, "pyc" | "pyo") {
             let remedy = match path.parent().filter(|dir| dir.ends_with("__pycache__")) {
                 Some(cache) => format!("delete {}", cache.display()),
                 None => "delete it".to_owned(),
             };
-            return Some(format!("{}: {remedy}", self.doubt_bytecode(root, path, &head)));
+            return Some(format!("{}: {remedy}", self.doubt_bytecode(dir, path, head)));
         }
         (!self.has_source(path)).then(|| "its source is not in the skill".to_owned())
     }
@@ -87,7 +88,7 @@ impl Sources {
 
     /// Whatever the header of bytecode says of its source can be written there by anybody: the code behind it would have
     /// to be compiled again to know.
-    fn doubt_bytecode(&self, root: &Path, path: &Path, head: &[u8]) -> String {
+    fn doubt_bytecode(&self, dir: &SkillDir, path: &Path, head: &[u8]) -> String {
         let source = source_of(path);
         let shown = source.display();
         let Some(size) = self.python.get(&source) else {
@@ -98,7 +99,7 @@ impl Sources {
                 format!("it was compiled from {said} bytes, and {shown} has {size}")
             }
             From::Unchecked => format!("Python runs it without comparing it with {shown}"),
-            From::Hash { magic, hash } if !has_hash(&root.join(&source), magic, hash) => {
+            From::Hash { magic, hash } if !has_hash(dir, &source, magic, hash) => {
                 format!("it was compiled from another text than {shown}")
             }
             _ => format!("its header can be forged, so that it need not come from {shown}"),
@@ -107,9 +108,11 @@ impl Sources {
 }
 
 /// Whether a source has the hash that Python compares it by.
-fn has_hash(source: &Path, magic: u64, hash: u64) -> bool {
+fn has_hash(dir: &SkillDir, source: &Path, magic: u64, hash: u64) -> bool {
     // Python 3.11 has changed to fewer rounds.
-    start(source, MAX_SOURCE)
+    source
+        .to_str()
+        .and_then(|source| dir.read(source, MAX_SOURCE).ok())
         .is_some_and(|source| [(1, 3), (2, 4)].iter().any(|rounds| sip_hash(*rounds, magic, &source) == hash))
 }
 
@@ -152,15 +155,6 @@ fn source_of(path: &Path) -> PathBuf {
     let dir = path.parent().unwrap_or(Path::new(""));
     let dir = if dir.ends_with("__pycache__") { dir.parent().unwrap_or(Path::new("")) } else { dir };
     dir.join(source)
-}
-
-/// The first bytes of a file, no link followed at its end.
-fn start(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 /// `SipHash` with so many rounds per word and at its end, by a key of which Python only sets the first half.

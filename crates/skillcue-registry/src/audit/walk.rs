@@ -1,16 +1,14 @@
 //! Every file below a directory, in order, without following links.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, openat, readlinkat, statat};
 use skillcue_base::{Shown, os_message};
+use skillcue_catalog::{EntryKind, FileError, GapReason, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
-use super::compiled::Sources;
+use super::compiled::{HEAD, Sources};
 use super::rules::{
     COMPILED_CODE, EXECUTABLE_BINARY, HARD_LINK, LINK_DANGLING, LINK_OUT, NOT_READ, SETUID, SPECIAL_FILE,
     WORLD_WRITABLE,
@@ -18,8 +16,13 @@ use super::rules::{
 use super::scan::{MAX_FILE, scan};
 use super::{Audit, Finding, Rule, names};
 
-/// How deep directories are followed; each level holds one open.
-const MAX_DEPTH: usize = 100;
+/// How far the walk goes. Files are read whatever their number and size, one window at a time.
+const LIMITS: TreeLimits =
+    TreeLimits { max_files: usize::MAX, max_bytes: u64::MAX, max_depth: 100, max_entries: 1 << 20 };
+
+const SETUID_BIT: u32 = 0o4000;
+const SETGID_BIT: u32 = 0o2000;
+const WRITABLE_BY_OTHERS: u32 = 0o0002;
 
 pub(super) fn walk(dir: &Path) -> Audit {
     let mut walk = Walk {
@@ -29,18 +32,17 @@ pub(super) fn walk(dir: &Path) -> Audit {
         sources: Sources::default(),
         compiled: Vec::new(),
     };
-    let opened = openat(CWD, dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-    match opened {
-        Ok(handle) => {
-            match fstat(&handle) {
-                Ok(stat) => walk.mode(&stat, Path::new("")),
-                Err(error) => walk.not_read(Path::new(""), &error.into()),
+    match SkillDir::open(&dir.to_string_lossy(), dir) {
+        Ok(opened) => {
+            match opened.metadata() {
+                Ok(found) => walk.mode(found.mode, true, Path::new("")),
+                Err(error) => walk.not_read(Path::new(""), &error),
             }
-            walk.directory(&handle, Path::new(""), 0);
+            walk.run(&opened);
+            walk.judge_compiled(&opened);
         }
-        Err(error) => walk.not_read(Path::new(""), &error.into()),
+        Err(error) => walk.not_opened(error),
     }
-    walk.judge_compiled();
     walk.audit
 }
 
@@ -50,111 +52,103 @@ struct Walk<'r> {
     real: Option<PathBuf>,
     audit: Audit,
     sources: Sources,
-    /// The findings that say that a file is compiled: what they weigh is known once all sources were seen.
-    compiled: Vec<usize>,
+    /// The findings that say that a file is compiled, with the file's first bytes: what they weigh is known once all
+    /// sources were seen.
+    compiled: Vec<(usize, Vec<u8>)>,
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, handle: &OwnedFd, at: &Path, depth: usize) {
-        let names = match list(handle) {
-            Ok(names) => names,
-            Err(error) => return self.not_read(at, &error),
+    fn run(&mut self, dir: &SkillDir) {
+        let mut tree = match dir.tree(&LIMITS) {
+            Ok(tree) => tree,
+            Err(error) => return self.not_opened(error),
         };
-        for name in names {
-            let path = at.join(&name);
-            if let Err(error) = self.entry(handle.as_fd(), &name, &path, depth) {
-                self.not_read(&path, &error);
+        while let Some(entry) = tree.next_entry() {
+            match entry {
+                Ok(entry) => {
+                    if let Err(error) = self.entry(&entry) {
+                        self.not_read(entry.path(), &error);
+                    }
+                }
+                Err(gap) => self.gap(&gap),
             }
         }
     }
 
-    fn entry(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path, depth: usize) -> io::Result<()> {
-        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let file_type = FileType::from_raw_mode(mode_of(&stat));
-        for (rule, message) in names::look(path, file_type == FileType::RegularFile) {
+    fn entry(&mut self, entry: &TreeEntry<'_>) -> io::Result<()> {
+        let path = entry.path();
+        for (rule, message) in names::look(path, entry.kind() == EntryKind::File) {
             self.add(rule, path, message);
         }
-        match file_type {
-            FileType::Symlink => self.link(dir, name, path),
-            FileType::Directory => {
-                self.mode(&stat, path);
-                if depth == MAX_DEPTH {
-                    self.add(&NOT_READ, path, format!("stands more than {MAX_DEPTH} directories deep"));
-                    return Ok(());
-                }
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let handle = openat(dir, name, flags, Mode::empty())?;
-                self.directory(&handle, path, depth + 1);
-                Ok(())
+        let what = match entry.kind() {
+            EntryKind::Link => return self.link(entry),
+            EntryKind::Directory => {
+                self.mode(entry.metadata()?.mode, true, path);
+                return Ok(());
             }
-            FileType::RegularFile => self.file(dir, name, path),
-            other => {
-                let what = match other {
-                    FileType::Fifo => "a pipe",
-                    FileType::Socket => "a socket",
-                    FileType::CharacterDevice | FileType::BlockDevice => "a device",
-                    _ => "no file",
-                };
-                self.add(&SPECIAL_FILE, path, format!("this is {what}"));
-                Ok(())
-            }
-        }
+            EntryKind::File => return self.file(entry),
+            EntryKind::Pipe => "a pipe",
+            EntryKind::Socket => "a socket",
+            EntryKind::Device => "a device",
+            EntryKind::Unknown => "no file",
+        };
+        self.add(&SPECIAL_FILE, path, format!("this is {what}"));
+        Ok(())
     }
 
-    fn file(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> io::Result<()> {
-        // Non-blocking: what was a file a moment ago may be a pipe by now.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let handle = openat(dir, name, flags, Mode::empty())?;
-        let stat = fstat(&handle)?;
-        if FileType::from_raw_mode(mode_of(&stat)) != FileType::RegularFile {
-            self.add(&SPECIAL_FILE, path, "this is no file any more".to_owned());
+    fn file(&mut self, entry: &TreeEntry<'_>) -> io::Result<()> {
+        let path = entry.path();
+        let mut file = entry.open_file()?;
+        let found: Metadata = file.metadata()?;
+        self.mode(found.mode(), false, path);
+        if found.nlink() > 1 {
+            self.add(&HARD_LINK, path, format!("has {} names", found.nlink()));
+        }
+        if found.len() > MAX_FILE {
+            self.add(&NOT_READ, path, format!("has {} bytes, more than are read of one file", found.len()));
             return Ok(());
         }
-        self.mode(&stat, path);
-        if stat.st_nlink > 1 {
-            self.add(&HARD_LINK, path, format!("has {} names", stat.st_nlink));
-        }
-        if u64::try_from(stat.st_size).unwrap_or(0) > MAX_FILE {
-            self.add(&NOT_READ, path, format!("has {} bytes, more than are read of one file", stat.st_size));
-            return Ok(());
-        }
-        self.sources.see(path, u64::try_from(stat.st_size).unwrap_or(0));
+        self.sources.see(path, found.len());
         let first = self.audit.findings.len();
-        let bytes = scan(&mut File::from(handle), path, &mut self.audit.findings)?;
-        let compiled = |index: &usize| self.audit.findings[*index].rule.id == EXECUTABLE_BINARY.id;
-        self.compiled.extend((first..self.audit.findings.len()).filter(compiled));
+        let bytes = scan(&mut file, path, &mut self.audit.findings)?;
+        let is_compiled = |index: &usize| self.audit.findings[*index].rule.id == EXECUTABLE_BINARY.id;
+        let compiled: Vec<usize> = (first..self.audit.findings.len()).filter(is_compiled).collect();
+        if !compiled.is_empty() {
+            let head = head(&mut file)?;
+            self.compiled.extend(compiled.into_iter().map(|index| (index, head.clone())));
+        }
         self.audit.files += 1;
         self.audit.bytes += bytes;
         Ok(())
     }
 
     /// Compiled code weighs more without the source it comes from.
-    fn judge_compiled(&mut self) {
-        for index in std::mem::take(&mut self.compiled) {
+    fn judge_compiled(&mut self, dir: &SkillDir) {
+        for (index, head) in std::mem::take(&mut self.compiled) {
             let finding = &mut self.audit.findings[index];
-            if let Some(doubt) = self.sources.doubt(self.root, &finding.path) {
+            if let Some(doubt) = self.sources.doubt(dir, &finding.path, &head) {
                 finding.rule = &COMPILED_CODE;
                 finding.message = format!("{}; {doubt}", finding.message);
             }
         }
     }
 
-    fn mode(&mut self, stat: &Stat, path: &Path) {
-        let mode = Mode::from_raw_mode(mode_of(stat));
-        let directory = FileType::from_raw_mode(mode_of(stat)) == FileType::Directory;
-        if mode.intersects(Mode::SUID | Mode::SGID) && !directory {
-            let who = if mode.contains(Mode::SUID) { "owner" } else { "group" };
-            self.add(&SETUID, path, format!("runs with the rights of its {who} ({:04o})", mode.as_raw_mode()));
-        } else if mode.contains(Mode::SUID) {
-            self.add(&SETUID, path, format!("a directory with the set-user-ID bit ({:04o})", mode.as_raw_mode()));
+    fn mode(&mut self, mode: u32, is_directory: bool, path: &Path) {
+        let mode = mode & 0o7777;
+        if mode & (SETUID_BIT | SETGID_BIT) != 0 && !is_directory {
+            let who = if mode & SETUID_BIT != 0 { "owner" } else { "group" };
+            self.add(&SETUID, path, format!("runs with the rights of its {who} ({mode:04o})"));
+        } else if mode & SETUID_BIT != 0 {
+            self.add(&SETUID, path, format!("a directory with the set-user-ID bit ({mode:04o})"));
         }
-        if mode.contains(Mode::WOTH) {
-            self.add(&WORLD_WRITABLE, path, format!("everybody may write here ({:04o})", mode.as_raw_mode()));
+        if mode & WRITABLE_BY_OTHERS != 0 {
+            self.add(&WORLD_WRITABLE, path, format!("everybody may write here ({mode:04o})"));
         }
     }
 
-    fn link(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> io::Result<()> {
-        let target = OsString::from_vec(readlinkat(dir, name, Vec::new())?.into_bytes());
+    fn link(&mut self, entry: &TreeEntry<'_>) -> io::Result<()> {
+        let path = entry.path();
+        let target = entry.link_target()?;
         let text = target.to_string_lossy();
         let shown = Shown(&text);
         let target = Path::new(&target);
@@ -176,6 +170,24 @@ impl Walk<'_> {
         Ok(())
     }
 
+    fn gap(&mut self, gap: &TreeGap) {
+        let message = match &gap.reason {
+            GapReason::Unreadable(error) => return self.not_read(&gap.path, error),
+            GapReason::Depth(limit) => format!("stands more than {limit} directories deep"),
+            _ => format!("{gap}; the others were not read"),
+        };
+        self.add(&NOT_READ, &gap.path, message);
+    }
+
+    fn not_opened(&mut self, error: FileError) {
+        let error = match error {
+            FileError::Unreadable { source, .. } => source,
+            FileError::NotFound { .. } => rustix::io::Errno::NOENT.into(),
+            other => io::Error::other(other),
+        };
+        self.not_read(Path::new(""), &error);
+    }
+
     fn not_read(&mut self, path: &Path, error: &io::Error) {
         self.add(&NOT_READ, path, format!("cannot be read: {}", os_message(error)));
     }
@@ -186,23 +198,12 @@ impl Walk<'_> {
     }
 }
 
-#[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
-fn mode_of(stat: &Stat) -> RawMode {
-    stat.st_mode as RawMode
-}
-
-/// The names in a directory, sorted by their bytes.
-fn list(handle: &OwnedFd) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(handle)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            names.push(name.to_owned());
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
+/// The first bytes of a file that was read.
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Whether a relative target climbs above the root, taken by its letters.

@@ -1,34 +1,39 @@
 //! A directory, copied without following a link out of it.
 
-use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
+use skillcue_catalog::{EntryKind, FileError, GapReason, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
 use super::error::{Exceeded, FetchError, Refusal};
 use super::tree::Tree;
 use super::watch::{Watch, carry};
 use crate::Disk;
 
-const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Never waits for the other end of a pipe, and never goes through a link.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+/// How deep the walk goes at most, whatever is allowed: each level holds a file descriptor.
+const MAX_DEPTH: usize = 256;
+/// Names that are not copied, and so not counted: those of `.git`.
+const MAX_LEFT_OUT: usize = 1000;
 
 /// Copies the directory at `path`, but for what git keeps there.
 pub(super) fn fetch(path: &Path, into: &Path, disk: &Disk, watch: &Watch<'_>) -> Result<(), FetchError> {
     // The directory itself was named by a person and may be reached through links.
-    let unreadable = |error: Errno| FetchError::Read { path: path.to_path_buf(), source: error.into() };
-    let handle = rustix::fs::open(path, LIST, Mode::empty()).map_err(unreadable)?;
+    let opened = SkillDir::open(&path.to_string_lossy(), path).map_err(|error| {
+        let source = match error {
+            FileError::Unreadable { source, .. } => source,
+            FileError::NotFound { .. } => Errno::NOENT.into(),
+            other => io::Error::other(other),
+        };
+        FetchError::Read { path: path.to_path_buf(), source }
+    })?;
     let target =
         std::fs::symlink_metadata(into).map_err(|source| FetchError::Read { path: into.to_path_buf(), source })?;
     let mut copy = Copy { top: path, target: (target.dev(), target.ino()), watch, tree: Tree::new(into, disk, watch) };
-    copy.directory(&handle, &mut Vec::new())?;
+    copy.run(&opened)?;
     copy.tree.finish()
 }
 
@@ -41,70 +46,54 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies what stands in the directory `rel`, whose handle is `handle`.
-    fn directory(&mut self, handle: &OwnedFd, rel: &mut Vec<u8>) -> Result<(), FetchError> {
-        let mut names = Vec::new();
-        let listing = Dir::read_from(handle).map_err(|error| self.unreadable(rel, error.into()))?;
-        for entry in listing {
-            let entry = entry.map_err(|error| self.unreadable(rel, error.into()))?;
-            let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push(name.to_vec());
+    fn run(&mut self, dir: &SkillDir) -> Result<(), FetchError> {
+        let limits = TreeLimits {
+            max_depth: MAX_DEPTH,
+            max_entries: self.watch.limits.entries.saturating_add(MAX_LEFT_OUT),
+            ..TreeLimits::default()
+        };
+        let unreadable = |error| FetchError::Read { path: self.top.to_path_buf(), source: io::Error::other(error) };
+        let mut tree = dir.tree(&limits).map_err(unreadable)?;
+        while let Some(entry) = tree.next_entry() {
+            let entry = entry.map_err(|gap| self.gap(gap))?;
+            if !self.entry(&entry)? {
+                tree.skip_directory();
             }
-            // Not only when they are copied: a listing is memory.
-            if names.len() > self.watch.limits.entries {
-                return Err(self.watch.exceeded(Exceeded::Entries(self.watch.limits.entries)));
-            }
-        }
-        names.sort_unstable();
-        for name in names {
-            let length = rel.len();
-            if length > 0 {
-                rel.push(b'/');
-            }
-            rel.extend_from_slice(&name);
-            self.entry(handle.as_fd(), OsStr::from_bytes(&name), rel)?;
-            rel.truncate(length);
         }
         Ok(())
     }
 
-    fn entry(&mut self, dir: BorrowedFd<'_>, name: &OsStr, rel: &mut Vec<u8>) -> Result<(), FetchError> {
-        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| self.vanished(rel, error))?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => self.file(dir, name, rel),
-            FileType::Directory if name.eq_ignore_ascii_case(".git") => Ok(()),
-            FileType::Directory => {
-                let handle = openat(dir, name, LIST | OFlags::NOFOLLOW, Mode::empty());
-                let handle = File::from(handle.map_err(|error| self.vanished(rel, error))?);
-                let metadata = handle.metadata().map_err(|error| self.unreadable(rel, error))?;
-                if (metadata.dev(), metadata.ino()) == self.target {
-                    return Ok(());
+    /// Copies an entry. Returns whether what is in it, if it is a directory, is to be copied.
+    fn entry(&mut self, entry: &TreeEntry<'_>) -> Result<bool, FetchError> {
+        let rel = entry.path().as_os_str().as_bytes();
+        let special = match entry.kind() {
+            EntryKind::File => return self.file(entry).map(|()| true),
+            EntryKind::Directory if entry.name().eq_ignore_ascii_case(".git") => return Ok(false),
+            EntryKind::Directory => {
+                let found = entry.metadata().map_err(|error| self.vanished(rel, error))?;
+                if found.identity == self.target {
+                    return Ok(false);
                 }
-                self.tree.directory(rel)?;
-                self.directory(&handle.into(), rel)
+                return self.tree.directory(rel).map(|()| true);
             }
-            FileType::Symlink => {
-                let target = readlinkat(dir, name, Vec::new()).map_err(|error| self.vanished(rel, error))?;
-                self.tree.link(rel, target.to_bytes())
+            EntryKind::Link => {
+                let target = entry.link_target().map_err(|error| self.vanished(rel, error))?;
+                return self.tree.link(rel, target.as_bytes()).map(|()| true);
             }
-            FileType::Fifo => Err(self.watch.refused(rel, Refusal::Special("a named pipe"))),
-            FileType::Socket => Err(self.watch.refused(rel, Refusal::Special("a socket"))),
-            FileType::CharacterDevice | FileType::BlockDevice => {
-                Err(self.watch.refused(rel, Refusal::Special("a device")))
-            }
-            FileType::Unknown => Err(self.watch.refused(rel, Refusal::Special("something unknown"))),
-        }
+            EntryKind::Pipe => "a named pipe",
+            EntryKind::Socket => "a socket",
+            EntryKind::Device => "a device",
+            EntryKind::Unknown => "something unknown",
+        };
+        Err(self.watch.refused(rel, Refusal::Special(special)))
     }
 
-    fn file(&mut self, dir: BorrowedFd<'_>, name: &OsStr, rel: &[u8]) -> Result<(), FetchError> {
-        let handle = openat(dir, name, READ, Mode::empty()).map_err(|error| self.vanished(rel, error))?;
+    fn file(&mut self, entry: &TreeEntry<'_>) -> Result<(), FetchError> {
+        let rel = entry.path().as_os_str().as_bytes();
+        let file = entry.open_file().map_err(|error| self.vanished(rel, error))?;
         let path = self.path(rel);
-        let mut source = Source { file: File::from(handle), path: &path };
+        let mut source = Source { file, path: &path };
         let before = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
-        if !before.is_file() {
-            return Err(FetchError::Changed { path });
-        }
         self.tree.file(rel, before.mode(), &mut source)?;
         let after = source.file.metadata().map_err(|error| self.unreadable(rel, error))?;
         let stamp = |file: &Metadata| (file.size(), file.mtime(), file.mtime_nsec());
@@ -114,8 +103,17 @@ impl Copy<'_> {
         Ok(())
     }
 
+    fn gap(&self, gap: TreeGap) -> FetchError {
+        let rel = gap.path.as_os_str().as_bytes();
+        match gap.reason {
+            GapReason::Unreadable(error) => self.vanished(rel, error),
+            GapReason::Entries(_) => self.watch.exceeded(Exceeded::Entries(self.watch.limits.entries)),
+            _ => self.unreadable(rel, io::Error::other(gap.to_string())),
+        }
+    }
+
     fn path(&self, rel: &[u8]) -> PathBuf {
-        self.top.join(OsStr::from_bytes(rel))
+        self.top.join(std::ffi::OsStr::from_bytes(rel))
     }
 
     fn unreadable(&self, rel: &[u8], source: io::Error) -> FetchError {
@@ -123,10 +121,12 @@ impl Copy<'_> {
     }
 
     /// It was there a moment ago, as something else or at all.
-    fn vanished(&self, rel: &[u8], error: Errno) -> FetchError {
-        match error {
-            Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO => FetchError::Changed { path: self.path(rel) },
-            error => self.unreadable(rel, error.into()),
+    fn vanished(&self, rel: &[u8], error: io::Error) -> FetchError {
+        match Errno::from_io_error(&error) {
+            Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::NXIO) => {
+                FetchError::Changed { path: self.path(rel) }
+            }
+            _ => self.unreadable(rel, error),
         }
     }
 }
