@@ -56,9 +56,29 @@ const RULES: &[Rule] = &[
                   index of triggers keeps it",
     },
     Rule {
+        text: "Client::builder()",
+        only_in: &["skillcue-http/src/client.rs"],
+        because: "HTTP clients are set up by skillcue_http::client: proxies, redirects, names below localhost",
+    },
+    Rule {
         text: "SkillsProvider::NAME",
         only_in: &["skillcue-agent/src/agent/providers.rs"],
         because: "the agent tells its provider of skills by its type, Provider::Skills; the name is for people",
+    },
+    Rule {
+        text: "\"localhost\"",
+        only_in: &[
+            "skillcue-http/src/machine.rs",
+            "skillcue-mcp/src/server/http.rs",
+            "skillcue-registry/src/origin/address.rs",
+        ],
+        because: "whether an address is this machine's is skillcue_http::is_this_machine; the server lists the names that \
+                  clients may call it by, and `file://localhost/` is a file",
+    },
+    Rule {
+        text: "strip_prefix(b\"data",
+        only_in: &["skillcue-http/src/events.rs"],
+        because: "server-sent events are read by skillcue_http::Events",
     },
     Rule {
         text: "crate::commands",
@@ -132,7 +152,7 @@ const RULES: &[Rule] = &[
 /// The layers, lowest first. A crate depends on crates of lower layers only, but for tests.
 const LAYERS: &[&[&str]] = &[
     &["skillcue-base", "skillcue-bench", "skillcue-scripted"],
-    &["skillcue-format"],
+    &["skillcue-format", "skillcue-http"],
     &["skillcue-catalog"],
     &["skillcue-select", "skillcue-load", "skillcue-registry"],
     &["skillcue-disclose"],

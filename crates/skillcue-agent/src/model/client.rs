@@ -1,28 +1,28 @@
 //! Asking a model.
 
-use std::error::Error;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Response, StatusCode, Url};
 use serde::de::IgnoredAny;
-use skillcue_base::os_message;
+use skillcue_http::reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
+use skillcue_http::reqwest::{self, Response, StatusCode, Url};
+use skillcue_http::{ClientOptions, Events, Redirects, cause, is_tls_error};
 use tokio_util::sync::CancellationToken;
 
 use super::draft::Draft;
-use super::endpoint::is_this_machine;
 use super::fault::{Fault, Says};
 use super::names::Names;
-use super::sse::Events;
 use super::{Answer, Api, Delta, Endpoint, EndpointError, ModelError, Request, anthropic, openai, retry};
 
 /// Most bytes of an answer, and of an error.
 const MAX_ANSWER: usize = 32 << 20;
 const MAX_ERROR: usize = 64 << 10;
+/// Most bytes of one event of an answer.
+const MAX_EVENT: usize = 4 << 20;
 /// How long more is waited for once the model has stopped: what it cost, and the end.
 const AFTER_STOP: Duration = Duration::from_secs(5);
 /// How long the end of a response is waited for once the answer is there, so that its connection can be used again.
@@ -96,17 +96,10 @@ impl Model {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        // A program may have chosen another provider before; either will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("skillcue/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(endpoint.timing.connect)
-            // Elsewhere nobody may see the key, nor the conversation.
-            .redirect(reqwest::redirect::Policy::none());
-        if is_this_machine(&url) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| ModelError::Client { reason: cause(&error) })?;
+        // Elsewhere nobody may see the key, nor the conversation.
+        let options = ClientOptions { connect_timeout: endpoint.timing.connect, redirects: Redirects::None };
+        let client =
+            skillcue_http::client(&url, &options).map_err(|error| ModelError::Client { reason: cause(&error) })?;
         Ok(Model(Arc::new(Inner { endpoint, url, headers, client, no_usage: AtomicBool::new(false) })))
     }
 
@@ -254,7 +247,7 @@ impl Inner {
             Api::Anthropic => anthropic::event,
         };
         let idle = self.endpoint.timing.idle;
-        let mut events = Events::default();
+        let mut events = Events::new(MAX_EVENT);
         let (mut begun, mut read) = (false, 0);
         let mut silence = Silence::new(idle);
         let (mut known, mut stopped) = (draft.content(), false);
@@ -381,21 +374,5 @@ fn no_answer(error: &reqwest::Error) -> Fault {
     if !error.is_connect() {
         return Fault::Cut(cause(error));
     }
-    // A certificate does not get better by asking again.
-    let is_tls = chain(error).any(<dyn Error>::is::<rustls::Error>);
-    if is_tls { Fault::NoConnection(cause(error)) } else { Fault::Connect(cause(error)) }
-}
-
-/// An error and what is behind it. One that is wrapped in one of the operating system's is not named as its source.
-fn chain<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
-    })
-}
-
-/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
-fn cause(error: &(dyn Error + 'static)) -> String {
-    let last = chain(error).last().unwrap_or(error);
-    last.downcast_ref::<io::Error>().map_or_else(|| last.to_string(), os_message)
+    if is_tls_error(error) { Fault::NoConnection(cause(error)) } else { Fault::Connect(cause(error)) }
 }

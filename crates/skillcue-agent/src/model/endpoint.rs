@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::Url;
 use skillcue_base::Shown;
+use skillcue_http::is_this_machine;
+use skillcue_http::reqwest::{self, Url};
 
 use super::Secret;
 
@@ -311,19 +312,10 @@ fn is_near(url: &Url) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
     is_this_machine(url)
         || match host.parse::<IpAddr>().map(|address| address.to_canonical()) {
-            Ok(IpAddr::V4(address)) => address.is_private() || address.is_link_local() || address.is_loopback(),
+            Ok(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
             Ok(IpAddr::V6(address)) => address.is_unique_local() || address.is_unicast_link_local(),
             Err(_) => !host.contains('.') || PRIVATE.iter().any(|end| host.ends_with(end)),
         }
-}
-
-/// Whether an address is one of this machine, which no proxy can reach.
-pub(super) fn is_this_machine(url: &Url) -> bool {
-    let host = host(url);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 #[cfg(test)]

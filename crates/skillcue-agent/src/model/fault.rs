@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use skillcue_base::Shown;
+use skillcue_http::EventTooLarge;
 
 use super::retry::MAX_WAIT;
 use super::{ModelError, Secret};
@@ -132,6 +133,12 @@ fn asks_too_much(all: &str) -> bool {
 fn number<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<u64> {
     let digits = |word: &str| word.trim_matches(|c: char| !c.is_ascii_digit()).replace(',', "");
     words.into_iter().find_map(|word| digits(word).parse().ok())
+}
+
+impl From<EventTooLarge> for Fault {
+    fn from(error: EventTooLarge) -> Fault {
+        Fault::too_large("an event of the answer", error.max_bytes)
+    }
 }
 
 impl Fault {

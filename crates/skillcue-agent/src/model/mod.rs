@@ -13,7 +13,6 @@ mod openai;
 mod request;
 mod retry;
 mod secret;
-mod sse;
 
 pub use client::Model;
 pub use endpoint::{Api, Endpoint, EndpointError, Overrides, Timing};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use skillcue_http::reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::Timing;
 
@@ -64,7 +64,7 @@ fn date(text: &str) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::{HeaderName, HeaderValue};
+    use skillcue_http::reqwest::header::{HeaderName, HeaderValue};
 
     use super::*;
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use skillcue::LOCALE;
+use skillcue_http::is_this_machine;
+use skillcue_http::reqwest::Url;
 
 /// How long one request may take unless the configuration says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -292,14 +294,14 @@ fn check_label(label: &str) -> Result<(), String> {
 
 fn check_url(url: &str, token: Option<&str>, headers: &[(String, String)]) -> Result<(), String> {
     let uri: Uri = url.parse().map_err(|error| format!("{url:?} is no address: {error}"))?;
-    let host = uri.host().unwrap_or_default();
-    if host.is_empty() || !matches!(uri.scheme_str(), Some("http" | "https")) {
+    let address = Url::parse(url).map_err(|error| format!("{url:?} is no address: {error}"))?;
+    if uri.host().unwrap_or_default().is_empty() || !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(format!("{url:?} is no address that starts with https:// or http://"));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err("a password does not belong into an address; use `token_env`".to_owned());
     }
-    if token.is_some() && uri.scheme_str() == Some("http") && !is_this_machine(host) {
+    if token.is_some() && uri.scheme_str() == Some("http") && !is_this_machine(&address) {
         return Err("a token is not sent over plain http to another machine; use https".to_owned());
     }
     if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
@@ -315,12 +317,6 @@ fn check_url(url: &str, token: Option<&str>, headers: &[(String, String)]) -> Re
         }
     }
     Ok(())
-}
-
-/// Whether an address leads to the machine that this runs on.
-pub(crate) fn is_this_machine(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -25,20 +25,18 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde_json::Value;
+use skillcue_http::{ClientOptions, EventTooLarge, Events, Redirects, reqwest};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::listing::shown;
-use super::spec::is_this_machine;
 
 /// Most bytes of one response.
 pub(crate) const MAX_RESPONSE: usize = 32 << 20;
 /// How long a program has to end by itself once its standard input is closed.
 const GRACE: Duration = Duration::from_millis(250);
-/// Most redirects that are followed.
-const MAX_REDIRECTS: usize = 3;
 
 /// Reads one message.
 fn message(bytes: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
@@ -68,27 +66,10 @@ type HttpError = StreamableHttpError<reqwest::Error>;
 
 impl Http {
     pub(crate) fn new(url: &str, timeout: Duration) -> Result<Http, String> {
-        // A program may have chosen another provider before; either will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("skillcue/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(timeout)
-            .redirect(redirects());
-        let host = url.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
-        if is_this_machine(&host) {
-            builder = builder.no_proxy();
-        }
-        Ok(Http { client: builder.build().map_err(|error| cause(&error))? })
+        let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+        let options = ClientOptions { connect_timeout: timeout, redirects: Redirects::SameOrigin };
+        Ok(Http { client: skillcue_http::client(&url, &options).map_err(|error| cause(&error))? })
     }
-}
-
-/// Only where the message arrives whole, and only at the same server: others are not told the token.
-fn redirects() -> reqwest::redirect::Policy {
-    reqwest::redirect::Policy::custom(|attempt| {
-        let whole = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let same = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
-        if whole && same && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
-    })
 }
 
 impl StreamableHttpClient for Http {
@@ -229,67 +210,41 @@ async fn read_all(mut response: reqwest::Response) -> Result<Vec<u8>, HttpError>
 
 /// Waits for the answer among a stream's events. Progress, log messages and requests of the server are passed over.
 async fn answer_of_stream(mut response: reqwest::Response, id: &RequestId) -> Result<ServerJsonRpcMessage, HttpError> {
-    let mut events = Events::default();
-    let mut read = 0;
+    let mut events = Events::new(MAX_RESPONSE);
+    let (mut read, mut found) = (0, None);
+    let hear = |found: &mut Option<ServerJsonRpcMessage>, data: &str| {
+        if found.is_none() {
+            *found = answer_in(data, id);
+        }
+        Ok::<(), EventTooLarge>(())
+    };
     while let Some(chunk) = response.chunk().await.map_err(HttpError::Client)? {
         read += chunk.len();
         if read > MAX_RESPONSE {
             return Err(HttpError::Io(too_large()));
         }
-        for data in events.feed(&chunk) {
-            match message(&data) {
-                Ok(ServerJsonRpcMessage::Response(answer)) if answer.id == *id => {
-                    return Ok(ServerJsonRpcMessage::Response(answer));
-                }
-                Ok(ServerJsonRpcMessage::Error(answer)) if answer.id.as_ref().is_none_or(|of| of == id) => {
-                    return Ok(ServerJsonRpcMessage::error(answer.error, Some(id.clone())));
-                }
-                Ok(_) => {}
-                Err(error) => tracing::debug!(target: "skillcue::mcp", "an event is no message: {error}"),
-            }
+        events.feed(&chunk, &mut |data| hear(&mut found, data)).map_err(|_| HttpError::Io(too_large()))?;
+        if let Some(answer) = found {
+            return Ok(answer);
         }
     }
-    Err(HttpError::UnexpectedEndOfStream)
+    // The last event need not have ended; half of one is no message.
+    let _ = events.end(&mut |data| hear(&mut found, data));
+    found.ok_or(HttpError::UnexpectedEndOfStream)
 }
 
-/// Cuts a stream of server-sent events into the data of each.
-#[derive(Debug, Default)]
-struct Events {
-    line: Vec<u8>,
-    data: Vec<u8>,
-    after_cr: bool,
-}
-
-impl Events {
-    fn feed(&mut self, chunk: &[u8]) -> Vec<Vec<u8>> {
-        let mut events = Vec::new();
-        for byte in chunk {
-            let after_cr = std::mem::take(&mut self.after_cr);
-            match byte {
-                b'\n' if after_cr => {}
-                b'\n' | b'\r' => {
-                    self.after_cr = *byte == b'\r';
-                    events.extend(self.end_line());
-                }
-                _ => self.line.push(*byte),
-            }
+/// The answer to a request, if an event is it.
+fn answer_in(data: &str, id: &RequestId) -> Option<ServerJsonRpcMessage> {
+    match message(data.as_bytes()) {
+        Ok(ServerJsonRpcMessage::Response(answer)) if answer.id == *id => Some(ServerJsonRpcMessage::Response(answer)),
+        Ok(ServerJsonRpcMessage::Error(answer)) if answer.id.as_ref().is_none_or(|of| of == id) => {
+            Some(ServerJsonRpcMessage::error(answer.error, Some(id.clone())))
         }
-        events
-    }
-
-    fn end_line(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
-        if line.is_empty() {
-            let data = std::mem::take(&mut self.data);
-            return (!data.is_empty()).then_some(data);
+        Ok(_) => None,
+        Err(error) => {
+            tracing::debug!(target: "skillcue::mcp", "an event is no message: {error}");
+            None
         }
-        if let Some(data) = line.strip_prefix(b"data:") {
-            if !self.data.is_empty() {
-                self.data.push(b'\n');
-            }
-            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
-        }
-        None
     }
 }
 
@@ -445,40 +400,22 @@ async fn log(label: String, mut errors: ChildStderr) {
 
 /// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
 pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    loop {
-        // The SDK's error does not name what is behind it.
-        last = match (last.downcast_ref::<HttpError>(), last.source()) {
-            (Some(HttpError::Client(behind)), _) => behind,
-            (Some(HttpError::UnexpectedServerResponse(answer)), _) => {
-                return shown(&format!("an unexpected answer: {answer}"));
-            }
-            (Some(HttpError::AuthRequired(refused)), _) => {
-                return shown(&format!("a token is wanted: {}", refused.www_authenticate_header));
-            }
-            (_, Some(behind)) => behind,
-            (_, None) => break,
-        };
-    }
-    match last.downcast_ref::<io::Error>() {
-        Some(error) => shown(&skillcue_base::os_message(error)),
-        None => shown(&last.to_string()),
+    // The SDK's error does not name what is behind it.
+    let mut errors = std::iter::successors(Some(error), |error| error.source());
+    match errors.find_map(|error| error.downcast_ref::<HttpError>()) {
+        Some(HttpError::Client(behind)) => shown(&skillcue_http::cause(behind)),
+        Some(HttpError::UnexpectedServerResponse(answer)) => shown(&format!("an unexpected answer: {answer}")),
+        Some(HttpError::AuthRequired(refused)) => {
+            shown(&format!("a token is wanted: {}", refused.www_authenticate_header))
+        }
+        Some(other) => shown(&skillcue_http::cause(other)),
+        None => shown(&skillcue_http::cause(error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn events_are_cut_wherever_the_network_cuts_them() {
-        let stream = b": hello\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nevent: x\ndata:two\n\n\n";
-        for size in 1..stream.len() {
-            let mut events = Events::default();
-            let found: Vec<Vec<u8>> = stream.chunks(size).flat_map(|chunk| events.feed(chunk)).collect();
-            assert_eq!(found, [b"{\"a\":\n1}".to_vec(), b"two".to_vec()], "{size}");
-        }
-    }
 
     #[test]
     fn results_of_the_extension_come_whole() {

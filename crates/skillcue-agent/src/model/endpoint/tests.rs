@@ -133,14 +133,4 @@ fn addresses_may_be_written_in_several_ways() {
     for base in ["http://h", "http://h/", "http://h/v1", "http://h/v1/", "http://h/v1/messages"] {
         assert_eq!(at(Api::Anthropic, base), "http://h/v1/messages");
     }
-    for (url, this) in [
-        ("http://localhost:1", true),
-        ("http://127.0.0.9", true),
-        ("http://0.0.0.0:8080", true),
-        ("http://[::1]:1", true),
-        ("http://10.0.0.1", false),
-        ("http://localhost.example", false),
-    ] {
-        assert_eq!(is_this_machine(&Url::parse(url).unwrap()), this, "{url}");
-    }
 }

@@ -1,14 +1,32 @@
 //! Server-sent events, as they come in.
 
-use super::fault::Fault;
+/// One event has more bytes than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event has more than {max_bytes} bytes")]
+pub struct EventTooLarge {
+    /// As many as it may have.
+    pub max_bytes: usize,
+}
 
-/// Most bytes of one event.
-const MAX_EVENT: usize = 4 << 20;
-
-/// Cuts a stream of bytes into events, however the network cuts it. An event ends with a blank line; the
-/// last one may end with the stream.
-#[derive(Debug, Default)]
-pub(super) struct Events {
+/// Cuts a stream of bytes into events, however the network cuts it. An event ends with a blank line; the last one may end
+/// with the stream, if the caller says so by [`end`](Events::end) and can tell a whole one from its beginning.
+///
+/// ```
+/// use skillcue_http::{EventTooLarge, Events};
+///
+/// let (mut events, mut found) = (Events::new(1 << 20), Vec::new());
+/// for chunk in [&b"data: {\"a\":"[..], b" 1}\n", b"\nevent: x\ndata: two\n\n"] {
+///     events.feed(chunk, &mut |data| {
+///         found.push(data.to_owned());
+///         Ok::<(), EventTooLarge>(())
+///     })?;
+/// }
+/// assert_eq!(found, ["{\"a\": 1}", "two"]);
+/// # Ok::<(), EventTooLarge>(())
+/// ```
+#[derive(Debug)]
+pub struct Events {
+    max_bytes: usize,
     line: Vec<u8>,
     data: Vec<u8>,
     /// Whether a line of data has been seen, be it empty.
@@ -19,9 +37,18 @@ pub(super) struct Events {
 }
 
 impl Events {
+    /// A stream from its beginning. No event may have more than so many bytes.
+    pub fn new(max_bytes: usize) -> Events {
+        Events { max_bytes, line: Vec::new(), data: Vec::new(), any: false, after_cr: false, begun: false }
+    }
+
     /// Takes the next bytes, and calls back with the data of each event that ends in them. The events' names are left
-    /// out: both APIs say in the data what it is.
-    pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&str) -> Result<(), Fault>) -> Result<(), Fault> {
+    /// out: all who send them here say in the data what it is.
+    pub fn feed<E: From<EventTooLarge>>(
+        &mut self,
+        bytes: &[u8],
+        each: &mut dyn FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_cr) && rest[0] == b'\n' {
@@ -30,8 +57,8 @@ impl Events {
             }
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let (line, ended) = end.map_or((rest, false), |at| (&rest[..at], true));
-            if self.line.len() + self.data.len() + line.len() > MAX_EVENT {
-                return Err(Fault::too_large("an event of the answer", MAX_EVENT));
+            if self.line.len() + self.data.len() + line.len() > self.max_bytes {
+                return Err(EventTooLarge { max_bytes: self.max_bytes }.into());
             }
             self.line.extend_from_slice(line);
             rest = &rest[line.len()..];
@@ -45,14 +72,14 @@ impl Events {
     }
 
     /// Says that nothing more comes, and calls back with what has not ended yet. It may be less than an event.
-    pub(super) fn end(&mut self, each: &mut dyn FnMut(&str) -> Result<(), Fault>) -> Result<(), Fault> {
+    pub fn end<E>(&mut self, each: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         if !self.line.is_empty() {
             self.end_line(each)?;
         }
         self.end_line(each)
     }
 
-    fn end_line(&mut self, each: &mut dyn FnMut(&str) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn end_line<E>(&mut self, each: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         let taken = std::mem::take(&mut self.line);
         let mut line = taken.as_slice();
         if !std::mem::replace(&mut self.begun, true) {
@@ -87,13 +114,15 @@ mod tests {
 
     use super::*;
 
+    const MAX: usize = 4 << 20;
+
     fn events<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<String> {
         let mut found = Vec::new();
-        let mut events = Events::default();
+        let mut events = Events::new(MAX);
         for piece in pieces {
             let each = &mut |data: &str| {
                 found.push(data.to_owned());
-                Ok(())
+                Ok::<(), EventTooLarge>(())
             };
             events.feed(piece, each).unwrap();
         }
@@ -121,13 +150,13 @@ mod tests {
             ("data: a\n\ndat", None),
             ("", None),
         ] {
-            let mut events = Events::default();
-            events.feed(text.as_bytes(), &mut |_| Ok(())).unwrap();
+            let mut events = Events::new(MAX);
+            events.feed(text.as_bytes(), &mut |_| Ok::<(), EventTooLarge>(())).unwrap();
             let mut found = Vec::new();
             for _ in 0..2 {
                 let each = &mut |data: &str| {
                     found.push(data.to_owned());
-                    Ok(())
+                    Ok::<(), EventTooLarge>(())
                 };
                 events.end(each).unwrap();
             }
@@ -144,9 +173,9 @@ mod tests {
 
     #[test]
     fn an_event_may_have_only_so_many_bytes() {
-        let line = vec![b'x'; MAX_EVENT / 2];
-        let mut events = Events::default();
-        let mut each = |_: &str| Ok(());
+        let line = vec![b'x'; MAX / 2];
+        let mut events = Events::new(MAX);
+        let mut each = |_: &str| Ok::<(), EventTooLarge>(());
         events.feed(b"data: ", &mut each).unwrap();
         events.feed(&line, &mut each).unwrap();
         events.feed(b"\n", &mut each).unwrap();

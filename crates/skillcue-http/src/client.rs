@@ -1,0 +1,153 @@
+//! The client, set up once for everything that is asked over HTTP; and what its errors mean.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use reqwest::{StatusCode, Url};
+use skillcue_base::os_message;
+
+use crate::is_this_machine;
+use crate::machine::pinned;
+
+/// Most redirects that are followed.
+const MAX_REDIRECTS: usize = 3;
+
+/// What differs from client to client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// Where an answer may lead.
+    pub redirects: Redirects,
+}
+
+/// Which redirects are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// None: what is sent is for one server alone, and a redirect is an answer like any other.
+    None,
+    /// At most three, only where the request arrives whole (307, 308), and only at the same origin: others are not told
+    /// the token.
+    SameOrigin,
+}
+
+/// A client for the server at this URL. One of this machine is reached past any proxy.
+///
+/// ```
+/// # use skillcue_http::{ClientOptions, Redirects, client, reqwest::Url};
+/// let options = ClientOptions { connect_timeout: std::time::Duration::from_secs(5), redirects: Redirects::SameOrigin };
+/// let client = client(&Url::parse("https://skills.example/mcp").unwrap(), &options)?;
+/// # Ok::<(), skillcue_http::reqwest::Error>(())
+/// ```
+pub fn client(url: &Url, options: &ClientOptions) -> Result<reqwest::Client, reqwest::Error> {
+    // A program may have chosen another provider before; either will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("skillcue/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(options.connect_timeout)
+        .redirect(match options.redirects {
+            Redirects::None => Policy::none(),
+            Redirects::SameOrigin => same_origin(),
+        });
+    if is_this_machine(url) {
+        builder = builder.no_proxy();
+    }
+    if let Some((name, addresses)) = pinned(url) {
+        builder = builder.resolve_to_addrs(name, &addresses);
+    }
+    builder.build()
+}
+
+fn same_origin() -> Policy {
+    Policy::custom(|attempt| {
+        let whole = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let same = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
+        if whole && same && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
+    })
+}
+
+/// Whether an error is one of encryption: a certificate does not get better by asking again.
+pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(<dyn Error>::is::<rustls::Error>)
+}
+
+/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+///
+/// ```
+/// let refused = std::io::Error::from_raw_os_error(111);
+/// assert_eq!(skillcue_http::cause(&refused), "connection refused");
+/// ```
+pub fn cause(error: &(dyn Error + 'static)) -> String {
+    let last = chain(error).last().unwrap_or(error);
+    last.downcast_ref::<io::Error>().map_or_else(|| last.to_string(), os_message)
+}
+
+/// An error and what is behind it. One that is wrapped in one of the operating system's is not named as its source.
+fn chain<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// A server that answers each request with the next of these, and what it was asked for.
+    async fn serve(listener: tokio::net::TcpListener, answers: Vec<String>) -> Vec<String> {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            let read = stream.read(&mut request).await.unwrap();
+            let line = String::from_utf8_lossy(&request[..read]).lines().next().unwrap_or_default().to_owned();
+            asked.push(line);
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        asked
+    }
+
+    fn answer(status: &str, location: &str) -> String {
+        format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    }
+
+    #[test]
+    fn redirects_are_followed_at_the_same_origin_where_the_request_arrives_whole() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for (redirects, first, lands) in [
+                (Redirects::SameOrigin, answer("307 x", "/there"), 204),
+                (Redirects::SameOrigin, answer("302 x", "/there"), 302),
+                (Redirects::SameOrigin, answer("308 x", "http://127.0.0.1:1/there"), 308),
+                (Redirects::None, answer("307 x", "/there"), 307),
+            ] {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                // A name below localhost, so that it is resolved here, too.
+                let url = format!("http://skills.localhost:{}/here", listener.local_addr().unwrap().port());
+                let url = Url::parse(&url).unwrap();
+                let options = ClientOptions { connect_timeout: Duration::from_secs(5), redirects };
+                let client = client(&url, &options).unwrap();
+                let answers = if lands == 204 { vec![first, answer("204 x", "")] } else { vec![first] };
+                let (asked, answered) = tokio::join!(serve(listener, answers), client.post(url).body("all").send());
+                assert_eq!(answered.unwrap().status().as_u16(), lands);
+                assert_eq!(
+                    asked.last().map(String::as_str),
+                    Some(if lands == 204 { "POST /there HTTP/1.1" } else { "POST /here HTTP/1.1" })
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn the_last_error_of_a_chain_says_what_happened() {
+        let inner = io::Error::other(rustls::Error::EncryptError);
+        assert!(is_tls_error(&inner));
+        assert_eq!(cause(&inner), rustls::Error::EncryptError.to_string());
+        assert!(!is_tls_error(&io::Error::other("something else")));
+    }
+}
