@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use skillcue_audit::Finding;
 use skillcue_host::Registries;
-use skillcue_registry::{FetchError, Finding, OriginError, Registry, RegistryError};
+use skillcue_registry::{FetchError, OriginError, Registry, RegistryError};
 
 use crate::error::CliError;
 use crate::terminal::{Terminal, paint, style};
@@ -79,7 +80,7 @@ pub(crate) fn tell_findings(terminal: &Terminal, name: &str, findings: &[Finding
 
 /// One finding: where, what, and what stands there.
 pub(crate) fn finding_lines(below: &str, finding: &Finding) -> String {
-    use skillcue_registry::Severity;
+    use skillcue_audit::Severity;
     let weight = match finding.rule.severity {
         Severity::High => style::BAD,
         Severity::Medium => style::WARNING,

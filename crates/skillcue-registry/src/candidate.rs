@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serializer;
+use skillcue_audit::{Audit, Finding};
 use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
 use skillcue_format::{Code, Diagnostic};
 
-use crate::audit::{Audit, Finding};
 use crate::entries::Installed;
 use crate::tree;
 use crate::{Disk, Kind, RegistryError, Staging};

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use skillcue_audit::Finding;
 use skillcue_base::{Shown, os_message};
 use skillcue_catalog::ContentId;
 use skillcue_format::Diagnostic;
 
-use crate::audit::Finding;
 use crate::{Drift, Kind};
 
 /// Why the registry cannot do something. What was there before is still there, but for [`RegistryError::Unfinished`].

@@ -8,9 +8,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+use skillcue_audit::{Finding, Severity, audit};
 use skillcue_catalog::{ContentId, Leaf};
 
-use crate::audit::{self, Finding, Severity};
 use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
 use crate::journal::{Coming, Move, exists};
@@ -52,7 +52,7 @@ impl InstallOptions<'_> {
     /// The careful way: off, nothing replaced, no findings.
     pub fn at(now: SystemTime) -> InstallOptions<'static> {
         let (enable, replace, allow_findings) = (false, false, false);
-        InstallOptions { now, enable, replace, allow_findings, auditor: &audit::audit, doing: None }
+        InstallOptions { now, enable, replace, allow_findings, auditor: &audit, doing: None }
     }
 }
 

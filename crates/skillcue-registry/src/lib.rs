@@ -1,11 +1,10 @@
-//! Which skills are installed and enabled, on disk, across runs: install, enable, lock, verify, update, remove, audit.
+//! Which skills are installed and enabled, on disk, across runs: install, enable, lock, verify, update, remove.
 //!
 //! A [`Registry`] stands in one [`Place`], the user's or a project's. What is to be installed is fetched into a
 //! [`Staging`] directory, looked at, and put in its place with everything that the registry says of it in one step.
 //!
 //! What it does not do: print, ask, or look at the environment; and it never holds documentation.
 
-mod audit;
 mod candidate;
 mod diff;
 mod disk;
@@ -22,7 +21,6 @@ mod place;
 mod registry;
 mod remove;
 mod same;
-mod sarif;
 mod staging;
 mod survey;
 mod trash;
@@ -31,7 +29,6 @@ mod update;
 mod verify;
 mod writing;
 
-pub use audit::{Audit, Finding, RULES, Rule, Severity, audit};
 pub use candidate::{Auditor, Chosen};
 pub use disk::{Disk, Seam, Step};
 pub use entries::{Installed, Trouble};
@@ -43,7 +40,6 @@ pub use origin::{Origin, OriginError};
 pub use place::{Kind, Place};
 pub use registry::{Abandoned, Changed, Registry, State};
 pub use remove::{Freed, Moved};
-pub use sarif::sarif;
 pub use staging::Staging;
 pub use survey::{FoundPlugin, FoundSkill, PluginAt, Survey, survey, survey_of};
 pub use trash::{Trashed, Why};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
+use skillcue_audit::{Finding, audit};
 use skillcue_catalog::{Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
 use skillcue_format::Permissions;
 
-use crate::audit::{self, Finding};
 use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::diff::unified;
 use crate::install::{Take, local_edits, refuse_findings};
@@ -165,7 +165,7 @@ fn text(path: &Path, max_bytes: u64) -> Option<String> {
 impl Registry {
     /// Compares what is installed under a name with what was fetched of it anew.
     pub fn plan_update(&self, name: &str, staging: &Staging, chosen: &Chosen) -> Result<UpdatePlan, RegistryError> {
-        self.plan_update_with(name, staging, chosen, &audit::audit)
+        self.plan_update_with(name, staging, chosen, &audit)
     }
 
     /// The same, with another audit.

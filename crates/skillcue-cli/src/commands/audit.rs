@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use skillcue_registry::{Audit, RULES, Severity, audit, sarif};
+use skillcue_audit::{Audit, RULES, Severity, audit, sarif};
 
 use crate::context::Context;
 use crate::error::CliError;

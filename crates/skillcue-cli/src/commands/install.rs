@@ -199,7 +199,7 @@ fn install(
     let progress = crate::progress::Progress::of("checking and installing", chosen.len());
     let audit = |dir: &Path| {
         progress.step();
-        skillcue_registry::audit(dir)
+        skillcue_audit::audit(dir)
     };
     let mut options = InstallOptions::at(SystemTime::now());
     options.enable = args.enable;

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
+use skillcue_audit::Severity;
 use skillcue_registry::{
-    Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, Severity, UpdateOptions, UpdatePlan,
+    Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, UpdateOptions, UpdatePlan,
 };
 
 use super::install::{Fetching, short};

@@ -4,9 +4,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_registry::{
-    Audit, Chosen, Disk, Finding, Kind, Place, Registry, RegistryError, Rule, Severity, Standing, What, Why,
-};
+use skillcue_audit::{Audit, Finding, Rule, Severity};
+use skillcue_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
 
 use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use skillcue_registry::{
-    Audit, Change, Disk, Finding, Registry, RegistryError, Rule, Severity, UpdateOptions, UpdatePlan,
-};
+use skillcue_audit::{Audit, Finding, Rule, Severity};
+use skillcue_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use skillcue_registry::{Audit, RULES, sarif};
+use skillcue_audit::{Audit, RULES, sarif};
 
 use crate::samples::samples;
 use crate::{of_file, write};
@@ -13,7 +13,7 @@ fn log() -> (Audit, Value) {
     for (index, (_, file, text, ..)) in samples().into_iter().enumerate() {
         write(&tmp.path().join(format!("{index} ü#")).join(file), text);
     }
-    let audit = skillcue_registry::audit(tmp.path());
+    let audit = skillcue_audit::audit(tmp.path());
     let log = sarif(&[(PathBuf::from("skills/a b"), audit.clone())]);
     (audit, log)
 }

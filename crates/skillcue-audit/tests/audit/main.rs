@@ -19,7 +19,7 @@ mod unicode;
 
 use std::path::Path;
 
-use skillcue_registry::{Audit, Finding, Severity, audit};
+use skillcue_audit::{Audit, Finding, Severity, audit};
 
 /// The audit of a directory with one file.
 fn of_file(name: &str, bytes: impl AsRef<[u8]>) -> Audit {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value, json};
 use skillcue_base::Digester;
 
-use crate::audit::{Audit, Finding, RULES, Rule, Severity};
+use crate::{Audit, Finding, RULES, Rule, Severity};
 
 /// The findings of several audits as one SARIF log with one run.
 ///
@@ -15,7 +15,7 @@ use crate::audit::{Audit, Finding, RULES, Rule, Severity};
 ///
 /// ```
 /// use std::path::PathBuf;
-/// use skillcue_registry::{Audit, sarif};
+/// use skillcue_audit::{Audit, sarif};
 ///
 /// let log = sarif(&[(PathBuf::from("skills/pdf"), Audit::default())]);
 /// assert_eq!(log["version"], "2.1.0");

@@ -1,6 +1,6 @@
 //! The everyday ways to run what was fetched, and what looks like them.
 
-use skillcue_registry::Audit;
+use skillcue_audit::Audit;
 
 use crate::{find, high, lines, of_file};
 

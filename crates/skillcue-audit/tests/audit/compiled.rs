@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_registry::{Audit, Severity, audit};
+use skillcue_audit::{Audit, Severity, audit};
 
 use crate::{find, high, lines, write};
 

@@ -1,6 +1,6 @@
 //! Orders in other languages than English.
 
-use skillcue_registry::Severity;
+use skillcue_audit::Severity;
 
 use crate::{find, high, lines, of_file};
 

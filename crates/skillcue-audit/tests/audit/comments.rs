@@ -1,6 +1,6 @@
 //! Instructions that people do not see.
 
-use skillcue_registry::Severity;
+use skillcue_audit::Severity;
 
 use crate::{find, high, lines, of_file};
 

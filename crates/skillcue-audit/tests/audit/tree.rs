@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use skillcue_registry::{Audit, audit};
+use skillcue_audit::{Audit, audit};
 use tempfile::TempDir;
 
 use crate::samples::{TREES, samples};

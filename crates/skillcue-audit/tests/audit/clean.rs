@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_registry::{Severity, audit};
+use skillcue_audit::{Severity, audit};
 
 use crate::{high, lines, of_file};
 

@@ -17,7 +17,7 @@ macro_rules! rules {
         /// Everything that the audit looks for, by id.
         ///
         /// ```
-        /// use skillcue_registry::RULES;
+        /// use skillcue_audit::RULES;
         ///
         /// assert!(RULES.iter().any(|rule| rule.id == "hidden-unicode"));
         /// assert!(RULES.is_sorted_by_key(|rule| rule.id));

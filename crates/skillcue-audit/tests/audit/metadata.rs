@@ -1,6 +1,6 @@
 //! Metadata, which goes to the model with every request: what is hidden in it, and what it allows.
 
-use skillcue_registry::Severity;
+use skillcue_audit::Severity;
 
 use crate::{find, high, lines, of_file};
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use skillcue_registry::{Audit, audit, sarif};
+use skillcue_audit::{Audit, audit, sarif};
 
 use crate::samples::{noise, tags};
 use crate::{find, lines, of_file, write};

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use skillcue_registry::Severity;
+use skillcue_audit::Severity;
 
 use crate::{find, high, lines, of_file};
 

@@ -1,6 +1,6 @@
 //! Characters that carry a text which nobody sees.
 
-use skillcue_registry::Severity;
+use skillcue_audit::Severity;
 
 use crate::{find, high, lines, of_file};
 

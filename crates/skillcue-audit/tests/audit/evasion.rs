@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
-use skillcue_registry::audit;
+use skillcue_audit::audit;
 
 use crate::samples::samples;
 use crate::{find, lines, of_file};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use skillcue_registry::RULES;
+use skillcue_audit::RULES;
 
 use crate::{find, lines, of_file};
 
@@ -245,7 +245,7 @@ fn every_sample_is_found_where_it_stands() {
     let mut missed = Vec::new();
     for (rule, file, text, line, column) in samples() {
         let audit = of_file(file, &text);
-        let hit = |finding: &&skillcue_registry::Finding| (finding.line, finding.column) == (line, column);
+        let hit = |finding: &&skillcue_audit::Finding| (finding.line, finding.column) == (line, column);
         if !audit.findings.iter().filter(|finding| finding.rule.id == rule).any(|finding| hit(&finding)) {
             missed.push(format!("{rule} at {line}:{column} of {file}: {text:?}\n  found {:?}", lines(&audit)));
         }
