@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use skillcue::{Disclosure, Session, Skillcue, Turn, WorkDir, WorkFiles, languages_of};
+use skillcue::{Disclosure, Request, Session, Skillcue, WorkDir, WorkFiles};
 
 use crate::{Context, Message, Part, ProviderError};
 
@@ -55,12 +55,9 @@ impl SkillsProvider {
         // Bodies are read from disk, and git may be asked what has changed.
         let disclose = move || {
             let files = work_dir.map(|dir| dir.files(&text)).unwrap_or_default();
-            let named: Vec<&str> = files.named.iter().map(String::as_str).collect();
-            let nearby: Vec<&str> = files.changed.iter().map(String::as_str).collect();
-            let languages = languages_of(named.iter().copied());
             // A file that has changed says what is worked on, not what this message asks for.
-            let turn = Turn { files: &named, nearby: &nearby, languages: &languages, ..Turn::new(&text) };
-            let disclosure = skills.disclose_in(&turn, &mut session);
+            let request = Request::new(&text).files(&files.named).nearby(&files.changed);
+            let disclosure = skills.disclose(request.session(&mut session));
             (session, disclosure, files)
         };
         let (session, disclosure, files) = tokio::task::spawn_blocking(disclose).await.map_err(ProviderError::new)?;

@@ -41,7 +41,10 @@ pub(crate) struct Context {
     host: OnceCell<Host>,
     /// Whether it was printed what is wrong with servers.
     has_told_servers: Cell<bool>,
-    /// What the agent wants of its skills. A command that sets it looks after signals, too.
+    /// Whether the command ends what runs itself when a signal comes.
+    #[cfg(feature = "agent")]
+    looks_after_signals: Cell<bool>,
+    /// How the command wants its skills built.
     shape: Shape,
 }
 
@@ -49,7 +52,7 @@ pub(crate) struct Context {
 #[derive(Default)]
 struct Shape(OnceCell<Box<Shaping>>);
 
-type Shaping = dyn Fn(skillcue::Builder) -> Result<skillcue::Builder, CliError>;
+type Shaping = dyn Fn(skillcue::Builder) -> skillcue::Builder;
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -59,7 +62,15 @@ impl std::fmt::Debug for Shape {
 
 impl Context {
     pub(crate) fn new(terminal: Terminal, global: Global) -> Context {
-        Context { terminal, global, host: OnceCell::new(), has_told_servers: Cell::new(false), shape: Shape::default() }
+        Context {
+            terminal,
+            global,
+            host: OnceCell::new(),
+            has_told_servers: Cell::new(false),
+            #[cfg(feature = "agent")]
+            looks_after_signals: Cell::new(false),
+            shape: Shape::default(),
+        }
     }
 
     /// Returns the assembly over the environment of this process.
@@ -77,24 +88,30 @@ impl Context {
         Ok(self.host.get_or_init(|| Host::open(environment, options)))
     }
 
-    /// Has the skills built in a certain way, for who does not end by the first signal. Before anybody has asked for them.
-    #[cfg(feature = "agent")]
-    pub(crate) fn shape_skills(
-        &self,
-        shape: impl Fn(skillcue::Builder) -> Result<skillcue::Builder, CliError> + 'static,
-    ) {
+    /// Sets how the skills are built. To be called before the first use of the skills.
+    pub(crate) fn shape_skills(&self, shape: impl Fn(skillcue::Builder) -> skillcue::Builder + 'static) {
         let _ = self.shape.0.set(Box::new(shape));
     }
 
-    fn shaped(&self, builder: skillcue::Builder) -> Result<skillcue::Builder, CliError> {
+    fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
         match self.shape.0.get() {
             Some(shape) => shape(builder),
-            None => Ok(builder),
+            None => builder,
         }
     }
 
-    fn looks_after_signals(&self) -> bool {
-        self.shape.0.get().is_some()
+    /// Declares that the command ends what runs itself when a signal comes. To be called before the first use of the
+    /// skills.
+    #[cfg(feature = "agent")]
+    pub(crate) fn look_after_signals(&self) {
+        self.looks_after_signals.set(true);
+    }
+
+    fn closes_on_signals(&self) -> bool {
+        #[cfg(feature = "agent")]
+        return !self.looks_after_signals.get();
+        #[cfg(not(feature = "agent"))]
+        true
     }
 
     /// The global options as somebody would type them again, wherever they stand.
@@ -172,7 +189,7 @@ impl Context {
         if self.host()?.known_skills().is_none()
             && let Some(servers) = self.servers()?
         {
-            if !self.looks_after_signals() {
+            if self.closes_on_signals() {
                 close_on_signal(servers.clone());
             }
             let progress = Progress::unknown("asking MCP servers");

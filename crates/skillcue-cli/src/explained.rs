@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use skillcue::{Explanation, Hit, Intent, Mode, ReasonKind, Selection, Standing, Turn};
+use skillcue::{Explanation, Hit, Intent, Mode, ReasonKind, Selection, Standing};
 
 use crate::terminal::{paint, style};
 use crate::text;
@@ -22,19 +22,15 @@ pub(crate) fn of_message(
     mode: Mode,
     columns: usize,
 ) -> String {
-    let named: Vec<&str> = files.named.iter().map(String::as_str).collect();
-    let nearby: Vec<&str> = files.changed.iter().map(String::as_str).collect();
-    let languages = skillcue::languages_of(named.iter().copied());
-    let turn = Turn { files: &named, nearby: &nearby, languages: &languages, ..Turn::new(message) };
-    let found = skills.select(&turn, &skillcue::SelectOptions { mode, limit: 32 });
-    all(&turn, &found, columns)
+    let request = skillcue::Request::new(message).files(&files.named).nearby(&files.changed);
+    all(message, &skills.select(&request.mode(mode)), columns)
 }
 
 /// Everything that matched.
-pub(crate) fn all(turn: &Turn<'_>, found: &Selection, columns: usize) -> String {
+pub(crate) fn all(message: &str, found: &Selection, columns: usize) -> String {
     let mut out = String::new();
     let shown = &found.hits[..found.hits.len().min(SHOWN)];
-    marked(&mut out, turn.message, shown.iter(), columns);
+    marked(&mut out, message, shown.iter(), columns);
     match found.intent {
         Intent::Registry => out.push_str("asks what there is: the list of skills answers it, whatever matches\n"),
         Intent::All => out.push_str("asks for all documentation, whatever matches\n"),
@@ -53,9 +49,9 @@ pub(crate) fn all(turn: &Turn<'_>, found: &Selection, columns: usize) -> String 
 }
 
 /// One skill, matched or not.
-pub(crate) fn one(turn: &Turn<'_>, explanation: &Explanation, mode: Mode, columns: usize) -> String {
+pub(crate) fn one(message: &str, explanation: &Explanation, mode: Mode, columns: usize) -> String {
     let mut out = String::new();
-    marked(&mut out, turn.message, explanation.hit.iter(), columns);
+    marked(&mut out, message, explanation.hit.iter(), columns);
     match explanation.standing {
         Standing::Disabled => out.push_str("it is disabled, and so never matches\n"),
         Standing::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),

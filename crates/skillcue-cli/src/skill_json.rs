@@ -189,7 +189,7 @@ mod tests {
                 std::fs::write(dir.join("SKILL.md"), file).unwrap();
             }
         }
-        let skills = skillcue::Skillcue::builder().skills_dir(tree.path()).build();
+        let skills = skillcue::Skillcue::builder().skills_dir(tree.path()).build().unwrap();
         let catalog = skills.catalog();
         assert_eq!(catalog.len(), texts.len() * lines.len(), "{:?}", catalog.diagnostics());
         let mut glimpses = 0;

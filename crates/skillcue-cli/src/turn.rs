@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillcue::{Mode, Policy, ReasonKind, Turn, languages_of};
+use skillcue::{Mode, Policy, ReasonKind, Request};
 use skillcue_base::os_message;
 
 use crate::error::CliError;
@@ -26,27 +26,9 @@ pub(crate) struct TurnArgs {
     earlier: Vec<String>,
 }
 
-/// A turn that owns nothing but its lists.
-pub(crate) struct Lists<'a> {
-    files: Vec<&'a str>,
-    languages: Vec<&'a str>,
-    earlier: Vec<&'a str>,
-}
-
 impl TurnArgs {
-    pub(crate) fn lists(&self) -> Lists<'_> {
-        fn texts(list: &[String]) -> Vec<&str> {
-            list.iter().map(String::as_str).collect()
-        }
-        let files = texts(&self.files);
-        let languages = texts(&self.languages).into_iter().chain(languages_of(files.iter().copied())).collect();
-        Lists { files, languages, earlier: texts(&self.earlier) }
-    }
-}
-
-impl Lists<'_> {
-    pub(crate) fn turn<'t>(&'t self, message: &'t str) -> Turn<'t> {
-        Turn { files: &self.files, languages: &self.languages, earlier: &self.earlier, ..Turn::new(message) }
+    pub(crate) fn request<'a>(&self, message: &'a str) -> Request<'a> {
+        Request::new(message).languages(&self.languages).files(&self.files).earlier(&self.earlier)
     }
 }
 

@@ -115,9 +115,18 @@ impl Discloser {
     /// For a catalog and a configuration. Fails if this build does not have the counter that the configuration wants.
     pub fn new(catalog: Arc<Catalog>, config: DiscloseConfig) -> Result<Discloser, CounterError> {
         let counter = config.counter.counter()?;
+        Ok(Discloser::with_counter(catalog, config, counter))
+    }
+
+    /// Like [`new`](Discloser::new), for a caller that has the counter: the configuration's is not asked for.
+    pub fn with_counter(
+        catalog: Arc<Catalog>,
+        config: DiscloseConfig,
+        counter: &'static dyn TokenCounter,
+    ) -> Discloser {
         let (stable, registry, eager) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (memo, left_out, nothing) = (Memo::new(counter), Default::default(), Section::default());
-        Ok(Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing })
+        Discloser { catalog, config, counter, memo, stable, registry, left_out, eager, nothing }
     }
 
     /// The catalog it is for.

@@ -31,8 +31,9 @@ const MOST_SHOWN: usize = 48 * 1024;
 /// use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
 ///
 /// let runner = Runner::new(Launcher::new("/usr/bin/skillcue"), RunnerOptions::default());
-/// let skills = Skillcue::builder().tools(Arc::new(ScriptTools::new(runner))).build();
+/// let skills = Skillcue::builder().tools(Arc::new(ScriptTools::new(runner))).build()?;
 /// assert_eq!(skills.tools(&[]).len(), 3, "it joins once a skill with scripts is loaded");
+/// # Ok::<(), skillcue::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct ScriptTools {

@@ -57,7 +57,7 @@ fn one_load_loads_once_and_walks_once() {
     .unwrap();
     std::fs::write(dir.path().join("pdf/scripts/deep/count.sh"), "#!/bin/sh\n").unwrap();
     let runner = Runner::new(Launcher::new("/nowhere"), RunnerOptions::default());
-    let skills = Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner))).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner))).build().unwrap();
 
     let counts = Counts::default();
     tracing::subscriber::with_default(counts.clone(), || {

@@ -48,7 +48,7 @@ fn house() -> House {
         ..RunnerOptions::default()
     };
     let runner = Runner::new(Launcher::new(env!("CARGO_BIN_EXE_skillcue-sandbox")), options);
-    let skills = Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner))).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner))).build().unwrap();
     House { dir, skills, grants }
 }
 

@@ -30,13 +30,12 @@ pub struct Options {
 /// A working Skillcue: the skills of an environment, and what they need to be found, fetched and run.
 ///
 /// ```
-/// use skillcue::{Session, Turn};
 /// use skillcue_host::{Environment, Host, Options};
 ///
-/// let home = tempfile::tempdir()?;
-/// let variables = vec![("HOME".into(), home.path().into())];
-/// let host = Host::open(Environment::new(None, variables)?, Options::default());
-/// let shown = host.skills()?.disclose_in(&Turn::new("Say bonjour to Alice"), &mut Session::default());
+/// # let home = tempfile::tempdir()?;
+/// # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
+/// let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+/// let shown = host.skills()?.disclose("Say bonjour to Alice");
 /// assert!(shown.turn.contains("hello-extended"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -148,14 +147,11 @@ impl Host {
 
     /// Returns the skills, with what servers listed the last time. Looks for them once.
     pub fn skills(&self) -> Result<&Arc<Skillcue>, HostError> {
-        self.skills_with(Ok)
+        self.skills_with(|builder| builder)
     }
 
     /// Like [`skills`](Host::skills), with a say in how they are built, the first time.
-    pub fn skills_with<E: From<HostError>>(
-        &self,
-        shape: impl FnOnce(Builder) -> Result<Builder, E>,
-    ) -> Result<&Arc<Skillcue>, E> {
+    pub fn skills_with(&self, shape: impl FnOnce(Builder) -> Builder) -> Result<&Arc<Skillcue>, HostError> {
         if let Some(skills) = self.skills.get() {
             return Ok(skills);
         }
@@ -166,7 +162,9 @@ impl Host {
             .roots(settings.roots.iter().cloned())
             .search_path(environment.path.clone())
             .setup_by(settings.setup(environment, self.is_isolated()))
-            .loader(settings.loader.clone());
+            .loader(settings.loader.clone())
+            .disclosure(settings.disclose.config())
+            .mode(settings.disclose.mode.unwrap_or_default());
         for server in self.servers()?.map(Servers::remotes).unwrap_or_default() {
             builder = builder.remote(server);
         }
@@ -176,7 +174,10 @@ impl Host {
         if let Some(checkout) = environment.checkout() {
             builder = builder.checkout(checkout);
         }
-        let skills = Arc::new(shape(builder)?.build());
+        let built = shape(builder).build().map_err(|error| {
+            HostError::usage(error.code(), error.to_string()).help("correct it in [disclose] of skillcue.toml")
+        });
+        let skills = Arc::new(built?);
         Ok(self.skills.get_or_init(|| skills))
     }
 

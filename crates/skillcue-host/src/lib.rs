@@ -6,10 +6,11 @@
 //! ```
 //! use skillcue_host::{Environment, Host, Options};
 //!
-//! let home = tempfile::tempdir()?;
-//! let variables = vec![("HOME".into(), home.path().into())];
-//! let host = Host::open(Environment::new(None, variables)?, Options::default());
-//! assert!(host.skills()?.catalog().get("hello-extended").is_some());
+//! # let home = tempfile::tempdir()?;
+//! # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
+//! let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+//! let shown = host.skills()?.disclose("Say bonjour to Alice");
+//! assert!(shown.turn.contains("hello-extended"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

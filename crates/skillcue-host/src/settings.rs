@@ -113,6 +113,7 @@ impl Settings {
         };
         settings.disclose = config.disclose;
         settings.disclose.select(environment.select);
+        settings.check_disclosure()?;
         settings.run = config.run;
         settings.servers = config.mcp;
         settings.agent = config.agent;
@@ -123,6 +124,18 @@ impl Settings {
             settings.cache = environment.cache_home.as_ref().map(|dir| dir.join("skillcue/index"));
         }
         Ok(settings)
+    }
+
+    /// Refuses numbers that make no sense. Leniently, they are a notice, and the usual configuration counts.
+    fn check_disclosure(&mut self) -> Result<(), HostError> {
+        let Err(error) = self.disclose.config().check() else { return Ok(()) };
+        let (message, help) = (error.to_string(), "correct it in [disclose] of skillcue.toml");
+        if !self.lenient {
+            return Err(HostError::usage("config", message).help(help));
+        }
+        self.notices.push(Notice { code: "config", message, help: help.to_owned() });
+        self.disclose = DiscloseSection::default();
+        Ok(())
     }
 
     /// The directories that were named for this run: by flags, or else by the variable.

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             builder = builder.skills_dir(argument);
         }
     }
-    let server = SkillServer::new(Arc::new(builder.build()), ServerOptions::default());
+    let server = SkillServer::new(Arc::new(builder.build()?), ServerOptions::default());
     let cancel = CancellationToken::new();
     let Some(address) = address else {
         return Ok(serve_standard_io(&server, cancel).await?);

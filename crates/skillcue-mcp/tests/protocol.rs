@@ -241,7 +241,7 @@ async fn long_lists_come_in_pages() {
         write(tmp.path(), &format!("{name}/more.md"), "more");
         expected.push(name);
     }
-    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).build());
+    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).build().unwrap());
     let mut options = ServerOptions::default();
     options.page_size = 700;
     let mut client = Client::legacy(&SkillServer::new(skillcue, options)).await;
@@ -361,7 +361,7 @@ async fn directories_are_read_level_by_level() {
     for at in 0..7 {
         write(tmp.path(), &format!("pdf/many/{at}.txt"), "x");
     }
-    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).build());
+    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).build().unwrap());
     let mut options = ServerOptions::default();
     options.page_size = 3;
     let server = SkillServer::new(skillcue, options);
@@ -638,7 +638,7 @@ impl ToolProvider for Odd {
 
 fn odd_server(odd: &Arc<Odd>) -> SkillServer {
     let odd: Arc<dyn ToolProvider> = Arc::<Odd>::clone(odd);
-    SkillServer::new(Arc::new(Skillcue::builder().tools(odd).build()), ServerOptions::default())
+    SkillServer::new(Arc::new(Skillcue::builder().tools(odd).build().unwrap()), ServerOptions::default())
 }
 
 #[tokio::test]
@@ -792,7 +792,7 @@ async fn large_answers_are_not_made_ahead() {
     write(tmp.path(), "pdf/large.txt", vec![b'x'; 9 << 20]);
     let odd: Arc<Odd> = Arc::default();
     let tools: Arc<dyn ToolProvider> = Arc::<Odd>::clone(&odd);
-    let skillcue = Skillcue::builder().skills_dir(tmp.path()).tools(tools).build();
+    let skillcue = Skillcue::builder().skills_dir(tmp.path()).tools(tools).build().unwrap();
     let mut client = Client::legacy(&SkillServer::new(Arc::new(skillcue), ServerOptions::default())).await;
     let read = client.send("resources/read", json!({ "uri": "skill://pdf/large.txt" })).await;
     // The answer has begun to come, and the rest of it waits.
@@ -876,7 +876,7 @@ async fn a_slow_server_keeps_no_local_tool_waiting() {
     let tmp = skills();
     let slow: Arc<Slow> = Arc::default();
     let remote: Arc<dyn Remote> = Arc::<Slow>::clone(&slow);
-    let skillcue = Skillcue::builder().skills_dir(tmp.path()).remote(remote).build();
+    let skillcue = Skillcue::builder().skills_dir(tmp.path()).remote(remote).build().unwrap();
     assert!(skillcue.catalog().get("slow:far").is_some());
     let mut client = Client::legacy(&SkillServer::new(Arc::new(skillcue), ServerOptions::default())).await;
     let load = |id: &str| json!({ "name": "load_skill", "arguments": { "skill_id": id } });
@@ -899,7 +899,7 @@ async fn a_skill_inside_a_skill_is_found_either_way() {
     // Not called like its directory, beside a directory called like it.
     write(tmp.path(), "outer/other/SKILL.md", "---\nname: odd\ndescription: Odd.\n---\n");
     write(tmp.path(), "outer/odd/file.md", "plain");
-    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).nested(true).build());
+    let skillcue = Arc::new(Skillcue::builder().skills_dir(tmp.path()).nested(true).build().unwrap());
     let mut client = Client::legacy(&SkillServer::new(skillcue, ServerOptions::default())).await;
     let (listed, _) = pages(&mut client, "skills/list", "skills").await;
     assert_eq!(

@@ -221,12 +221,7 @@ mod tests {
         let catalog = catalog(dir.path());
         let whole = write(&Selector::of(&catalog).index);
         let head = MAGIC.len() + 16 + BUILD.len();
-        let turn = Turn {
-            message: "run x 12 y z c++ -> 表格 a-b $c",
-            files: &["src/a.rs"],
-            languages: &["c"],
-            ..Turn::new("")
-        };
+        let turn = Turn::new("run x 12 y z c++ -> 表格 a-b $c").files(["src/a.rs"]).languages(["c"]);
         let mut accepted = 0;
         for at in head..whole.len() {
             for value in [0, 1, 0x7F, 0xFF, whole[at].wrapping_add(1), whole[at] ^ 0x80] {

@@ -67,21 +67,21 @@ impl Gathered {
         for (age, message) in (0..).zip(turn.earlier.iter().take(MAX_EARLIER)) {
             gathered.take_text(index, compiled, message, Some(age));
         }
-        gathered.take_files(index, compiled, turn.files);
-        gathered.take_languages(index, turn.languages);
+        gathered.take_files(index, compiled, &turn.files);
+        gathered.take_languages(index, &turn.languages);
         if !turn.nearby.is_empty() {
             let mut nearby = Gathered::default();
-            nearby.take_files(index, compiled, turn.nearby);
-            nearby.take_languages(index, &languages_of(turn.nearby.iter().copied()));
+            nearby.take_files(index, compiled, &turn.nearby);
+            nearby.take_languages(index, &languages_of(&turn.nearby));
             nearby.found.retain(|found| gathered.get(found.item).is_none());
             gathered.nearby = nearby.found;
         }
         gathered
     }
 
-    fn take_languages(&mut self, index: &Index, languages: &[&str]) {
+    fn take_languages(&mut self, index: &Index, languages: &[impl AsRef<str>]) {
         for (at, language) in (0..).zip(languages) {
-            if let Some(item) = index.find(index.languages(), &fold_trigger(language)) {
+            if let Some(item) = index.find(index.languages(), &fold_trigger(language.as_ref())) {
                 self.put(item, Place::Language(at));
             }
         }
@@ -228,7 +228,7 @@ impl Gathered {
         }
     }
 
-    fn take_files(&mut self, index: &Index, compiled: &Compiled, files: &[&str]) {
+    fn take_files(&mut self, index: &Index, compiled: &Compiled, files: &[String]) {
         for (at, file) in (0..).zip(files) {
             let name = name_of(file);
             plain_globs(name, |glob| {

@@ -6,6 +6,7 @@ use skillcue_catalog::Catalog;
 
 use crate::rank::confidence;
 use crate::relevance::confidence::ONE_WORD as NOT_A_MATCH;
+use crate::selector::Matches;
 use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
 
 /// How many hits of either side are looked at, at least: one that both know may stand low in each.
@@ -52,17 +53,27 @@ impl Selector {
         if options.mode == Mode::Keyword {
             return self.select(catalog, turn, options);
         }
-        let depth = options.limit.max(DEPTH);
-        let mut selection = self.select(catalog, turn, &SelectOptions { mode: Mode::Keyword, limit: depth });
+        self.by_both(catalog, texts, turn, options.limit).selection(turn)
+    }
+
+    /// Returns the skills that come closest to a turn by triggers and texts, best first: the hits that
+    /// [`Selector::select_with`] finds in [`Mode::Hybrid`].
+    pub fn closest(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> Vec<Hit> {
+        self.by_both(catalog, texts, turn, limit).hits
+    }
+
+    fn by_both(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> Matches {
+        let depth = limit.max(DEPTH);
+        let mut matches = self.by_triggers(catalog, turn, depth);
         let ranking = texts.search(turn.message, depth, &|skill| self.is_visible(catalog, skill));
         let mut places: HashMap<usize, usize> =
-            selection.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
-        for hit in &mut selection.hits {
+            matches.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
+        for hit in &mut matches.hits {
             if !is_certain(hit) {
                 hit.certainty *= BESIDE;
             }
         }
-        let beyond = selection.matched - selection.hits.len();
+        let beyond = matches.matched - matches.hits.len();
         let nearby = (!turn.nearby.is_empty()).then(|| self.gathered(catalog, turn)).flatten();
         for alike in ranking.hits {
             let Some(skill) = catalog.all().get(alike.skill) else { continue };
@@ -81,19 +92,19 @@ impl Selector {
                     hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
                     hit.certainty = BESIDE * confidence(None, false, hit.score);
                 }
-                selection.hits.push(hit);
-                selection.hits.len() - 1
+                matches.hits.push(hit);
+                matches.hits.len() - 1
             });
-            add(&mut selection.hits[at], alike);
+            add(&mut matches.hits[at], alike);
         }
-        selection.matched = selection.hits.len() + beyond;
-        selection.hits.sort_by(|a, b| {
+        matches.matched = matches.hits.len() + beyond;
+        matches.hits.sort_by(|a, b| {
             // Equals by their scores, in which recent use counts.
             let certainty = b.certainty.total_cmp(&a.certainty).then(b.score.total_cmp(&a.score));
             b.mention.cmp(&a.mention).then(certainty).then(a.skill.cmp(&b.skill))
         });
-        selection.hits.truncate(options.limit);
-        selection
+        matches.hits.truncate(limit);
+        matches
     }
 }
 

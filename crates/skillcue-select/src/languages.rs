@@ -45,9 +45,10 @@ const TABLE: [(&[&str], &[&str]); 34] = [
 ///
 /// assert_eq!(languages_of(["src/main.rs", "web/App.tsx", "lib.rs", "README"]), ["rust", "rs", "typescript", "ts"]);
 /// ```
-pub fn languages_of<'f>(files: impl IntoIterator<Item = &'f str>) -> Vec<&'static str> {
+pub fn languages_of(files: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<&'static str> {
     let mut found: Vec<&str> = Vec::new();
     for file in files {
+        let file = file.as_ref();
         let name = file.rsplit('/').next().unwrap_or(file);
         let ending = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
         let known = TABLE.iter().find(|(endings, _)| endings.contains(&ending.as_str()));

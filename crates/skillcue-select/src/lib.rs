@@ -17,7 +17,7 @@
 //! let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
 //! let selector = Selector::of(&catalog);
 //!
-//! let turn = Turn { files: &["src/App.tsx"], ..Turn::new("Is this Objective-C++? Ask $cpp-helper.") };
+//! let turn = Turn::new("Is this Objective-C++? Ask $cpp-helper.").files(["src/App.tsx"]);
 //! let selection = selector.select(&catalog, &turn, &SelectOptions::default());
 //! let [cpp, react] = &selection.hits[..] else { panic!() };
 //! assert_eq!((cpp.name.as_str(), cpp.mention), ("cpp-helper", Some(Mention::Sigil)));

@@ -11,10 +11,8 @@ use crate::gather::{Found, Gathered, Place, SigilMention, position};
 use crate::index::{HIDDEN, INDEXED, Index, Kind, NONE, TRIGGERED};
 use crate::languages::languages_of;
 use crate::rank::{Sums, confidence, points, reason_kind, recent_points, score, sigil_points};
+use crate::turn::MAX_RECENT;
 use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, Turn, build, bytes};
-
-/// Used skills beyond so many are forgotten.
-const MAX_RECENT: usize = 64;
 
 /// An index over the triggers of all skills of one catalog.
 ///
@@ -62,6 +60,23 @@ struct Roll {
     /// Per skill: whether triggers may select it.
     visible: Vec<bool>,
     census: Census,
+}
+
+/// A selection before the message is asked what it wants.
+#[derive(Debug, Default)]
+pub(crate) struct Matches {
+    pub(crate) hits: Vec<Hit>,
+    /// How many skills matched, those beyond the limit too.
+    pub(crate) matched: usize,
+    /// Whether the message names a skill with a sigil: it asks for that one then, and for nothing else.
+    is_called: bool,
+}
+
+impl Matches {
+    pub(crate) fn selection(self, turn: &Turn<'_>) -> Selection {
+        let intent = if self.is_called { Intent::None } else { Intent::of(turn.message) };
+        Selection { intent, hits: self.hits, matched: self.matched }
+    }
 }
 
 impl Selector {
@@ -172,13 +187,18 @@ impl Selector {
     ///
     /// With another catalog than the one this belongs to, nothing matches.
     pub fn select(&self, catalog: &Catalog, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
-        let ranked = self.ranked(catalog, turn, |gathered, sums| {
-            let intent = if gathered.sigils.is_empty() { Intent::of(turn.message) } else { Intent::None };
-            let best = sums.best(options.limit);
+        self.by_triggers(catalog, turn, options.limit).selection(turn)
+    }
+
+    /// Matches triggers and mentions.
+    pub(crate) fn by_triggers(&self, catalog: &Catalog, turn: &Turn<'_>, limit: usize) -> Matches {
+        let matches = self.ranked(catalog, turn, |gathered, sums| {
+            let best = sums.best(limit);
             let hits = best.into_iter().map(|skill| self.hit(catalog, turn, gathered, sums, skill));
-            Selection { intent, hits: hits.collect(), matched: sums.touched.len() }
+            let is_called = !gathered.sigils.is_empty();
+            Matches { hits: hits.collect(), matched: sums.touched.len(), is_called }
         });
-        ranked.unwrap_or_else(|| Selection { intent: Intent::of(turn.message), ..Selection::default() })
+        matches.unwrap_or_default()
     }
 
     /// What a turn matches; nothing, if the catalog is not the one this belongs to.
@@ -300,16 +320,20 @@ impl Selector {
     /// The reasons that nearby files give for a skill.
     pub(crate) fn nearby(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, skill: u32) -> Vec<Reason> {
         let entry = &catalog.all()[skill as usize];
-        let languages = languages_of(turn.nearby.iter().copied());
-        let around = Turn { files: turn.nearby, languages: &languages, ..Turn::default() };
+        let languages = languages_of(&turn.nearby);
         let triggers = self.index.triggers(skill);
         let found = gathered.nearby.iter().filter_map(|found| {
             let ordinal = triggers.iter().position(|item| *item == found.item)?;
             let written = written(entry.name(), entry.manifest(), ordinal).unwrap_or(self.index.text(found.item));
+            let text = match found.place {
+                Place::File(at) => turn.nearby[at as usize].as_str(),
+                Place::Language(at) => languages[at as usize],
+                Place::Message(..) | Place::Earlier(..) => return None,
+            };
             Some(Reason {
                 kind: ReasonKind::Nearby,
                 trigger: written.to_owned(),
-                text: found.text(&around).0,
+                text: text.to_owned(),
                 span: None,
                 score: score(points(&self.index, found.item, None)),
             })
@@ -337,8 +361,8 @@ impl Found {
             Place::Earlier(age, start, end) => {
                 (turn.earlier[age as usize][start as usize..end as usize].to_owned(), None)
             }
-            Place::File(at) => (turn.files[at as usize].to_owned(), None),
-            Place::Language(at) => (turn.languages[at as usize].to_owned(), None),
+            Place::File(at) => (turn.files[at as usize].clone(), None),
+            Place::Language(at) => (turn.languages[at as usize].clone(), None),
         }
     }
 }

@@ -1,31 +1,78 @@
-//! What a selection is made for.
+//! What skills are selected for.
 
 use serde::{Deserialize, Serialize};
 
-/// One turn of a conversation, as far as selection cares.
-#[derive(Debug, Clone, Copy, Default)]
+/// A turn of a conversation: the message, and what else skills are matched with.
+///
+/// ```
+/// use skillcue_select::Turn;
+///
+/// let changed = vec![String::from("src/main.rs")];
+/// let turn = Turn::new("fix the build").files(["Cargo.toml"]).languages(["rust"]).nearby(&changed);
+/// assert_eq!(turn.message(), "fix the build");
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "a turn does nothing until it is matched"]
 pub struct Turn<'a> {
-    /// The latest user message.
-    pub message: &'a str,
-    /// Earlier user messages, latest first. Their triggers count half of what those of the message do, then a quarter,
-    /// and so on; those beyond the eighth count nothing, and what they mention or ask for never does.
-    pub earlier: &'a [&'a str],
-    /// Paths of the files that the turn is about.
-    pub files: &'a [&'a str],
-    /// Programming languages that the turn is about.
-    pub languages: &'a [&'a str],
-    /// Paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages, add to
-    /// skills that anything else in the turn speaks for, and select none by themselves.
-    pub nearby: &'a [&'a str],
-    /// Names of skills used in this session, most recent first. The first 64 count, and only between equals.
-    pub recent: &'a [&'a str],
+    pub(crate) message: &'a str,
+    pub(crate) earlier: Vec<String>,
+    pub(crate) files: Vec<String>,
+    pub(crate) languages: Vec<String>,
+    pub(crate) nearby: Vec<String>,
+    pub(crate) recent: Vec<String>,
 }
 
 impl<'a> Turn<'a> {
-    /// A turn that is nothing but a message.
+    /// Starts with the latest user message, and nothing else.
     pub fn new(message: &'a str) -> Turn<'a> {
         Turn { message, ..Turn::default() }
     }
+
+    /// Returns the message.
+    pub fn message(&self) -> &'a str {
+        self.message
+    }
+
+    /// Adds earlier user messages, latest first. Their triggers count half of what those of the message do, then a
+    /// quarter, and so on; those beyond the eighth count nothing, and what they mention or ask for never does.
+    pub fn earlier(mut self, messages: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        add(&mut self.earlier, messages);
+        self
+    }
+
+    /// Adds paths of files that the turn is about. They match globs; [`languages_of`](crate::languages_of) names their
+    /// languages.
+    pub fn files(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        add(&mut self.files, paths);
+        self
+    }
+
+    /// Adds programming languages that the turn is about.
+    pub fn languages(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        add(&mut self.languages, names);
+        self
+    }
+
+    /// Adds paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages,
+    /// add to skills that anything else in the turn speaks for, and select none by themselves.
+    pub fn nearby(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        add(&mut self.nearby, paths);
+        self
+    }
+
+    /// Adds names of skills used in this session, most recent first. The first 64 count, and only between equals.
+    pub fn recent(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
+        let room = MAX_RECENT.saturating_sub(self.recent.len());
+        add(&mut self.recent, names.into_iter().take(room));
+        self
+    }
+}
+
+/// Names of used skills beyond so many are not kept.
+pub(crate) const MAX_RECENT: usize = 64;
+
+fn add(list: &mut Vec<String>, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+    list.extend(texts.into_iter().map(|text| text.as_ref().to_owned()));
 }
 
 /// How skills are matched.

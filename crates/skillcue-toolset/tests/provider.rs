@@ -26,7 +26,7 @@ fn skills(dir: &Path) -> Skillcue {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_skillcue-engine"));
     let runner = Runner::new(launcher.clone(), RunnerOptions::default());
     let toolsets = Arc::new(Toolsets::new(Options::new(launcher)));
-    Skillcue::builder().skills_dir(dir).tools(Arc::new(ToolsetTools::new(toolsets, runner))).build()
+    Skillcue::builder().skills_dir(dir).tools(Arc::new(ToolsetTools::new(toolsets, runner))).build().unwrap()
 }
 
 fn loaded(names: &[&str]) -> Vec<String> {

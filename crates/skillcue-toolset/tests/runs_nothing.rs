@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use skillcue::tools::{Call, ToolContext};
-use skillcue::{LoadRequest, SelectOptions, Skillcue, Turn};
+use skillcue::{LoadRequest, Request, Skillcue};
 use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
@@ -40,7 +40,8 @@ fn only_a_call_runs_something() {
         .skills_dir(dir.path().join("skills"))
         .tools(Arc::new(ScriptTools::new(runner.clone())))
         .tools(Arc::new(ToolsetTools::new(toolsets, runner)))
-        .build();
+        .build()
+        .unwrap();
     let call = |name: &str, arguments: serde_json::Value, loaded: &[String]| {
         let context = ToolContext { loaded, ..ToolContext::default() };
         skills.call_tool(&Call::new(name, arguments.as_object().unwrap().clone()), &context)
@@ -48,9 +49,8 @@ fn only_a_call_runs_something() {
 
     assert_eq!(skills.catalog().len(), 1);
     skills.refresh();
-    let turn = Turn::new("please act");
-    assert_eq!(skills.search(&turn, &SelectOptions::default()).hits.len(), 1);
-    skills.disclose(&turn);
+    assert_eq!(skills.search(&Request::new("please act")).hits.len(), 1);
+    skills.disclose("please act");
     skills.prompt();
     skills.load("act", &LoadRequest::default()).unwrap();
     let files = skills.files("act").unwrap();

@@ -50,7 +50,7 @@ fn discover(c: &mut Criterion) {
 
 fn load(c: &mut Criterion) {
     let tree = tree(100);
-    let skills = Skillcue::builder().skills_dir(tree.root()).build();
+    let skills = Skillcue::builder().skills_dir(tree.root()).build().unwrap();
     let catalog = skills.catalog();
     let skill = catalog.skills().next().unwrap();
     let (name, path) = (skill.name(), skill.path());

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use skillcue::{SelectOptions, Selector, Skillcue, Turn};
+use skillcue::{Request, Selector, Skillcue};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{Bodies, Naive, Options, Tree, Triggers, generate};
 
@@ -34,7 +34,7 @@ fn index(c: &mut Criterion) {
     let mut group = c.benchmark_group("index-triggers");
     group.sample_size(10).measurement_time(Duration::from_secs(3));
     for count in sizes() {
-        let catalog = Skillcue::builder().skills_dir(tree(count).root()).build().catalog();
+        let catalog = Skillcue::builder().skills_dir(tree(count).root()).build().unwrap().catalog();
         group.bench_function(BenchmarkId::new("build", count), |b| b.iter(|| Selector::of(&catalog)));
         let bytes = Selector::of(&catalog).to_bytes();
         group.bench_function(BenchmarkId::new("kept", count), |b| b.iter(|| Selector::from_bytes(&bytes).unwrap()));
@@ -44,17 +44,17 @@ fn index(c: &mut Criterion) {
 fn disclose(c: &mut Criterion) {
     let mut group = c.benchmark_group("disclose");
     for count in sizes() {
-        let skills = Skillcue::builder().skills_dir(tree(count).root()).build();
+        let skills = Skillcue::builder().skills_dir(tree(count).root()).build().unwrap();
         skills.prepare();
         for words in [20, 200, 2_000] {
             let messages = messages(words);
             let mut next = messages.iter().cycle();
             group.bench_function(BenchmarkId::new(format!("{words}-words"), count), |b| {
-                b.iter(|| skills.disclose(&Turn::new(next.next().unwrap())));
+                b.iter(|| skills.disclose(next.next().unwrap()));
             });
             let mut next = messages.iter().cycle();
             group.bench_function(BenchmarkId::new(format!("select-{words}-words"), count), |b| {
-                b.iter(|| skills.select(&Turn::new(next.next().unwrap()), &SelectOptions::default()));
+                b.iter(|| skills.select(&Request::new(next.next().unwrap())));
             });
         }
     }

@@ -19,7 +19,7 @@ use skillcue_catalog::{Catalog, Skill, Source};
 /// };
 /// write("csv", "Read it.\n")?;
 /// write("pdf", "Read it.\n")?;
-/// let skills = Skillcue::builder().skills_dir(dir.path()).build();
+/// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
 /// let old = skills.catalog();
 ///
 /// write("pdf", "Read it page by page.\n")?;
@@ -32,7 +32,7 @@ use skillcue_catalog::{Catalog, Skill, Source};
 /// let changes = Changes::between(&old, &skills.refresh());
 /// assert_eq!((changes.added, changes.removed), (vec!["xml".to_owned()], vec!["csv".to_owned()]));
 /// assert!(changes.listing);
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Changes {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use skillcue_catalog::Skill;
-use skillcue_disclose::{
-    Bodies, Budget, CounterError, DiscloseConfig, Discloser, Disclosure, Fallback, Rehydration, Section, Session,
-    Situation,
-};
+use skillcue_disclose::{Bodies, Budget, Discloser, Disclosure, Fallback, Rehydration, Section, Session, Situation};
 use skillcue_load::LoadRequest;
 use skillcue_select::{Census, Explanation, Intent, Mode, SelectOptions, Selection, Turn};
 
-use crate::Skillcue;
 use crate::snapshot::{Snapshot, prime};
+use crate::{Request, Skillcue};
 
 /// How far down a skill is looked for to explain its rank.
 const EXPLAINED: usize = 1_000;
@@ -21,29 +18,30 @@ const EXPLAINED: usize = 1_000;
 const CLOSEST: usize = 3;
 
 impl Skillcue {
-    /// The skills that fit a turn, ranked, each with its reasons.
+    /// The skills that fit a request, ranked, each with its reasons.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
     /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
     /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-    /// use skillcue::{SelectOptions, Skillcue, Turn};
+    /// use skillcue::{Request, Skillcue};
     ///
-    /// let skills = Skillcue::builder().skills_dir(dir.path()).build();
-    /// let selection = skills.select(&Turn::new("open report.pdf"), &SelectOptions::default());
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let selection = skills.select(&Request::new("open report.pdf").limit(3));
     /// assert_eq!(selection.hits[0].name, "pdf-tools");
     /// assert_eq!(selection.hits[0].reasons[0].text, "pdf");
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
-        self.snapshot().select(turn, options)
+    pub fn select(&self, request: &Request<'_>) -> Selection {
+        self.snapshot().select(&request.turn, &request.options(self.mode()))
     }
 
-    /// Ranked skills for a query, as a model may see them: by triggers and texts, and never what hides from models.
-    pub fn search(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
+    /// Ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), and never what hides from
+    /// models.
+    pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
-        let mut found = snapshot.select(turn, options);
+        let mut found = snapshot.select(&request.turn, &request.options(self.mode()));
         let before = found.hits.len();
         let all = snapshot.catalog.all();
         // Only a name with a sigil finds those, and a query is no call.
@@ -52,17 +50,31 @@ impl Skillcue {
         found
     }
 
-    /// Why a skill fits a turn, or what it would have taken.
-    pub fn explain(&self, turn: &Turn<'_>, name: &str, mode: Mode) -> Explanation {
+    /// Why a skill fits a request, or what it would have taken.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
+    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
+    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
+    /// use skillcue::{Request, Skillcue};
+    ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// let why = skills.explain(&Request::new("open the document"), "pdf-tools");
+    /// assert!(why.hit.is_none());
+    /// assert!(why.triggers.iter().any(|report| report.trigger == "pdf" && report.matched.is_none()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self, request: &Request<'_>, name: &str) -> Explanation {
         let snapshot = self.snapshot();
+        let turn = &request.turn;
         let mut explanation = snapshot.selector().explain(&snapshot.catalog, turn, name);
-        if mode == Mode::Hybrid {
-            let options = SelectOptions { mode, limit: EXPLAINED };
-            let hits = snapshot.select(turn, &options).hits;
+        if request.options(self.mode()).mode == Mode::Hybrid {
+            let hits = snapshot.closest(turn, EXPLAINED);
             if let Some(skill) =
                 snapshot.catalog.all().iter().position(|skill| skill.name() == name && !skill.shadowed())
             {
-                let excluded = snapshot.texts().excluded(turn.message, skill).into_iter();
+                let excluded = snapshot.texts().excluded(turn.message(), skill).into_iter();
                 explanation.excluded = excluded.map(str::to_owned).collect();
             }
             explanation.before = hits.iter().position(|hit| hit.name == name);
@@ -71,19 +83,25 @@ impl Skillcue {
         explanation
     }
 
-    /// What the model is shown this turn, as the builder was told to.
+    /// What the model is shown for a request.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
     /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
     /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
     /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-    /// use skillcue::{Skillcue, Turn};
+    /// use skillcue::{Request, Session, Skillcue};
     ///
-    /// let skills = Skillcue::builder().skills_dir(dir.path()).build();
-    /// assert_eq!(skills.disclose(&Turn::new("What is 2+2?")).turn, "[1 skill available]");
-    /// assert!(skills.disclose(&Turn::new("open report.pdf")).turn.ends_with("Use pdftotext."));
-    /// # Ok::<(), std::io::Error>(())
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+    /// assert_eq!(skills.disclose("What is 2+2?").turn, "[1 skill available]");
+    ///
+    /// // Within a conversation nothing is shown twice: the request's session remembers what was.
+    /// let mut session = Session::default();
+    /// let first = skills.disclose(Request::new("open report.pdf").session(&mut session));
+    /// let second = skills.disclose(Request::new("and now the other pdf").session(&mut session));
+    /// assert!(first.turn.ends_with("Use pdftotext."));
+    /// assert!(!second.turn.contains("Use pdftotext."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// With [`Policy::Hint`](crate::Policy::Hint) the skills stand in the part that never changes, and a turn gets one
@@ -94,68 +112,60 @@ impl Skillcue {
     /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
     /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
     /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-    /// use skillcue::{DiscloseConfig, Policy, Skillcue, Turn};
+    /// use skillcue::{Policy, Request, Skillcue};
     ///
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
     /// for (policy, hints) in [(Policy::Hint, true), (Policy::Catalog, false)] {
-    ///     let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
-    ///     let skills = Skillcue::builder().skills_dir(dir.path()).disclosure(config)?.build();
-    ///     let shown = skills.disclose(&Turn::new("open report.pdf"));
+    ///     let shown = skills.disclose(Request::new("open report.pdf").policy(policy));
     ///     assert!(shown.stable.contains("<id>pdf-tools</id>"));
     ///     assert_eq!(shown.turn.contains("pdf-tools"), hints);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn disclose(&self, turn: &Turn<'_>) -> Disclosure {
-        let snapshot = self.snapshot();
-        self.shown(&snapshot, snapshot.discloser(), turn, None, self.usual_mode())
+    ///
+    /// Bodies are read from disk for it. An async host keeps that off its executor:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use skillcue::{Request, Session, Skillcue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let skills = Arc::new(Skillcue::builder().build()?);
+    /// let (message, mut session) = (String::from("open report.pdf"), Session::default());
+    /// let (shown, session) = tokio::task::spawn_blocking(move || {
+    ///     let shown = skills.disclose(Request::new(&message).session(&mut session));
+    ///     (shown, session)
+    /// })
+    /// .await?;
+    /// # assert_eq!((shown.turn.as_str(), session.turn()), ("", 1));
+    /// # Ok(()) }
+    /// ```
+    pub fn disclose<'r>(&self, request: impl Into<Request<'r>>) -> Disclosure {
+        self.disclose_request(request.into())
     }
 
-    /// The same within a conversation: what it has been shown is not shown again, what it has used counts, and this turn
-    /// is remembered.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir()?;
-    /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
-    /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
-    /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-    /// use skillcue::{Session, Skillcue, Turn};
-    ///
-    /// let skills = Skillcue::builder().skills_dir(dir.path()).build();
-    /// let mut session = Session::default();
-    /// let first = skills.disclose_in(&Turn::new("open report.pdf"), &mut session);
-    /// let second = skills.disclose_in(&Turn::new("and now the other pdf"), &mut session);
-    /// assert!(first.turn.contains("Use pdftotext."));
-    /// assert!(!second.turn.contains("Use pdftotext."), "it is in the conversation already");
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn disclose_in(&self, turn: &Turn<'_>, session: &mut Session) -> Disclosure {
+    fn disclose_request(&self, request: Request<'_>) -> Disclosure {
         let snapshot = self.snapshot();
-        let shown = self.shown(&snapshot, snapshot.discloser(), turn, Some(session), self.usual_mode());
-        session.apply(&shown);
+        let options = request.options(self.mode());
+        let Request { turn, session, policy, budget, .. } = request;
+        let usual = snapshot.discloser();
+        let policy = policy.unwrap_or(usual.config().policy);
+        let budget = budget.unwrap_or(usual.config().budget());
+        let shown = if (policy, budget) == (usual.config().policy, usual.config().budget()) {
+            self.shown(&snapshot, usual, &turn, session.as_deref(), &options)
+        } else {
+            let discloser = snapshot.discloser_with(policy, budget);
+            self.shown(&snapshot, &discloser, &turn, session.as_deref(), &options)
+        };
+        if let Some(session) = session {
+            session.apply(&shown);
+        }
         shown
-    }
-
-    /// The same for a configuration and a mode of its own. What depends on the whole catalog is made anew each time:
-    /// for a program that runs once, or tries things out.
-    pub fn disclose_with(
-        &self,
-        turn: &Turn<'_>,
-        session: Option<&Session>,
-        config: &DiscloseConfig,
-        mode: Mode,
-    ) -> Result<Disclosure, CounterError> {
-        let snapshot = self.snapshot();
-        Ok(self.shown(&snapshot, &snapshot.discloser_for(config)?, turn, session, mode))
     }
 
     /// The static section that lists every skill, for hosts that put a prompt together themselves.
     pub fn prompt(&self) -> Section {
         self.snapshot().discloser().prompt().clone()
-    }
-
-    /// The same for a configuration of its own.
-    pub fn prompt_with(&self, config: &DiscloseConfig) -> Result<Section, CounterError> {
-        Ok(self.snapshot().discloser_for(config)?.prompt().clone())
     }
 
     /// How many skills there are for a model.
@@ -180,32 +190,26 @@ impl Skillcue {
         discloser: &Discloser,
         turn: &Turn<'_>,
         session: Option<&Session>,
-        mode: Mode,
+        options: &SelectOptions,
     ) -> Disclosure {
-        let recent: Vec<&str> = match session {
-            Some(session) if turn.recent.is_empty() => session.recent().collect(),
-            _ => turn.recent.to_vec(),
-        };
-        let turn = Turn { recent: &recent, ..*turn };
-        // Made once, and not for this message alone.
+        let mode = options.mode;
+        // Made once, and not for this message alone: it does not count as deciding.
         let census = snapshot.selector().census(&snapshot.catalog);
         if mode == Mode::Hybrid {
             snapshot.texts();
         }
-        prime(discloser, Intent::of(turn.message) == Intent::Registry);
         let start = Instant::now();
-        let selection = snapshot.select(&turn, &SelectOptions { mode, ..SelectOptions::default() });
+        let selection = snapshot.select(turn, options);
+        let selected = start.elapsed();
+        prime(discloser, selection.intent == Intent::Registry);
+        let start = Instant::now();
         let bodies = |skill: &Skill| self.body(skill, "", session);
         // Triggers know no near misses; texts do.
         let asks = discloser.config().fallback == Fallback::AskUser && selection.hits.is_empty();
-        let closest = if asks {
-            snapshot.select(&turn, &SelectOptions { mode: Mode::Hybrid, limit: CLOSEST }).hits
-        } else {
-            Vec::new()
-        };
+        let closest = if asks { snapshot.closest(turn, CLOSEST) } else { Vec::new() };
         let situation = Situation { session, mode, closest: &closest, ..Situation::new(census, &selection, &bodies) };
         let mut shown = discloser.disclose(&situation);
-        shown.elapsed = start.elapsed();
+        shown.elapsed = selected + start.elapsed();
         shown.trace();
         shown
     }

@@ -3,15 +3,22 @@
 use std::path::PathBuf;
 
 use skillcue_catalog::FileError;
+use skillcue_disclose::{ConfigError, CounterError};
 use skillcue_format::Diagnostic;
 use skillcue_load::LoadError;
 
 use crate::RemoteError;
 
-/// Why a skill, or something of it, could not be had.
+/// Why a [`Skillcue`](crate::Skillcue) could not be built, or something of a skill could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A number of the disclosure's configuration makes no sense.
+    #[error(transparent)]
+    Disclosure(#[from] ConfigError),
+    /// The counter of tokens that the disclosure's configuration wants is not in this build.
+    #[error(transparent)]
+    Counter(#[from] CounterError),
     /// No skill has that name.
     #[error("no skill is called {name:?}")]
     NotFound {
@@ -83,6 +90,7 @@ impl Error {
     /// A stable word for what went wrong.
     pub fn code(&self) -> &'static str {
         match self {
+            Error::Disclosure(_) | Error::Counter(_) => "config",
             Error::NotFound { .. } => "not_found",
             Error::Invalid { .. } => "invalid",
             Error::Disabled { .. } => "disabled",
@@ -96,6 +104,8 @@ impl Error {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
+            Error::Disclosure(_) => "write a number from 0 to 1".to_owned(),
+            Error::Counter(_) => "choose another counter".to_owned(),
             Error::NotFound { close, .. } if !close.is_empty() => format!("did you mean {}?", close.join(", ")),
             Error::NotFound { .. } => "`skillcue list` shows what there is".to_owned(),
             Error::Invalid { path, .. } => format!("`skillcue lint {}` says more", path.display()),

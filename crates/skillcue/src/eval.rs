@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use skillcue_select::{Mode, SelectOptions, Turn};
+use skillcue_select::Mode;
 
-use crate::Skillcue;
+use crate::{Request, Skillcue};
 
 /// A message and what it should select.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,10 +212,9 @@ const WORST: usize = 20;
 impl Evaluation {
     /// Runs a set.
     pub fn of(skills: &Skillcue, cases: &[Case], options: &EvalOptions) -> Evaluation {
-        let select = SelectOptions { mode: options.mode, limit: 5 };
         let mut tally = Tally::default();
         for case in cases {
-            let hits = skills.select(&Turn::new(&case.query), &select).hits;
+            let hits = skills.select(&Request::new(&case.query).mode(options.mode).limit(5)).hits;
             let names: Vec<&str> = hits.iter().map(|hit| hit.name.as_str()).collect();
             // What decides, and not how well the first fits by itself.
             let confidence = hits.first().map_or(0.0, |hit| hit.certainty);

@@ -15,7 +15,7 @@
 //! # std::fs::create_dir(dir.path().join("pdf"))?;
 //! # std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\nRead $ARGUMENTS.\n")?;
 //! # std::fs::write(dir.path().join("pdf/reference.md"), "# Reference\n")?;
-//! let skills = Skillcue::builder().skills_dir(dir.path()).build();
+//! let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
 //!
 //! for skill in skills.catalog().skills() {
 //!     println!("{}: {}", skill.name(), skill.manifest().description());
@@ -30,7 +30,8 @@
 //! ```
 //!
 //! The library never prints, and never looks at the environment or the home directory on its own: what a program
-//! wants looked at, it says. No `async` is needed; with the feature `tokio` there are async twins where I/O happens.
+//! wants looked at, it says. Nothing is `async`: a host that is calls it in `tokio::task::spawn_blocking`, as
+//! [`Skillcue::disclose`] shows.
 
 mod bundled;
 mod changes;
@@ -41,6 +42,7 @@ pub mod eval;
 mod kept;
 mod locale;
 mod remote;
+mod request;
 mod setup;
 mod skills;
 mod snapshot;
@@ -58,6 +60,7 @@ pub use config::{
 pub use error::{Error, enable_command};
 pub use locale::LOCALE;
 pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
+pub use request::Request;
 pub use setup::Setup;
 pub use skillcue_catalog::{
     Catalog, Checkout, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
@@ -65,9 +68,10 @@ pub use skillcue_catalog::{
     installed_plugins, plugin_roots, plugins_below, project_roots, uri, user_roots,
 };
 pub use skillcue_disclose::{
-    Bodies, Budget, Counter, CounterError, Decision, DiscloseConfig, Disclosed, Discloser, Disclosure, Entry, Fallback,
-    How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section, Segment as SegmentCounter, Session,
-    SessionError, Situation, Spent, Tier, TokenCounter, UnknownWord, prompt_section,
+    Bodies, Budget, ConfigError as DiscloseConfigError, Counter, CounterError, Decision, DiscloseConfig, Disclosed,
+    Discloser, Disclosure, Entry, Fallback, How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section,
+    Segment as SegmentCounter, Session, SessionError, Situation, Spent, Tier, TokenCounter, UnknownWord,
+    prompt_section,
 };
 pub use skillcue_format as format;
 pub use skillcue_format::{Code, Diagnostic, FileKind, Manifest, Permissions, Severity, SkillName, Tokens, Triggers};

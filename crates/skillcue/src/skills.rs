@@ -10,18 +10,14 @@ use skillcue_catalog::{
     Catalog, Checkout, Discovery, Enablement, FileError, Listing, Memory, Root, Skill, SkillDir, Source, TreeLimits,
     project_roots, user_roots,
 };
-#[cfg(feature = "tokio")]
-use skillcue_disclose::Disclosure;
-use skillcue_disclose::{CounterError, DiscloseConfig};
+use skillcue_disclose::DiscloseConfig;
 use skillcue_load::{CacheStats, Form, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
 use skillcue_select::Mode;
-#[cfg(feature = "tokio")]
-use skillcue_select::Turn;
 
 use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::setup::{Asking, Setup};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Disclosing, Snapshot};
 use crate::tools::{Call, Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use crate::{Changes, Error};
 
@@ -37,7 +33,7 @@ pub struct Skillcue {
     pub(crate) asking: Asking,
     snapshot: ArcSwap<Snapshot>,
     loader: Loader,
-    disclosure: DiscloseConfig,
+    disclosing: Disclosing,
     mode: Mode,
     kept: Option<Kept>,
     /// What the last refresh has seen. Whoever refreshes holds it.
@@ -73,9 +69,9 @@ impl fmt::Debug for Held {
 /// use skillcue::{Skillcue, Source};
 ///
 /// let dir = tempfile::tempdir()?;
-/// let skills = Skillcue::builder().skills_dir(dir.path()).project(dir.path(), dir.path()).build();
+/// let skills = Skillcue::builder().skills_dir(dir.path()).project(dir.path(), dir.path()).build()?;
 /// assert!(skills.catalog().is_empty());
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 #[must_use = "nothing is looked for until `build`"]
@@ -150,9 +146,9 @@ impl Builder {
     /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;
     /// std::fs::write(repo.path().join("vendor/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
     /// let plugin = Root::new(repo.path().join("vendor"), Source::Plugin);
-    /// let skills = Skillcue::builder().root(plugin).checkout(Checkout::new(repo.path())).build();
+    /// let skills = Skillcue::builder().root(plugin).checkout(Checkout::new(repo.path())).build()?;
     /// assert!(skills.catalog().get("pdf").unwrap().is_foreign());
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn checkout(mut self, checkout: Checkout) -> Builder {
         self.checkout = Some(checkout);
@@ -183,11 +179,11 @@ impl Builder {
     ///     let roots = asked.load(Ordering::Relaxed).then(|| root.clone()).into_iter().collect();
     ///     Setup { roots, ..Setup::default() }
     /// });
-    /// let skills = builder.build();
+    /// let skills = builder.build()?;
     /// assert!(skills.catalog().get("pdf").is_none());
     /// installed.store(true, Ordering::Relaxed);
     /// assert!(skills.refresh().get("pdf").is_some());
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn setup_by(mut self, ask: impl Fn() -> Setup + Send + Sync + 'static) -> Builder {
         self.asking = Asking::new(ask);
@@ -206,22 +202,21 @@ impl Builder {
         self
     }
 
-    /// What models are shown, and how much of it. Fails if this build lacks the counter that the configuration wants.
+    /// What models are shown, and how much of it, unless a request says otherwise.
     ///
     /// ```
     /// use skillcue::{DiscloseConfig, Policy, Skillcue};
     ///
     /// let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
-    /// let skills = Skillcue::builder().disclosure(config)?.build();
-    /// # Ok::<(), skillcue::CounterError>(())
+    /// let skills = Skillcue::builder().disclosure(config).build()?;
+    /// # Ok::<(), skillcue::Error>(())
     /// ```
-    pub fn disclosure(mut self, config: DiscloseConfig) -> Result<Builder, CounterError> {
-        config.counter.counter()?;
+    pub fn disclosure(mut self, config: DiscloseConfig) -> Builder {
         self.disclosure = config;
-        Ok(self)
+        self
     }
 
-    /// How messages are matched: unless this says otherwise, by triggers and by texts.
+    /// How messages are matched, unless a request says otherwise. The default is by triggers and by texts.
     pub fn mode(mut self, mode: Mode) -> Builder {
         self.mode = mode;
         self
@@ -242,12 +237,12 @@ impl Builder {
     /// # std::fs::create_dir(dir.path().join("pdf-tools"))?;
     /// # let text = "---\nname: pdf-tools\ndescription: Reads PDF.\nmetadata:\n  triggers: [pdf]\n---\nUse pdftotext.\n";
     /// # std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-    /// use skillcue::{Skillcue, Turn};
+    /// use skillcue::Skillcue;
     ///
-    /// let skills = Skillcue::builder().skills_dir(dir.path()).hold_back(|skill| skill.name() == "pdf-tools").build();
-    /// let shown = skills.disclose(&Turn::new("open report.pdf")).turn;
+    /// let skills = Skillcue::builder().skills_dir(dir.path()).hold_back(|skill| skill.name() == "pdf-tools").build()?;
+    /// let shown = skills.disclose("open report.pdf").turn;
     /// assert!(shown.contains("`load_skill`") && !shown.contains("pdftotext"));
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn hold_back(mut self, is_held: impl Fn(&Skill) -> bool + Send + Sync + 'static) -> Builder {
         self.held = Held(Some(Arc::new(is_held)));
@@ -283,23 +278,31 @@ impl Builder {
         discovery
     }
 
-    /// Looks. Never fails: what is wrong is among the catalog's diagnostics.
-    #[must_use]
-    pub fn build(self) -> Skillcue {
+    /// Looks for skills. What is wrong with them is among the catalog's diagnostics. Fails only if the configuration of
+    /// [`disclosure`](Builder::disclosure) cannot be followed.
+    ///
+    /// ```
+    /// use skillcue::{DiscloseConfig, Skillcue};
+    ///
+    /// let config = DiscloseConfig { catalog_share: 2.0, ..DiscloseConfig::default() };
+    /// let error = Skillcue::builder().disclosure(config).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "`catalog_share` must be a number from 0 to 1, not 2");
+    /// ```
+    pub fn build(self) -> Result<Skillcue, Error> {
+        let disclosing = Disclosing::new(self.disclosure.clone())?;
         let discovery = self.discovery();
         let kept = self.cache.as_deref().map(|cache| Kept::beside(cache, &self.roots));
         let (asked, _) = asked(&discovery, &self.asking);
         let catalog = Arc::new(asked.remote(listed(&self.remotes)).run());
-        let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, self.disclosure.clone(), kept.clone()));
-        let (disclosure, mode) = (self.disclosure, self.mode);
+        let snapshot = ArcSwap::from_pointee(Snapshot::new(catalog, disclosing.clone(), kept.clone()));
         let (providers, remotes) = (self.providers, self.remotes);
-        Skillcue {
+        Ok(Skillcue {
             discovery,
             asking: self.asking,
             snapshot,
             loader: Loader::new(self.loader),
-            disclosure,
-            mode,
+            disclosing,
+            mode: self.mode,
             kept,
             memory: Mutex::default(),
             #[cfg(feature = "watch")]
@@ -307,20 +310,7 @@ impl Builder {
             providers,
             remotes,
             held: self.held,
-        }
-    }
-
-    /// Looks, without blocking an async runtime.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let skills = skillcue::Skillcue::builder().build_async().await;
-    /// assert!(skills.catalog().is_empty());
-    /// # }
-    /// ```
-    #[cfg(feature = "tokio")]
-    pub async fn build_async(self) -> Skillcue {
-        unblock(move || self.build()).await
+        })
     }
 }
 
@@ -359,9 +349,9 @@ impl Skillcue {
         if changes.is_empty() {
             return Refreshed { new: Arc::clone(&old), old, changes };
         }
-        let fresh = Snapshot::new(Arc::clone(&catalog), self.disclosure.clone(), self.kept.clone());
+        let fresh = Snapshot::new(Arc::clone(&catalog), self.disclosing.clone(), self.kept.clone());
         if snapshot.is_indexed() {
-            fresh.prepare(self.usual_mode());
+            fresh.prepare(self.mode);
         }
         if snapshot.has_bodies() {
             fresh.index_bodies();
@@ -372,12 +362,7 @@ impl Skillcue {
 
     /// Makes what the first message would have to wait for.
     pub fn prepare(&self) {
-        self.prepare_for(self.usual_mode());
-    }
-
-    /// The same for another mode.
-    pub fn prepare_for(&self, mode: Mode) {
-        self.snapshot.load().prepare(mode);
+        self.snapshot.load().prepare(self.mode);
     }
 
     /// Reads the bodies of all skills and ranks by them, too, from now on: what an earlier start has read is taken from
@@ -407,8 +392,8 @@ impl Skillcue {
         &self.loader
     }
 
-    /// How messages are matched unless a call says otherwise.
-    pub(crate) fn usual_mode(&self) -> Mode {
+    /// How messages are matched unless a request says otherwise.
+    pub(crate) fn mode(&self) -> Mode {
         self.mode
     }
 
@@ -567,66 +552,6 @@ impl Skillcue {
     /// Forgets loaded bodies, of one skill or of all, and says how many.
     pub fn clear_cache(&self, skill: Option<&str>) -> usize {
         self.loader.clear(skill)
-    }
-}
-
-/// The same for hosts that run on tokio: each does its I/O on a thread that may block.
-#[cfg(feature = "tokio")]
-impl Skillcue {
-    /// [`Skillcue::refresh`], without blocking the runtime.
-    pub async fn refresh_async(self: &Arc<Self>) -> Arc<Catalog> {
-        let this = Arc::clone(self);
-        unblock(move || this.refresh()).await
-    }
-
-    /// [`Skillcue::load`], without blocking the runtime.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let skills = Arc::new(skillcue::Skillcue::builder().build_async().await);
-    /// let error = skills.load_async("pdf", "a.pdf").await.unwrap_err();
-    /// assert_eq!(error.code(), "not_found");
-    /// # }
-    /// ```
-    pub async fn load_async(
-        self: &Arc<Self>,
-        address: impl Into<String>,
-        arguments: impl Into<String>,
-    ) -> Result<Loaded, Error> {
-        let (this, address, arguments) = (Arc::clone(self), address.into(), arguments.into());
-        unblock(move || this.load(&address, &LoadRequest { arguments: &arguments, ..LoadRequest::default() })).await
-    }
-
-    /// [`Skillcue::disclose`] for a message, without blocking the runtime: bodies are read for it.
-    pub async fn disclose_async(self: &Arc<Self>, message: impl Into<String>) -> Disclosure {
-        let (this, message) = (Arc::clone(self), message.into());
-        unblock(move || this.disclose(&Turn::new(&message))).await
-    }
-
-    /// [`Skillcue::index_bodies`], without blocking the runtime.
-    pub async fn index_bodies_async(self: &Arc<Self>) -> usize {
-        let this = Arc::clone(self);
-        unblock(move || this.index_bodies()).await
-    }
-
-    /// [`Skillcue::read`], without blocking the runtime.
-    pub async fn read_async(
-        self: &Arc<Self>,
-        address: impl Into<String>,
-        path: impl Into<String>,
-    ) -> Result<String, Error> {
-        let (this, address, path) = (Arc::clone(self), address.into(), path.into());
-        unblock(move || this.read(&address, &path)).await
-    }
-}
-
-#[cfg(feature = "tokio")]
-async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        // Blocking work is never cancelled once it runs, so the only failure is a panic: it goes on in the caller.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 

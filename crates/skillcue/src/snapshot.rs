@@ -1,16 +1,18 @@
 //! A catalog and what is made of it when first asked for.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use rayon::prelude::*;
 use skillcue_catalog::{Catalog, Skill};
-use skillcue_disclose::{Counter, CounterError, DiscloseConfig, Discloser, Policy};
+use skillcue_disclose::{Budget, DiscloseConfig, Discloser, Policy, TokenCounter};
 use skillcue_load::{Loader, LoaderConfig};
-use skillcue_select::{BodyTerms, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
+use skillcue_select::{BodyTerms, Hit, Mode, SelectOptions, Selection, Selector, TextIndex, Turn, body_key};
 
+use crate::Error;
 use crate::kept::Kept;
 
 /// Fewer bodies than this are read before other threads have started.
@@ -33,19 +35,19 @@ pub(crate) struct Snapshot {
     texts: ArcSwapOption<TextIndex>,
     /// Whether somebody has begun to index bodies.
     reading: AtomicBool,
-    config: DiscloseConfig,
+    disclosing: Disclosing,
     kept: Option<Kept>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(catalog: Arc<Catalog>, config: DiscloseConfig, kept: Option<Kept>) -> Snapshot {
+    pub(crate) fn new(catalog: Arc<Catalog>, disclosing: Disclosing, kept: Option<Kept>) -> Snapshot {
         Snapshot {
             catalog,
             selector: OnceLock::new(),
             discloser: OnceLock::new(),
             texts: ArcSwapOption::empty(),
             reading: AtomicBool::new(false),
-            config,
+            disclosing,
             kept,
         }
     }
@@ -69,21 +71,29 @@ impl Snapshot {
     pub(crate) fn select(&self, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
         match options.mode {
             Mode::Keyword => self.selector().select(&self.catalog, turn, options),
-            Mode::Hybrid => {
-                let texts = self.texts();
-                let selection = self.selector().select_with(&self.catalog, &texts, turn, options);
-                if !texts.is_damaged() {
-                    return selection;
-                }
-                if let Some(kept) = &self.kept {
-                    kept.remove(TEXTS);
-                }
-                let texts = Arc::new(self.make_texts());
-                self.texts.store(Some(Arc::clone(&texts)));
-                self.reading.store(false, Ordering::Release);
-                self.selector().select_with(&self.catalog, &texts, turn, options)
-            }
+            Mode::Hybrid => self.by_texts(|texts| self.selector().select_with(&self.catalog, texts, turn, options)),
         }
+    }
+
+    /// Returns the skills that come closest to a turn by triggers and texts, whatever the mode.
+    pub(crate) fn closest(&self, turn: &Turn<'_>, limit: usize) -> Vec<Hit> {
+        self.by_texts(|texts| self.selector().closest(&self.catalog, texts, turn, limit))
+    }
+
+    /// Asks the index over texts. One that turns out to be damaged on disk is made anew and asked again.
+    fn by_texts<T>(&self, ask: impl Fn(&TextIndex) -> T) -> T {
+        let texts = self.texts();
+        let answer = ask(&texts);
+        if !texts.is_damaged() {
+            return answer;
+        }
+        if let Some(kept) = &self.kept {
+            kept.remove(TEXTS);
+        }
+        let texts = Arc::new(self.make_texts());
+        self.texts.store(Some(Arc::clone(&texts)));
+        self.reading.store(false, Ordering::Release);
+        ask(&texts)
     }
 
     /// The index over texts: with bodies if they have been read, else over level 1.
@@ -186,19 +196,40 @@ impl Snapshot {
 
     /// What decides for the configuration that everything was built with.
     pub(crate) fn discloser(&self) -> &Discloser {
-        self.discloser.get_or_init(|| {
-            let catalog = || Arc::clone(&self.catalog);
-            Discloser::new(catalog(), self.config.clone()).unwrap_or_else(|_| {
-                // `Builder::disclosure` has refused counters that are not there.
-                let config = DiscloseConfig { counter: Counter::Bytes4, ..self.config.clone() };
-                Discloser::new(catalog(), config).unwrap_or_else(|_| unreachable!("bytes are always there to count"))
-            })
-        })
+        self.discloser.get_or_init(|| self.disclosing.discloser(&self.catalog))
     }
 
-    /// What decides for another configuration, ready for a message.
-    pub(crate) fn discloser_for(&self, config: &DiscloseConfig) -> Result<Discloser, CounterError> {
-        Discloser::new(Arc::clone(&self.catalog), config.clone())
+    /// Makes what decides for another policy or budget.
+    pub(crate) fn discloser_with(&self, policy: Policy, budget: Budget) -> Discloser {
+        let Disclosing { config, counter } = self.disclosing.clone();
+        let Budget { total, per_skill } = budget;
+        let config = DiscloseConfig { policy, max_total_tokens: total, max_per_skill_tokens: per_skill, ..config };
+        Disclosing { config, counter }.discloser(&self.catalog)
+    }
+}
+
+/// A configuration of disclosure that was checked, with its counter.
+#[derive(Clone)]
+pub(crate) struct Disclosing {
+    config: DiscloseConfig,
+    counter: &'static dyn TokenCounter,
+}
+
+impl Disclosing {
+    pub(crate) fn new(config: DiscloseConfig) -> Result<Disclosing, Error> {
+        config.check()?;
+        let counter = config.counter.counter()?;
+        Ok(Disclosing { config, counter })
+    }
+
+    fn discloser(&self, catalog: &Arc<Catalog>) -> Discloser {
+        Discloser::with_counter(Arc::clone(catalog), self.config.clone(), self.counter)
+    }
+}
+
+impl fmt::Debug for Disclosing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Disclosing").field(&self.config).finish()
     }
 }
 

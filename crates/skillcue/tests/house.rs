@@ -86,6 +86,16 @@ const RULES: &[Rule] = &[
         because: "commands stand above everything else in the program: what two of them share is not in one of them",
     },
     Rule {
+        text: "Discloser::with_counter(",
+        only_in: &["skillcue-disclose/src/discloser.rs", "skillcue/src/snapshot.rs"],
+        because: "the configuration of disclosure has one way in: skillcue::Builder::disclosure, checked by build",
+    },
+    Rule {
+        text: "Intent::of(",
+        only_in: &["skillcue-select/src/intent/tests.rs", "skillcue-select/src/selector.rs"],
+        because: "a message is asked once what it wants; Selection::intent has the answer",
+    },
+    Rule {
         text: "Sha256",
         only_in: &["skillcue-base/src/digest.rs", "skillcue-registry/src/fetch/git.rs"],
         because: "digests are skillcue_base::Digest, a skill's is skillcue_catalog::ContentId; git names a format of its own",

@@ -12,7 +12,7 @@ fn root() -> &'static Path {
 }
 
 fn skills() -> Skillcue {
-    let skills = Skillcue::builder().skills_dir(root().join("skills")).build();
+    let skills = Skillcue::builder().skills_dir(root().join("skills")).build().unwrap();
     assert_eq!(skills.catalog().diagnostics(), [], "the set has no bad skills");
     skills.index_bodies();
     skills

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillcue::{
-    Enablement, Listing, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Root, Session, Skillcue,
-    Source, Turn,
+    Enablement, Listing, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Request, Root, Session,
+    Skillcue, Source,
 };
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
@@ -35,7 +35,7 @@ fn the_golden_cases_of_the_envelope() {
     for case in cases {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "s", "", case["body"].as_str().unwrap_or_default());
-        let skills = Skillcue::builder().skills_dir(dir.path()).build();
+        let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
         if let Some(id) = case["load_id"].as_str() {
             let output = load(&skills, id);
             assert!(output.is_error);
@@ -60,7 +60,7 @@ fn the_golden_cases_of_the_envelope() {
 
 #[test]
 fn definitions_are_closed_objects_with_described_arguments() {
-    let skills = Skillcue::builder().build();
+    let skills = Skillcue::builder().build().unwrap();
     let tools = skills.tools(&[]);
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, ["load_skill", "search_skills", "read_skill_file"]);
@@ -87,7 +87,8 @@ fn every_outcome_of_loading_has_its_envelope() {
     std::fs::write(dir.path().join("broken/SKILL.md"), "no front matter\n").unwrap();
     write(dir.path(), "gone", "", "Gone.\n");
     let disable = Enablement { disable: ["off".to_owned()].into(), ..Enablement::default() };
-    let skills = Skillcue::builder().skills_dir(dir.path()).enablement(disable).search_path(Vec::new()).build();
+    let skills =
+        Skillcue::builder().skills_dir(dir.path()).enablement(disable).search_path(Vec::new()).build().unwrap();
     std::fs::remove_file(dir.path().join("gone/SKILL.md")).unwrap();
 
     let output = call(&skills, "load_skill", json!({"skill_id": "pdf", "arguments": "a.pdf"}));
@@ -139,7 +140,7 @@ fn an_unreadable_skill_says_what_the_system_said() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "", "Read.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     std::fs::remove_file(dir.path().join("pdf/SKILL.md")).unwrap();
     symlink("SKILL.md", dir.path().join("pdf/SKILL.md")).unwrap();
     let output = load(&skills, "pdf");
@@ -150,12 +151,12 @@ fn an_unreadable_skill_says_what_the_system_said() {
 fn what_is_loaded_is_not_disclosed_again() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "pdf", "metadata:\n  triggers: [pdf]\n", "Use pdftotext.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let output = call(&skills, "load_skill", json!({"skill_id": "pdf", "arguments": "x"}));
     let Some(Effect::Loaded { name, content, .. }) = output.effect else { panic!("it has loaded") };
     let mut session = Session::default();
     session.record_load(&name, &content);
-    assert!(!skills.disclose_in(&Turn::new("open a pdf"), &mut session).turn.contains("pdftotext"));
+    assert!(!skills.disclose(Request::new("open a pdf").session(&mut session)).turn.contains("pdftotext"));
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn searching() {
     write(dir.path(), "pdf-forms", "metadata:\n  triggers: [pdf]\n", "Fill.\n");
     write(dir.path(), "pdf-secret", "disable-model-invocation: true\nmetadata:\n  triggers: [pdf]\n", "Hidden.\n");
     write(dir.path(), "csv", "", "Rows.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let output = call(&skills, "search_skills", json!({"query": "fill in a pdf", "limit": 5.0}));
     assert!(!output.is_error);
     assert!(output.text.contains("- pdf-forms (") && output.text.contains("keyword \"pdf\""), "{}", output.text);
@@ -192,7 +193,7 @@ fn searching_says_which_words_matched() {
     let dir = tempfile::tempdir().unwrap();
     let pattern = "metadata:\n  triggers:\n    patterns: ['\\b(fix|check)\\s+(my|the)\\s+report\\b.*']\n";
     write(dir.path(), "rep", pattern, "Report.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let query = format!("please check the report{}", " again and".repeat(20));
     let output = call(&skills, "search_skills", json!({"query": query}));
     let start = "[pattern \"check the report again and again and again and again and…\"";
@@ -209,7 +210,7 @@ fn searching_asks_as_messages_do() {
     write(dir.path(), "no-triggers", "", "Words.\n");
     write(dir.path(), "pdf", "metadata:\n  triggers: [pdf]\n", "Fill.\n");
     for (mode, expected) in [(Mode::Keyword, &["pdf"][..]), (Mode::Hybrid, &["no-triggers", "pdf"])] {
-        let skills = Skillcue::builder().skills_dir(dir.path()).mode(mode).build();
+        let skills = Skillcue::builder().skills_dir(dir.path()).mode(mode).build().unwrap();
         let output = call(&skills, "search_skills", json!({"query": "pdf triggers"}));
         let hits = output.structured.unwrap()["hits"].clone();
         let mut names: Vec<&str> = hits.as_array().unwrap().iter().filter_map(|hit| hit["name"].as_str()).collect();
@@ -224,7 +225,7 @@ fn searching_with_files() {
     write(dir.path(), "tables", "metadata:\n  triggers:\n    files: ['*.xlsx', 'data/**/*.csv']\n", "Rows.\n");
     write(dir.path(), "borrows", "metadata:\n  triggers:\n    languages: [rust]\n", "Lifetimes.\n");
     write(dir.path(), "other", "", "Other.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let names = |arguments: Value| {
         let output = call(&skills, "search_skills", arguments);
         assert!(!output.is_error, "{}", output.text);
@@ -265,7 +266,7 @@ fn reading_in_parts_with_a_clear_end() {
     file("wide.txt", format!("{}\nend\n", "y".repeat(200 * 1024)).repeat(2).as_bytes());
     std::fs::create_dir(dir.path().join("pdf/references")).unwrap();
     file("references/a.md", b"a\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let read = |arguments: Value| {
         let mut arguments = arguments;
         arguments["skill_id"] = json!("pdf");
@@ -332,7 +333,7 @@ impl ToolProvider for Greeter {
 
 #[test]
 fn providers_add_tools_for_loaded_skills() {
-    let skills = Skillcue::builder().tools(Arc::new(Greeter)).build();
+    let skills = Skillcue::builder().tools(Arc::new(Greeter)).build().unwrap();
     assert_eq!(skills.tools(&[]).len(), 3);
     let files = Listing::default();
     assert!(skills.brings_tools("pdf", &files) && !skills.brings_tools("git", &files));
@@ -395,7 +396,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     write(dir.path(), "refunds", "metadata:\n  triggers: [zebra]\n", "Ours.\n");
     let acme = Arc::new(Acme::default());
     let remote: Arc<dyn Remote> = Arc::clone(&acme) as Arc<dyn Remote>;
-    let skills = Skillcue::builder().skills_dir(dir.path()).remote(remote).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).remote(remote).build().unwrap();
     let catalog = skills.catalog();
     let skill = catalog.get("acme:refunds").unwrap();
     assert_eq!((skill.source(), skill.server()), (Source::Mcp, Some("acme")));
@@ -405,7 +406,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
     assert_eq!(catalog.get("acme:refunds@mcp").map(skillcue::Skill::name), Some("acme:refunds"));
     assert!(skills.prompt().text.contains("<id>acme:refunds</id>"));
     assert!(skills.prompt().text.contains("<description>MCP server acme: Pays money back.</description>"));
-    let before = skills.disclose(&Turn::new("I want a refund")).turn;
+    let before = skills.disclose("I want a refund").turn;
     assert!(!before.contains("acme"), "what nobody has looked at pushes nothing aside: {before}");
     assert_eq!(skills.files("acme:refunds").unwrap().files[1].path, "mail text.md");
     skills.index_bodies();
@@ -417,7 +418,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
 
     *acme.approved.lock().unwrap() = true;
     skills.refresh();
-    let shown = skills.disclose(&Turn::new("I want a refund"));
+    let shown = skills.disclose("I want a refund");
     assert!(shown.turn.contains("The MCP server \"acme\" serves this skill."), "{}", shown.turn);
     assert!(acme.asked.lock().unwrap().is_empty(), "and disclosing fetches nothing");
     let loaded = call(&skills, "load_skill", json!({"skill_id": "acme:refunds", "arguments": "Ann"}));
@@ -477,7 +478,8 @@ fn names_of_servers_never_meet() {
         .remote(Arc::new(Lists("a", uris.clone())))
         .remote(Arc::new(Lists("b", uris.clone())))
         .remote(Arc::new(Lists("office", uris)))
-        .build();
+        .build()
+        .unwrap();
     let catalog = skills.catalog();
     let path = |address: &str| catalog.get(address).map(|skill| skill.path().display().to_string());
     assert_eq!(path("a:dup").as_deref(), Some("skill://x/dup/SKILL.md"));

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use skillcue::tools::Call;
 use skillcue::{
-    Counter, DiscloseConfig, Mode, Policy, SelectOptions, Selection, Session, Skillcue, Source, Tier, Tokens, Turn,
-    unpack_bundled,
+    Counter, DiscloseConfig, Mode, Policy, Request, Selection, Session, Skillcue, Source, Tier, Tokens, unpack_bundled,
 };
 
 fn write(dir: &Path, name: &str, fields: &str, body: &str) {
@@ -33,23 +32,23 @@ fn tree(count: usize) -> tempfile::TempDir {
 fn bundled() -> (tempfile::TempDir, Skillcue) {
     let dir = tempfile::tempdir().unwrap();
     let root = unpack_bundled(dir.path()).unwrap();
-    let skills = Skillcue::builder().root(skillcue::Root::new(root, Source::Bundled)).build();
+    let skills = Skillcue::builder().root(skillcue::Root::new(root, Source::Bundled)).build().unwrap();
     (dir, skills)
 }
 
 #[test]
 fn the_walk_through_of_the_seed() {
     let (_dir, skills) = bundled();
-    let shown = skills.disclose(&Turn::new("What is 2+2?"));
+    let shown = skills.disclose("What is 2+2?");
     assert_eq!((shown.tier, &*shown.turn), (Tier::Breadcrumb, "[2 skills available]"));
     assert!(shown.tokens.turn <= Tokens(10));
 
-    let shown = skills.disclose(&Turn::new("Say bonjour to Alice"));
+    let shown = skills.disclose("Say bonjour to Alice");
     assert_eq!(shown.tier, Tier::Documentation);
     assert!(shown.turn.starts_with("## Relevant Skill Documentation\n\n### hello-extended\n"), "{}", shown.turn);
     assert!(!shown.turn.contains("skill-author"));
 
-    let shown = skills.disclose(&Turn::new("What can you do?"));
+    let shown = skills.disclose("What can you do?");
     assert_eq!(shown.tier, Tier::Registry);
     assert!(shown.turn.contains("- **hello-extended**: "), "{}", shown.turn);
 }
@@ -60,8 +59,8 @@ fn a_request_that_needs_no_skill_costs_next_to_nothing() {
         let dir = tree(count);
         for counter in [Counter::Bytes4, Counter::Segment] {
             let config = DiscloseConfig { counter, ..DiscloseConfig::default() };
-            let skills = Skillcue::builder().skills_dir(dir.path()).disclosure(config).unwrap().build();
-            let shown = skills.disclose(&Turn::new("What is 2+2?"));
+            let skills = Skillcue::builder().skills_dir(dir.path()).disclosure(config).build().unwrap();
+            let shown = skills.disclose("What is 2+2?");
             #[expect(clippy::cast_precision_loss, reason = "a share")]
             let saved = 1.0 - shown.tokens.turn.0 as f64 / shown.tokens.eager.0 as f64;
             assert!(saved >= least, "{count} skills, {counter}: {saved}");
@@ -74,7 +73,7 @@ fn a_request_that_needs_no_skill_costs_next_to_nothing() {
 fn hostile_messages_end() {
     let dir = tree(20);
     write(dir.path(), "always", "triggers:\n  patterns: ['\\d+', '(a*)*b', '.*.*.*x']\n", "body\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let messages = [
         "word3 ".repeat(100_000),
         "shared ".repeat(100_000),
@@ -92,7 +91,7 @@ fn hostile_messages_end() {
     let mut spans = 0;
     for message in &messages {
         for mode in [Mode::Keyword, Mode::Hybrid] {
-            let selection = skills.select(&Turn::new(message), &SelectOptions { mode, ..SelectOptions::default() });
+            let selection = skills.select(&Request::new(message).mode(mode));
             for reason in selection.hits.iter().flat_map(|hit| &hit.reasons) {
                 if let Some(span) = &reason.span {
                     assert_eq!(message.get(span.clone()), Some(reason.text.as_str()));
@@ -100,12 +99,11 @@ fn hostile_messages_end() {
                 }
             }
         }
-        skills.disclose(&Turn::new(message));
+        skills.disclose(message);
     }
     assert!(spans > 0, "nothing was found at all");
-    let keyword = SelectOptions { mode: Mode::Keyword, ..SelectOptions::default() };
-    let many = skills.select(&Turn::new(&messages[0]), &keyword);
-    let once = skills.select(&Turn::new("word3"), &keyword);
+    let many = skills.select(&Request::new(&messages[0]).mode(Mode::Keyword));
+    let once = skills.select(&Request::new("word3").mode(Mode::Keyword));
     assert_eq!(
         many.hits[0].score.to_bits(),
         once.hits[0].score.to_bits(),
@@ -118,32 +116,32 @@ fn the_stable_part_depends_on_nothing_but_the_catalog() {
     let dir = tree(30);
     let build = || {
         let config = DiscloseConfig { policy: Policy::Hint, ..DiscloseConfig::default() };
-        Skillcue::builder().skills_dir(dir.path()).disclosure(config).unwrap().build()
+        Skillcue::builder().skills_dir(dir.path()).disclosure(config).build().unwrap()
     };
     let skills = build();
-    let first = skills.disclose(&Turn::new("hello")).stable;
+    let first = skills.disclose("hello").stable;
     assert!(first.contains("<id>skill-7</id>"));
     let mut session = Session::default();
     for number in 0..1_000 {
         let message = format!("message {number} about word{} and shared things", number % 40);
-        assert_eq!(skills.disclose_in(&Turn::new(&message), &mut session).stable, first);
+        assert_eq!(skills.disclose(Request::new(&message).session(&mut session)).stable, first);
     }
-    assert_eq!(build().disclose(&Turn::new("after a restart")).stable, first);
+    assert_eq!(build().disclose("after a restart").stable, first);
     // A body is edited: the metadata says the same.
     let file = dir.path().join("skill-7/SKILL.md");
     fs::write(&file, fs::read_to_string(&file).unwrap() + "\nAnd one thing more.\n").unwrap();
     skills.refresh();
-    assert_eq!(skills.disclose(&Turn::new("after an edit")).stable, first);
-    assert_eq!(build().disclose(&Turn::new("after both")).stable, first);
+    assert_eq!(skills.disclose("after an edit").stable, first);
+    assert_eq!(build().disclose("after both").stable, first);
 }
 
 #[test]
 fn a_conversation_is_shown_a_body_once_and_again_when_it_changed() {
     let dir = tree(3);
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let mut session = Session::default();
     let shows =
-        |session: &mut Session| skills.disclose_in(&Turn::new("word1 please"), session).turn.contains("Do this");
+        |session: &mut Session| skills.disclose(Request::new("word1 please").session(session)).turn.contains("Do this");
     assert!(shows(&mut session));
     assert!(!shows(&mut session), "it is there already");
     let mut session = Session::from_json(&session.to_json()).unwrap();
@@ -161,7 +159,7 @@ fn a_conversation_is_shown_a_body_once_and_again_when_it_changed() {
 fn what_was_loaded_with_arguments_is_shown_again_with_them() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "again", "", "Do $ARGUMENTS then again $ARGUMENTS;\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let arguments = serde_json::json!({"skill_id": "again", "arguments": "this"});
     let context = skillcue::tools::ToolContext::default();
     let output = skills.call_tool(&Call::new("load_skill", arguments.as_object().unwrap().clone()), &context).unwrap();
@@ -190,7 +188,7 @@ fn threads_disclose_and_load_while_the_catalog_is_refreshed() {
     };
     populate(states[0]);
     let config = DiscloseConfig { max_skills: 0, max_total_tokens: None, ..DiscloseConfig::default() };
-    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).disclosure(config).unwrap().build());
+    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).disclosure(config).build().unwrap());
     skills.prepare();
     let stop = Arc::new(AtomicBool::new(false));
     let threads: Vec<_> = (0..64)
@@ -201,7 +199,7 @@ fn threads_disclose_and_load_while_the_catalog_is_refreshed() {
                 let mut rounds = 0;
                 while !stop.load(Ordering::Relaxed) || rounds < 3 {
                     rounds += 1;
-                    let shown = skills.disclose(&Turn::new("a lookup"));
+                    let shown = skills.disclose("a lookup");
                     let names: HashSet<&str> =
                         shown.skills.iter().map(|skill| skill.name.split('-').next().unwrap()).collect();
                     assert_eq!(names.len(), 1, "of one generation: {names:?}");
@@ -234,8 +232,8 @@ fn threads_disclose_and_load_while_the_catalog_is_refreshed() {
 fn a_selector_that_was_kept_selects_the_same() {
     let dir = tree(2_100);
     let cache = tempfile::tempdir().unwrap();
-    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
-    let select = |skills: &Skillcue| skills.select(&Turn::new("shared word7 and frob9"), &SelectOptions::default());
+    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build().unwrap();
+    let select = |skills: &Skillcue| skills.select(&Request::new("shared word7 and frob9"));
     let first = select(&build());
     let kept = |name: &str| {
         let entries = cache.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -263,8 +261,8 @@ fn a_selector_that_was_kept_selects_the_same() {
 fn a_skill_for_people_only_comes_when_called() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "release", "disable-model-invocation: true\nmetadata:\n  triggers: [ship]\n", "Tag it.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
-    let shown = |message: &str| skills.disclose(&Turn::new(message));
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
+    let shown = |message: &str| skills.disclose(message);
     assert_eq!((shown("ship it").tier, shown("release it").tier), (Tier::Nothing, Tier::Nothing));
     let called = shown("/release now");
     assert_eq!(called.tier, Tier::Documentation);
@@ -277,10 +275,9 @@ fn bodies_that_an_earlier_start_has_read_count_at_once() {
     let dir = tree(30);
     write(dir.path(), "odd", "", "Only here: zyzzyva quixotry.\n");
     let cache = tempfile::tempdir().unwrap();
-    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
-    let options = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
+    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build().unwrap();
     let names = |skills: &Skillcue| {
-        let found = skills.select(&Turn::new("a zyzzyva and quixotry"), &options);
+        let found = skills.select(&Request::new("a zyzzyva and quixotry").mode(Mode::Hybrid));
         found.hits.into_iter().map(|hit| hit.name).collect::<Vec<_>>()
     };
     let first = build();
@@ -306,12 +303,12 @@ fn one_word_in_common_is_not_enough_among_few_skills() {
         let text = format!("---\nname: {name}\ndescription: {does}\n---\n");
         fs::write(dir.path().join(name).join("SKILL.md"), text).unwrap();
     }
-    let skills = Skillcue::builder().skills_dir(dir.path()).mode(Mode::Hybrid).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).mode(Mode::Hybrid).build().unwrap();
     for message in ["slow down please", "the history of Rome", "plan a meal"] {
-        let shown = skills.disclose(&Turn::new(message));
+        let shown = skills.disclose(message);
         assert_ne!(shown.tier, Tier::Documentation, "{message}: {:?}", shown.skills);
     }
-    let shown = skills.disclose(&Turn::new("find my slow queries"));
+    let shown = skills.disclose("find my slow queries");
     assert_eq!((shown.tier, shown.skills[0].name.as_str()), (Tier::Documentation, "sql-tuning"), "more are enough");
 }
 
@@ -319,9 +316,8 @@ fn one_word_in_common_is_not_enough_among_few_skills() {
 fn what_hides_from_models_is_not_found_by_searching() {
     let dir = tree(2);
     write(dir.path(), "secret-ops", "disable-model-invocation: true\n", "Vault.\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
-    let options = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
-    let found = skills.search(&Turn::new("$secret-ops vault"), &options);
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
+    let found = skills.search(&Request::new("$secret-ops vault").mode(Mode::Hybrid));
     assert!(found.hits.iter().all(|hit| hit.name != "secret-ops"));
     assert_eq!(found.matched, found.hits.len());
 }
@@ -330,12 +326,12 @@ fn what_hides_from_models_is_not_found_by_searching() {
 fn broken_triggers_are_told() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "re", "triggers:\n  patterns: ['(', '(a{1000}){1000}', fine]\n  files: ['[']\n", "x\n");
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     let catalog = skills.catalog();
     let found = catalog.diagnostics();
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found.iter().all(|found| found.path.as_ref().unwrap().ends_with("re/SKILL.md")));
-    assert_eq!(skills.select(&Turn::new("fine"), &SelectOptions::default()).hits.len(), 1, "the rest works");
+    assert_eq!(skills.select(&Request::new("fine")).hits.len(), 1, "the rest works");
 }
 
 #[test]
@@ -343,9 +339,8 @@ fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
     let dir = tree(60);
     write(dir.path(), "special", "", "# Kubernetes\n\nRoll out to Kubernetes clusters.\n");
     let cache = tempfile::tempdir().unwrap();
-    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build();
-    let hybrid = SelectOptions { mode: Mode::Hybrid, ..SelectOptions::default() };
-    let find = |skills: &Skillcue| skills.select(&Turn::new("roll out the clusters"), &hybrid);
+    let build = || Skillcue::builder().skills_dir(dir.path()).index_cache(cache.path().join("index")).build().unwrap();
+    let find = |skills: &Skillcue| skills.select(&Request::new("roll out the clusters").mode(Mode::Hybrid));
     let first = build();
     assert_eq!(first.index_bodies(), 61);
     let expected = find(&first);
@@ -377,9 +372,9 @@ fn an_index_over_texts_is_kept_and_used_as_long_as_it_fits() {
 #[test]
 fn nobody_waits_for_a_refresh() {
     let dir = tree(3_000);
-    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build());
+    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build().unwrap());
     skills.prepare();
-    let expected = skills.disclose(&Turn::new("word7 please")).turn;
+    let expected = skills.disclose("word7 please").turn;
     let (started, done) = (Arc::new(std::sync::Barrier::new(2)), Arc::new(AtomicBool::new(false)));
     let refresh = {
         let (skills, started, done) = (Arc::clone(&skills), Arc::clone(&started), Arc::clone(&done));
@@ -392,7 +387,7 @@ fn nobody_waits_for_a_refresh() {
     started.wait();
     let mut meanwhile = 0;
     while !done.load(Ordering::Acquire) {
-        assert_eq!(skills.disclose(&Turn::new("word7 please")).turn, expected);
+        assert_eq!(skills.disclose("word7 please").turn, expected);
         meanwhile += 1;
     }
     refresh.join().unwrap();
@@ -416,13 +411,12 @@ fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
     for policy in [Policy::Inject, Policy::Hint, Policy::Catalog] {
         let (_dir, builder) = checkout();
         let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
-        let skills = builder.disclosure(config).unwrap().hold_back(skillcue::Skill::is_foreign).build();
+        let skills = builder.disclosure(config).hold_back(skillcue::Skill::is_foreign).build().unwrap();
         assert!(skills.prompt().text.contains("theirs") && !skills.prompt().text.contains("EVIL"));
         for message in messages {
             for mode in [Mode::Keyword, Mode::Hybrid] {
                 skills.index_bodies();
-                let config = DiscloseConfig { policy, ..DiscloseConfig::default() };
-                let shown = skills.disclose_with(&Turn::new(message), None, &config, mode).unwrap();
+                let shown = skills.disclose(Request::new(message).mode(mode));
                 let text = format!("{}{}", shown.stable, shown.turn);
                 assert!(!text.contains("EVIL"), "{policy:?} {message}: {text}");
                 let bodies = shown.tier == Tier::Documentation && policy == Policy::Inject;
@@ -435,7 +429,7 @@ fn a_host_that_holds_back_what_is_foreign_shows_none_of_it() {
 #[test]
 fn what_is_held_back_does_not_come_back_after_compaction() {
     let (_dir, builder) = checkout();
-    let skills = builder.hold_back(skillcue::Skill::is_foreign).build();
+    let skills = builder.hold_back(skillcue::Skill::is_foreign).build().unwrap();
     // A session that says that both were loaded, as they were some time ago.
     let mut session = Session::default();
     for name in ["theirs", "mine"] {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use skillcue::eval::Case;
-use skillcue::{Counter, DiscloseConfig, Mode, Root, Session, Skillcue, Source, Turn};
+use skillcue::{Counter, DiscloseConfig, Mode, Root, Session, Skillcue, Source};
 
 /// The skills that a case lists, or generates.
 fn skills_of(case: &Value) -> Vec<Value> {
@@ -61,8 +61,8 @@ fn disclosure() {
             ..DiscloseConfig::default()
         };
         let root = Root::new(dir.path(), Source::User);
-        let skills = Skillcue::builder().root(root).disclosure(config).unwrap().mode(Mode::Keyword).build();
-        let shown = skills.disclose(&Turn::new(case["message"].as_str().unwrap()));
+        let skills = Skillcue::builder().root(root).disclosure(config).mode(Mode::Keyword).build().unwrap();
+        let shown = skills.disclose(case["message"].as_str().unwrap());
         assert_eq!(u64::from(shown.tier.number()), case["tier"].as_u64().unwrap(), "{case}");
         if let Some(text) = case["text"].as_str() {
             assert_eq!(shown.turn, text);

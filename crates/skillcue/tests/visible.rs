@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use skillcue::tools::{Call, ToolContext};
-use skillcue::{DiscloseConfig, Enablement, Fallback, Mode, Policy, Root, Session, Setup, Skillcue, Source, Turn};
+use skillcue::{DiscloseConfig, Enablement, Fallback, Mode, Policy, Request, Root, Session, Setup, Skillcue, Source};
 
 /// Why a skill is not for models, with what says so in its front matter; one is switched off by its user.
 const KINDS: [(&str, &str); 3] = [
@@ -15,6 +15,10 @@ const KINDS: [(&str, &str); 3] = [
 /// A skill of each kind, one that another one shadows, and the control: a skill that is for models. All fit "invoice", and
 /// all have a word in description and body that nothing else has.
 fn house() -> (tempfile::TempDir, Skillcue) {
+    house_with(DiscloseConfig::default())
+}
+
+fn house_with(config: DiscloseConfig) -> (tempfile::TempDir, Skillcue) {
     let tmp = tempfile::tempdir().unwrap();
     let write = |root: &str, name: &str, more: &str, secret: &str| {
         let dir = tmp.path().join(root).join(name);
@@ -35,8 +39,8 @@ fn house() -> (tempfile::TempDir, Skillcue) {
         [Root::new(tmp.path().join("project"), Source::Project), Root::new(tmp.path().join("user"), Source::User)];
     let off = || Enablement { disable: ["is-off".to_owned()].into(), ..Enablement::default() };
     let setup = move || Setup { roots: Vec::new(), enablement: off() };
-    let skills = Skillcue::builder().roots(roots).setup_by(setup).search_path(Vec::new()).build();
-    (tmp, skills)
+    let builder = Skillcue::builder().roots(roots).setup_by(setup).search_path(Vec::new()).disclosure(config);
+    (tmp, builder.build().unwrap())
 }
 
 fn check(surface: &str, text: &str) {
@@ -68,10 +72,10 @@ fn no_disclosure_shows_them() {
     let mut seen = 0;
     for policy in [Policy::Inject, Policy::Hint, Policy::Catalog] {
         for fallback in [Fallback::None, Fallback::ShowAll, Fallback::AskUser] {
-            let config = DiscloseConfig { policy, fallback, ..DiscloseConfig::default() };
+            let (_tmp, skills) = house_with(DiscloseConfig { policy, fallback, ..DiscloseConfig::default() });
             for mode in [Mode::Keyword, Mode::Hybrid] {
                 for message in ["the invoice", "what can you do?", "show all skills", "nothing", "quetz"] {
-                    let shown = skills.disclose_with(&Turn::new(message), None, &config, mode).unwrap();
+                    let shown = skills.disclose(Request::new(message).mode(mode));
                     let text = format!("{}\n{}", shown.stable, shown.turn);
                     seen += usize::from(text.contains("openly"));
                     check(&format!("{policy:?} {fallback:?} {mode:?} {message}"), &text);
@@ -81,7 +85,7 @@ fn no_disclosure_shows_them() {
     }
     assert!(seen > 10, "the control was shown {seen} times");
     let mut session = Session::default();
-    check("session", &skills.disclose_in(&Turn::new("the invoice"), &mut session).turn);
+    check("session", &skills.disclose(Request::new("the invoice").session(&mut session)).turn);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn checkout() -> House {
 fn with(house: House, approvals: &Approvals) -> House {
     let root = Root::required(house.dir.path().join("project"), Source::Project);
     let held = approvals.clone();
-    let skills = Skillcue::builder().root(root).hold_back(move |skill| !held.may_show(skill)).build();
+    let skills = Skillcue::builder().root(root).hold_back(move |skill| !held.may_show(skill)).build().unwrap();
     let agent = Agent::new(Arc::new(skills), model(Api::OpenAi, &house.server), AgentOptions::default());
     House { agent, ..house }
 }

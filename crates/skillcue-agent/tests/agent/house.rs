@@ -44,7 +44,7 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         write_skill(dir.path(), "greetings", "bonjour", "# Greetings\n\nSay it <b>warmly</b> & \"well\".");
         write_skill(dir.path(), "invoices", "invoice", "# Invoices\n\nAdd the tax.");
-        let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build());
+        let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build().unwrap());
         let server = Server::start(script);
         let agent = Agent::new(skills, model(api, &server), options);
         House { dir, server, agent, heard: Mutex::default() }

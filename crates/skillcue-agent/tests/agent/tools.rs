@@ -130,7 +130,7 @@ async fn calls_run_at_the_same_time_and_a_panic_is_a_result() {
             Reply::text("Done.")
         }
     });
-    let skills = Arc::new(Skillcue::builder().tools(Arc::new(Meeting::default())).build());
+    let skills = Arc::new(Skillcue::builder().tools(Arc::new(Meeting::default())).build().unwrap());
     let agent = Agent::new(skills, model(Api::OpenAi, &house.server), AgentOptions::default());
     let house = House { agent, ..house };
     house.say(&mut house.conversation(), "Meet").await.unwrap();
@@ -147,7 +147,7 @@ async fn a_section_of_a_skill_is_not_all_of_it() {
         _ => Reply::text("Yes."),
     });
     crate::house::write_skill(house.dir.path(), "long-one", "parcel", "# First\n\nWeigh it.\n\n# Second\n\nSend it.");
-    let skills = Arc::new(Skillcue::builder().skills_dir(house.dir.path()).build());
+    let skills = Arc::new(Skillcue::builder().skills_dir(house.dir.path()).build().unwrap());
     let agent = Agent::new(skills, model(Api::OpenAi, &house.server), AgentOptions::default());
     let house = House { agent, ..house };
     let mut conversation = house.conversation();

@@ -244,15 +244,11 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &App
     let mut config = configured.config();
     config.policy = args.policy.map_or(config.policy, Into::into);
     let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_default();
-    let wrong = |error: &dyn std::fmt::Display| {
-        CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
-    };
-    config.check().map_err(|error| wrong(&error))?;
     let approvals = approvals.clone();
+    context.look_after_signals();
     context.shape_skills(move |builder| {
         let approvals = approvals.clone();
-        let builder = builder.disclosure(config.clone()).map_err(|error| wrong(&error))?;
-        Ok(builder.mode(matching).hold_back(move |skill| !approvals.may_show(skill)))
+        builder.disclosure(config.clone()).mode(matching).hold_back(move |skill| !approvals.may_show(skill))
     });
     Ok(matching)
 }

@@ -117,31 +117,28 @@ impl Args {
         config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
         config.counter = self.counter.map_or(config.counter, Counter::from);
-        let mode = context.mode(self.mode)?;
-        config.check().map_err(|error| {
-            CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
-        })?;
-        Ok((config, mode))
+        Ok((config, context.mode(self.mode)?))
     }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let message = message(&args.message)?;
     let (config, mode) = args.config(context)?;
+    let unlimited = config.max_skills == 0;
     let mut session = args.session.as_deref().map(read_session).transpose()?;
+    context.shape_skills(move |builder| builder.disclosure(config.clone()).mode(mode));
     let skills = context.skills()?;
     context.prepare(mode)?;
-    let lists = args.turn.lists();
-    let turn = lists.turn(&message);
-    let shown = skills
-        .disclose_with(&turn, session.as_ref(), &config, mode)
-        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
-    if let (Some(session), Some(file)) = (&mut session, &args.session) {
+    let mut request = args.turn.request(&message);
+    if let Some(session) = &mut session {
+        request = request.session(session);
+    }
+    let shown = skills.disclose(request);
+    if let (Some(session), Some(file)) = (&session, &args.session) {
         if file.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
             // A typing error must not become a directory.
             return Err(CliError::write(file, &io::ErrorKind::NotFound.into()));
         }
-        session.apply(&shown);
         replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
     }
     context.tell_diagnostics();
@@ -152,7 +149,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     print(context, &shown)?;
     context.terminal.flush()?;
-    tell(context, &shown, config.max_skills == 0)?;
+    tell(context, &shown, unlimited)?;
     context.index_bodies(mode)?;
     Ok(Outcome::Done)
 }

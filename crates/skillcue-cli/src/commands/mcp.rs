@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use skillcue::Skillcue;
 use skillcue::watch::{Event, WatchOptions};
-use skillcue::{Mode, Skillcue};
 use skillcue_mcp::host::{Host, Outcome as Listed};
 use skillcue_mcp::server::{Changed, HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
@@ -220,7 +220,7 @@ fn read_ahead(skills: &Arc<Skillcue>, context: &Context) -> Result<(), CliError>
     let skills = Arc::clone(skills);
     let remembered = context.settings()?.cache.is_some();
     let read = move || {
-        skills.prepare_for(Mode::Hybrid);
+        skills.prepare();
         if remembered || skills.catalog().len() <= MANY {
             skills.index_bodies();
         }

@@ -44,13 +44,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     config.policy = Policy::Catalog;
     config.window = args.window.map_or(config.window, Tokens);
     config.counter = args.counter.map_or(config.counter, Counter::from);
-    config.check().map_err(|error| {
-        CliError::usage("config", error.to_string()).help("correct it in [disclose] of skillcue.toml")
-    })?;
-    let section = context
-        .skills()?
-        .prompt_with(&config)
-        .map_err(|error| CliError::usage("usage", error.to_string()).help("choose another --counter"))?;
+    context.shape_skills(move |builder| builder.disclosure(config.clone()));
+    let section = context.skills()?.prompt();
     context.tell_diagnostics();
     if context.json() {
         let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);

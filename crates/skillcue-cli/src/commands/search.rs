@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::{Hit, SelectOptions};
+use skillcue::Hit;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -48,8 +48,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mode = context.mode(args.mode)?;
     let skills = context.skills()?;
     context.prepare(mode)?;
-    let lists = args.turn.lists();
-    let found = skills.search(&lists.turn(&query), &SelectOptions { mode, limit: args.limit });
+    let found = skills.search(&args.turn.request(&query).mode(mode).limit(args.limit));
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&HitsJson { hits: &found.hits, matched: found.matched })?;

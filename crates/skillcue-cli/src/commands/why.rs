@@ -1,7 +1,7 @@
 //! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
 
 use serde::Serialize;
-use skillcue::{Explanation, Intent, SelectOptions};
+use skillcue::{Explanation, Intent};
 
 use super::search::HitsJson;
 use crate::context::Context;
@@ -51,10 +51,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         // Says why, if there is no such skill.
         skills.known(name)?;
     }
-    let lists = args.turn.lists();
-    let turn = lists.turn(&message);
-    let found = skills.select(&turn, &SelectOptions { mode, limit: 32 });
-    let explanation = args.name.as_deref().map(|name| skills.explain(&turn, name, mode));
+    let request = args.turn.request(&message).mode(mode);
+    let found = skills.select(&request);
+    let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
     context.tell_diagnostics();
     if context.json() {
         context.print_json(&WhyJson {
@@ -66,8 +65,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let columns = context.terminal.width().unwrap_or(100);
     let out = match &explanation {
-        Some(explanation) => explained::one(&turn, explanation, mode, columns),
-        None => explained::all(&turn, &found, columns),
+        Some(explanation) => explained::one(&message, explanation, mode, columns),
+        None => explained::all(&message, &found, columns),
     };
     context.terminal.print(&out)?;
     Ok(Outcome::Done)

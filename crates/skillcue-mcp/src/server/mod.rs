@@ -2,18 +2,19 @@
 //! MCP" (SEP-2640), over stdio and streamable HTTP, for the protocol's versions up to 2026-07-28.
 //!
 //! ```no_run
-//! # async fn example() -> std::io::Result<()> {
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::sync::Arc;
 //!
 //! use skillcue::Skillcue;
 //! use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer};
 //! use tokio_util::sync::CancellationToken;
 //!
-//! let skills = Arc::new(Skillcue::builder().skills_dir("skills").build());
+//! let skills = Arc::new(Skillcue::builder().skills_dir("skills").build()?);
 //! let server = SkillServer::new(skills, ServerOptions::default());
 //! let http = HttpServer::bind(server, HttpOptions::default()).await?;
 //! println!("listening on {}", http.address());
-//! http.run(CancellationToken::new()).await
+//! http.run(CancellationToken::new()).await?;
+//! # Ok(())
 //! # }
 //! ```
 

@@ -48,7 +48,7 @@ pub fn skills() -> TempDir {
 }
 
 pub fn server(dir: &Path) -> SkillServer {
-    SkillServer::new(Arc::new(Skillcue::builder().skills_dir(dir).build()), ServerOptions::default())
+    SkillServer::new(Arc::new(Skillcue::builder().skills_dir(dir).build().unwrap()), ServerOptions::default())
 }
 
 /// What a request of 2026-07-28 must carry.

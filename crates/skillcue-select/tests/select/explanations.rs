@@ -70,8 +70,7 @@ fn near_misses_of_everything_else() {
             "languages": ["rust"],
         } }),
     )]);
-    let turn =
-        Turn { message: "the translator itx it-x-y", files: &["a.py"], languages: &["python"], ..Turn::default() };
+    let turn = Turn::new("the translator itx it-x-y").files(["a.py"]).languages(["python"]);
     assert!(note(&world, &turn, 1).contains("`translator`"));
     assert_eq!(note(&world, &turn, 2), "the message would have to hold `french` or `german`");
     assert!(note(&world, &turn, 3).starts_with("it is no valid regular expression: "));

@@ -200,9 +200,7 @@ fn files_and_languages() {
         "languages": ["TypeScript", "c++"],
     });
     let world = it(&triggers);
-    let with = |files: &[&str], languages: &[&str]| {
-        world.reasons(&Turn { message: "fix", files, languages, ..Turn::default() })
-    };
+    let with = |files: &[&str], languages: &[&str]| world.reasons(&Turn::new("fix").files(files).languages(languages));
     assert_eq!(with(&["src/App.tsx"], &[]), ["File *.tsx src/App.tsx"]);
     assert_eq!(with(&["a/Dockerfile"], &[]), ["File Dockerfile a/Dockerfile"]);
     assert_eq!(with(&["./src/a/b.rs"], &[]), ["File src/**/*.rs ./src/a/b.rs"]);
@@ -224,16 +222,16 @@ fn earlier_messages_count_less() {
         ("old-mention", json!({})),
     ]);
     let earlier = ["butter, old-mention, $old", "more butter"];
-    let selection = world.select(&Turn { message: "bread", earlier: &earlier, ..Turn::default() });
+    let selection = world.select(&Turn::new("bread").earlier(earlier));
     assert_eq!(selection.hits.len(), 2, "no mention in an earlier message counts");
     let (new, old) = (&selection.hits[0], &selection.hits[1]);
     assert_eq!((new.name.as_str(), old.name.as_str()), ("new", "old"));
     let reason = old.reasons.iter().find(|reason| reason.trigger == "butter").unwrap();
     assert_eq!((reason.text.as_str(), reason.span.clone()), ("butter", None));
     assert!((reason.score * 2.0 - new.reasons[0].score).abs() < 0.001);
-    let selection = world.select(&Turn { message: "bread", earlier: &["x", "salt and pepper"], ..Turn::default() });
+    let selection = world.select(&Turn::new("bread").earlier(["x", "salt and pepper"]));
     assert_eq!(selection.hits[0].name, "new", "a phrase of before is no phrase of now");
-    assert!(world.select(&Turn { earlier: &["what can you do?"], ..Turn::default() }).intent == Intent::None);
+    assert!(world.select(&Turn::default().earlier(["what can you do?"])).intent == Intent::None);
 }
 
 /// What triggers alone say is not doubted because the texts say nothing: a search shows it as surely as it is disclosed.
@@ -263,7 +261,7 @@ fn nearby_files_support() {
     let triggers = |word: &str| json!({ "triggers": { "keywords": [word], "files": ["*.rs"], "languages": ["sql"] } });
     let world = World::new(&[("a-plain", json!({ "triggers": { "keywords": ["red"] } })), ("b-rust", triggers("red"))]);
     let nearby = ["src/main.rs", "q.sql"];
-    let with = |message| world.select(&Turn { message, nearby: &nearby, ..Turn::default() });
+    let with = |message| world.select(&Turn::new(message).nearby(nearby));
     assert_eq!(with("What is 2+2?").hits, []);
     assert_eq!(with("What is 2+2?").matched, 0);
     let hits = with("red").hits;
@@ -280,7 +278,7 @@ fn nearby_files_support() {
     );
     assert!((hits[0].reasons.iter().map(|reason| reason.score).sum::<f32>() - hits[0].score).abs() < 1e-3);
     // To show that they could: files that the turn is about select.
-    let about = world.select(&Turn { files: &nearby, nearby: &nearby, ..Turn::new("What is 2+2?") }).hits;
+    let about = world.select(&Turn::new("What is 2+2?").files(nearby).nearby(nearby)).hits;
     assert_eq!((about.len(), about[0].reasons[0].kind), (1, ReasonKind::File));
 
     // A text that hardly fits is no match because of them.
@@ -290,7 +288,7 @@ fn nearby_files_support() {
     let world = World::new(&[described("a-none", &[]), described("b-rust", &["*.rs"])]);
     let texts = skillcue_select::TextIndex::of(&world.catalog);
     let options = SelectOptions { limit: 9, mode: Mode::Hybrid };
-    let turn = Turn { nearby: &nearby, ..Turn::new("fences in the rain") };
+    let turn = Turn::new("fences in the rain").nearby(nearby);
     let hits = world.selector.select_with(&world.catalog, &texts, &turn, &options).hits;
     assert_eq!(hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["b-rust", "a-none"]);
     assert!(hits[0].certainty > hits[1].certainty && !hits[0].is_sure(hits[0].certainty + 0.01), "{hits:?}");
@@ -301,7 +299,7 @@ fn nearby_files_support() {
     let world = World::new(&[&others[..], &[("d-csv", csv)]].concat());
     let texts = skillcue_select::TextIndex::of(&world.catalog);
     let with = |message: &str, nearby: &[&str]| {
-        let turn = Turn { nearby, ..Turn::new(message) };
+        let turn = Turn::new(message).nearby(nearby);
         world.selector.select_with(&world.catalog, &texts, &turn, &options).hits
     };
     for message in ["columns of a temple", "numbers", "summarise it for me"] {
@@ -313,7 +311,7 @@ fn nearby_files_support() {
     for nearby in [&["z.csv"][..], &[]] {
         assert!(with("summarise the columns of numbers", nearby)[0].is_sure(0.5));
     }
-    let turn = Turn { nearby: &nearby, ..Turn::new("What is 2+2?") };
+    let turn = Turn::new("What is 2+2?").nearby(nearby);
     assert_eq!(world.selector.select_with(&world.catalog, &texts, &turn, &options).hits, []);
 }
 
@@ -329,7 +327,7 @@ fn ranks() {
     let all = "red light, green, d common";
     assert_eq!(world.names(all), ["d-common", "b-phrase", "a-two", "c-rare", "e-common"]);
     assert_eq!(world.names("red"), ["a-two", "d-common", "e-common"], "equals by name");
-    let turn = Turn { message: "red", recent: &["nobody", "e-common", "c-rare"], ..Turn::default() };
+    let turn = Turn::new("red").recent(["nobody", "e-common", "c-rare"]);
     let selection = world.select(&turn);
     let hit = &selection.hits[0];
     assert_eq!((hit.name.as_str(), hit.reasons[1].kind), ("e-common", ReasonKind::Recent));
@@ -406,7 +404,7 @@ fn odd_triggers_do_no_harm() {
         "languages": [""],
     }));
     assert!(world.names(&"word ".repeat(65)).is_empty(), "empty and endless triggers never match");
-    let turn = Turn { message: "ing", files: &["a/b"], languages: &[""], ..Turn::default() };
+    let turn = Turn::new("ing").files(["a/b"]).languages([""]);
     assert_eq!(world.select(&turn).matched, 1);
 }
 

@@ -36,7 +36,7 @@ fn selection() {
     for case in cases {
         let message = case["message"].as_str().unwrap();
         let (files, languages) = (texts(&case["files"]), texts(&case["languages"]));
-        let turn = Turn { message, files: &files, languages: &languages, ..Turn::default() };
+        let turn = Turn::new(message).files(files).languages(languages);
         let selection = world.select(&turn);
         let names: Vec<&str> = selection.hits.iter().map(|hit| hit.name.as_str()).collect();
         let set: BTreeSet<&str> = names.iter().copied().collect();

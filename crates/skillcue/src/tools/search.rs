@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use skillcue_base::counted;
 use skillcue_base::{Shown, visible};
 use skillcue_load::text;
-use skillcue_select::{Hit, Reason, ReasonKind, SelectOptions, Turn, languages_of};
+use skillcue_select::{Hit, Reason, ReasonKind};
 
 use super::arguments::{Arguments, Refused};
 use super::{Call, Tool, ToolContext, ToolOutput};
-use crate::Skillcue;
+use crate::{Request, Skillcue};
 
 const USUAL: usize = 10;
 const MOST: usize = 50;
@@ -69,10 +69,7 @@ fn handler(skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOut
         let count = skills.catalog().len();
         (context.progress)(0.0, None, &format!("indexing {}", counted(count, "skill")));
     }
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let languages = languages_of(files.iter().copied());
-    let turn = Turn { files: &files, languages: &languages, ..Turn::new(query) };
-    let found = skills.search(&turn, &SelectOptions { mode: skills.usual_mode(), limit });
+    let found = skills.search(&Request::new(query).files(files).limit(limit));
     let catalog = skills.catalog();
     let mut lines = String::new();
     let mut hits = Vec::with_capacity(found.hits.len());

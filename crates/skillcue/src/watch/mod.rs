@@ -6,7 +6,7 @@
 //! use skillcue::watch::{Event, WatchOptions};
 //!
 //! let dir = tempfile::tempdir()?;
-//! let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build());
+//! let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build()?);
 //! let (send, events) = mpsc::channel();
 //! let watching = skills.watch(WatchOptions::default(), move |event| drop(send.send(event.clone())));
 //!
@@ -16,7 +16,7 @@
 //! assert_eq!(changes.added, ["pdf"]);
 //! assert!(skills.catalog().get("pdf").is_some());
 //! drop(watching);
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Two threads do it: one that the system tells what happens, and one that refreshes and reports. Readers go on with the

@@ -274,7 +274,7 @@ mod tests {
     const GIVE_UP: Duration = Duration::from_secs(10);
 
     fn watched(dir: &std::path::Path, options: WatchOptions) -> (Arc<Skillcue>, Watching, Receiver<Event>) {
-        let skills = Arc::new(Skillcue::builder().skills_dir(dir).build());
+        let skills = Arc::new(Skillcue::builder().skills_dir(dir).build().unwrap());
         let (send, events) = mpsc::channel();
         let watching = skills.watch(options, move |event| drop(send.send(event.clone())));
         (skills, watching, events)
@@ -305,7 +305,7 @@ mod tests {
             let disable = asked.load(Ordering::SeqCst).then(|| "pdf".to_owned()).into_iter().collect();
             Setup { enablement: Enablement { disable, ..Enablement::default() }, ..Setup::default() }
         });
-        let skills = Arc::new(builder.build());
+        let skills = Arc::new(builder.build().unwrap());
         let (send, events) = mpsc::channel();
         let options = WatchOptions { check_interval: SHORTEST, ..WatchOptions::default() };
         let watching = skills.watch(options, move |event| drop(send.send(event.clone())));

@@ -99,7 +99,7 @@ fn renames_far_above_a_root_are_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/b/c/d/e/skills");
     write(&root, "pdf", "Deep down.", "");
-    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build();
+    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build().unwrap();
     let options = WatchOptions { check_interval: Duration::from_millis(20), ..WatchOptions::default() };
     let watched = Watched::over(dir, skills, options);
     watched.begun();
@@ -149,7 +149,7 @@ fn check(batches: &[Vec<Step>]) {
     }
     let build = || {
         let roots = [Root::new(base.join("one"), Source::Project), Root::new(base.join("two"), Source::User)];
-        Skillcue::builder().roots(roots).build()
+        Skillcue::builder().roots(roots).build().unwrap()
     };
     let options = WatchOptions {
         quiet: Duration::from_millis(10),

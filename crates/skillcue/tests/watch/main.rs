@@ -48,7 +48,7 @@ impl Watched {
             write(&dir.path().join("skills"), name, "As it was.", "Body.\n");
         }
         let root = dir.path().join("skills");
-        Watched::over(dir, Skillcue::builder().root(Root::new(root, Source::Project)).build(), options)
+        Watched::over(dir, Skillcue::builder().root(Root::new(root, Source::Project)).build().unwrap(), options)
     }
 
     fn over(dir: TempDir, skills: Skillcue, options: WatchOptions) -> Watched {
@@ -156,7 +156,7 @@ fn editors_write_beside_and_rename() {
 #[test]
 fn what_happened_before_the_watching_is_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let skills = Skillcue::builder().skills_dir(dir.path()).build();
+    let skills = Skillcue::builder().skills_dir(dir.path()).build().unwrap();
     write(dir.path(), "early", "Came between.", "");
     let watched = Watched::over(dir, skills, WatchOptions::default());
     watched.added("early");
@@ -174,7 +174,7 @@ fn a_refresh_by_the_host_hides_nothing() {
 fn roots_appear_and_vanish() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/.agents/skills");
-    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build();
+    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build().unwrap();
     let watched = Watched::over(dir, skills, WatchOptions::default());
     for round in 0..3 {
         let name = format!("pdf-{round}");
@@ -228,7 +228,7 @@ fn a_root_behind_a_link_is_led_elsewhere() {
         write(&dir.path().join(version).join("skills"), version, "Of this version.", "");
     }
     symlink(dir.path().join("one"), dir.path().join("current")).unwrap();
-    let skills = Skillcue::builder().skills_dir(dir.path().join("current/skills")).build();
+    let skills = Skillcue::builder().skills_dir(dir.path().join("current/skills")).build().unwrap();
     let watched = Watched::over(dir, skills, WatchOptions::default());
     symlink("two", watched.dir.path().join("next")).unwrap();
     fs::rename(watched.dir.path().join("next"), watched.dir.path().join("current")).unwrap();
@@ -393,7 +393,7 @@ fn nothing_is_reported_once_it_is_dropped() {
 #[test]
 fn a_report_may_end_the_watching() {
     let dir = tempfile::tempdir().unwrap();
-    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build());
+    let skills = Arc::new(Skillcue::builder().skills_dir(dir.path()).build().unwrap());
     let (send, events) = mpsc::channel();
     let guard: Arc<Mutex<Option<Watching>>> = Arc::default();
     let theirs = Arc::clone(&guard);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::measure::Probe;
 use skillcue::format::pattern;
-use skillcue::{Catalog, Discovery, Mode, Root, SelectOptions, Selector, Skillcue, Source, Tier, Turn};
+use skillcue::{Catalog, Discovery, Mode, Request, Root, Selector, Skillcue, Source, Tier};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{
     Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     say(&format!("{count} skills: the index over triggers"));
     bench.index(report)?;
     say(&format!("{count} skills: messages"));
-    let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
+    let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build().map_err(io::Error::other)?;
     skills.prepare();
     let times = MESSAGES.map(|(words, number)| bench.messages(&skills, words, number, report));
     bench.always_run(report)?;
@@ -67,7 +67,8 @@ pub(super) fn measure(
     if count <= 100 {
         say(&format!("{count} skills: messages, with bodies as they are in the wild"));
         let tree = self::tree(dir, count, Bodies::Wild)?;
-        let skills = Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build();
+        let skills =
+            Skillcue::builder().skills_dir(tree.root()).mode(Mode::Keyword).build().map_err(io::Error::other)?;
         skills.prepare();
         let (words, number) = MESSAGES[0];
         let whole = bench.disclose(&skills, words, number);
@@ -89,9 +90,9 @@ pub(super) fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree>
 }
 
 /// What a message that needs no skill costs, on a tree as the wild has it.
-pub(super) fn tokens(tree: &Tree, report: &mut Report) {
-    let skills = Skillcue::builder().skills_dir(tree.root()).build();
-    let shown = skills.disclose(&Turn::new("What is 2+2?"));
+pub(super) fn tokens(tree: &Tree, report: &mut Report) -> io::Result<()> {
+    let skills = Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?;
+    let shown = skills.disclose("What is 2+2?");
     let what = if shown.tier == Tier::Breadcrumb { "breadcrumb" } else { "no breadcrumb" };
     report.tokens.push(TokenRow {
         what: format!("{what}, \"What is 2+2?\""),
@@ -100,6 +101,7 @@ pub(super) fn tokens(tree: &Tree, report: &mut Report) {
         eager: shown.tokens.eager.0,
         limit: BREADCRUMB,
     });
+    Ok(())
 }
 
 struct Matching<'b> {
@@ -163,15 +165,14 @@ impl Matching<'_> {
         let disclose = self.disclose(skills, words, number);
         report.rows.push(row("disclose", disclose));
         let messages = triggers::messages(SEED, words, number);
-        let options = SelectOptions { mode: Mode::Keyword, ..SelectOptions::default() };
-        let select = self.plan(words).each(&messages, |message| skills.select(&Turn::new(message), &options));
+        let select = self.plan(words).each(&messages, |message| skills.select(&Request::new(message)));
         report.rows.push(row("select", select));
         disclose
     }
 
     fn disclose(&self, skills: &Skillcue, words: usize, number: usize) -> Timing {
         let messages = triggers::messages(SEED, words, number);
-        self.plan(words).each(&messages, |message| skills.disclose(&Turn::new(message)))
+        self.plan(words).each(&messages, |message| skills.disclose(message))
     }
 
     fn plan(&self, words: usize) -> Plan {

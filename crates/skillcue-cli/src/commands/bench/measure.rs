@@ -52,7 +52,7 @@ pub(super) fn measure(
             bench.load(report)?;
             bench.reuse(report)?;
         }
-        matching::tokens(&tree, report);
+        matching::tokens(&tree, report)?;
         matching::measure(count, dir, bench.rounds, say, report)?;
     }
     let threads = rayon::current_num_threads();
@@ -208,7 +208,7 @@ impl Bench<'_> {
     }
 
     fn load(&self, report: &mut Report) -> io::Result<()> {
-        let skills = Skillcue::builder().skills_dir(self.tree.root()).build();
+        let skills = Skillcue::builder().skills_dir(self.tree.root()).build().map_err(io::Error::other)?;
         let catalog = skills.catalog();
         let Some(skill) = catalog.skills().next() else { return Ok(()) };
         let (name, path) = (skill.name().to_owned(), skill.path());
@@ -236,7 +236,7 @@ impl Bench<'_> {
 
     /// 10 of the skills in use, arguments by Zipf's law, 1,000 loads: how often the cache serves, and what it holds.
     fn reuse(&self, report: &mut Report) -> io::Result<()> {
-        let skills = Skillcue::builder().skills_dir(self.tree.root()).build();
+        let skills = Skillcue::builder().skills_dir(self.tree.root()).build().map_err(io::Error::other)?;
         let catalog = skills.catalog();
         let names: Vec<&str> = catalog.skills().map(skillcue::Skill::name).take(10).collect();
         let eager: u64 = catalog.skills().map(|skill| skill.stamp().size).sum();

@@ -27,7 +27,7 @@ pub(super) fn measure(
     say(&format!("making a tree of {count} skills"));
     let tree = generate(&dir.join(format!("tree-{count}")), &Options { count, ..Options::default() })?;
     say(&format!("{count} skills: watching"));
-    let skills = Arc::new(Skillcue::builder().skills_dir(tree.root()).build());
+    let skills = Arc::new(Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?);
     let (send, events) = mpsc::channel();
     let start = Instant::now();
     let watching = skills.watch(WatchOptions::default(), move |event| {

@@ -1,0 +1,126 @@
+//! [`Request`]: one message, and how to select and disclose skills for it.
+
+use skillcue_disclose::{Budget, Policy, Session};
+use skillcue_select::{Mode, SelectOptions, Turn, languages_of};
+
+/// A message, what is known about it, and how skills are selected and disclosed for it.
+///
+/// [`Skillcue::select`](crate::Skillcue::select), [`explain`](crate::Skillcue::explain) and
+/// [`disclose`](crate::Skillcue::disclose) take the same request. What it does not say is as the
+/// [`Builder`](crate::Builder) was told.
+///
+/// ```
+/// use skillcue::{Budget, Mode, Policy, Request, Session, Tokens};
+///
+/// let changed = vec![String::from("src/main.rs")];
+/// let mut session = Session::default();
+/// let request = Request::new("fill in the form")
+///     .files(["form.pdf"])
+///     .languages(["rust"])
+///     .nearby(&changed)
+///     .session(&mut session)
+///     .policy(Policy::Inject)
+///     .budget(Budget { total: Some(Tokens(4000)), ..Budget::default() })
+///     .mode(Mode::Keyword);
+/// # let _ = request;
+/// ```
+#[derive(Debug, Default)]
+#[must_use = "a request does nothing until it is passed to a Skillcue"]
+pub struct Request<'a> {
+    pub(crate) turn: Turn<'a>,
+    pub(crate) session: Option<&'a mut Session>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) limit: Option<usize>,
+}
+
+impl<'a> Request<'a> {
+    /// Starts with the latest user message.
+    pub fn new(message: &'a str) -> Request<'a> {
+        Turn::new(message).into()
+    }
+
+    /// Adds paths of files that the message is about, and their programming languages.
+    pub fn files(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Request<'a> {
+        let paths: Vec<_> = paths.into_iter().collect();
+        self.turn = self.turn.languages(languages_of(&paths)).files(paths);
+        self
+    }
+
+    /// Adds programming languages that the message is about.
+    pub fn languages(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Request<'a> {
+        self.turn = self.turn.languages(names);
+        self
+    }
+
+    /// Adds paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages,
+    /// add to skills that anything else speaks for, and select none by themselves.
+    pub fn nearby(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Request<'a> {
+        self.turn = self.turn.nearby(paths);
+        self
+    }
+
+    /// Adds earlier user messages, latest first. They count less the earlier they are.
+    pub fn earlier(mut self, messages: impl IntoIterator<Item = impl AsRef<str>>) -> Request<'a> {
+        self.turn = self.turn.earlier(messages);
+        self
+    }
+
+    /// Sets the conversation that the message belongs to: what it has been shown is not shown again, what it has used
+    /// counts, and disclosing adds to it.
+    pub fn session(mut self, session: &'a mut Session) -> Request<'a> {
+        self.turn = self.turn.recent(session.recent());
+        self.session = Some(session);
+        self
+    }
+
+    /// Sets where what the model is shown stands. A policy or a budget that is not the builder's has a price: what
+    /// depends on the whole catalog is made for this request alone.
+    pub fn policy(mut self, policy: Policy) -> Request<'a> {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Sets how many tokens bodies may take.
+    pub fn budget(mut self, budget: Budget) -> Request<'a> {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Sets how the message is matched.
+    pub fn mode(mut self, mode: Mode) -> Request<'a> {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Sets how many hits are returned at most, best first. [`Selection::matched`](crate::Selection::matched) counts all.
+    pub fn limit(mut self, limit: usize) -> Request<'a> {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Returns how to select, with the builder's mode where the request has none.
+    pub(crate) fn options(&self, mode: Mode) -> SelectOptions {
+        let usual = SelectOptions::default();
+        SelectOptions { mode: self.mode.unwrap_or(mode), limit: self.limit.unwrap_or(usual.limit) }
+    }
+}
+
+impl<'a> From<Turn<'a>> for Request<'a> {
+    fn from(turn: Turn<'a>) -> Request<'a> {
+        Request { turn, ..Request::default() }
+    }
+}
+
+impl<'a> From<&'a str> for Request<'a> {
+    fn from(message: &'a str) -> Request<'a> {
+        Request::new(message)
+    }
+}
+
+impl<'a> From<&'a String> for Request<'a> {
+    fn from(message: &'a String) -> Request<'a> {
+        Request::new(message)
+    }
+}
