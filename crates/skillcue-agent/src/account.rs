@@ -1,6 +1,7 @@
 //! What a request costs, part by part.
 
-use skillcue::{TokenCounter, Tokens};
+use skillcue::Tokens;
+use skillcue::disclose::TokenCounter;
 
 use crate::model::Request;
 use crate::{Message, Part, Parts};
@@ -19,7 +20,7 @@ use crate::{Message, Part, Parts};
 /// let request = Request { system: &system, tools: &[], messages: &messages, max_tokens: None };
 /// let parts = account(&request, 0, counter);
 /// assert_eq!((parts.system, parts.history, parts.total()), (3, 3, 6));
-/// # Ok::<(), skillcue::CounterError>(())
+/// # Ok::<(), skillcue::disclose::CounterError>(())
 /// ```
 pub fn account(request: &Request<'_>, turn: usize, counter: &dyn TokenCounter) -> Parts {
     let mut parts = Parts::default();

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use skillcue::catalog::SkillDir;
 use skillcue::tools::Call;
-use skillcue::{Skill, SkillDir, Skillcue, Source};
+use skillcue::{Skill, Skillcue, Source};
 use skillcue_base::{Records, RecordsError, is_hidden, one_line};
 use skillcue_catalog::ContentId;
 use tokio_util::sync::CancellationToken;

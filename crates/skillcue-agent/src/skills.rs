@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use skillcue::{Disclosure, Request, Session, Skillcue, WorkDir, WorkFiles};
+use skillcue::workdir::{WorkDir, WorkFiles};
+use skillcue::{Disclosure, Request, Session, Skillcue};
 
 use crate::{Context, Message, Part, ProviderError};
 

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillcue::{Diagnostic, DiscloseSection, Mode, Severity, Skillcue};
+use skillcue::config::DiscloseSection;
+use skillcue::format::Severity;
+use skillcue::{Diagnostic, Mode, Skillcue};
 use skillcue_exec::{Grants, Runner};
 use skillcue_host::{Environment, Host, Options, Programs, Registries, Settings};
 use skillcue_mcp::host::Host as Servers;

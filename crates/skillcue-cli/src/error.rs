@@ -137,7 +137,9 @@ impl CliError {
 
 impl From<skillcue::Error> for CliError {
     fn from(error: skillcue::Error) -> CliError {
-        use skillcue::{Error, FileError, LoadError};
+        use skillcue::Error;
+        use skillcue::catalog::FileError;
+        use skillcue::load::LoadError;
         // The library's hints are for those who call it; some have a better answer here.
         let missing = |skill: &str| format!("`skillcue files {skill}` lists what it has");
         let help = match &error {

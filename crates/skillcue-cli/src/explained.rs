@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use skillcue::{Explanation, Hit, Intent, Mode, ReasonKind, Selection, Standing};
+use skillcue::select::{Intent, ReasonKind, Standing};
+use skillcue::{Explanation, Hit, Mode, Selection};
 
 use crate::terminal::{paint, style};
 use crate::text;
@@ -18,7 +19,7 @@ const SHOWN: usize = 5;
 pub(crate) fn of_message(
     skills: &skillcue::Skillcue,
     message: &str,
-    files: &skillcue::WorkFiles,
+    files: &skillcue::workdir::WorkFiles,
     mode: Mode,
     columns: usize,
 ) -> String {

@@ -5,8 +5,9 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use skillcue::format::Place;
-use skillcue::{Diagnostic, Severity};
+use skillcue::Diagnostic;
+use skillcue::format::Severity;
+use skillcue_format::Place;
 
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};

@@ -80,7 +80,7 @@ fn described(warning: &Diagnostic) -> String {
 
 #[cfg(test)]
 mod tests {
-    use skillcue::Code;
+    use skillcue::format::Code;
 
     use super::*;
 

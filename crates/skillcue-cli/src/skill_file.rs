@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use skillcue::format::MAX_FILE;
-use skillcue::{Catalog, Code, Diagnostic, Discovery, FileError, Root, SkillDir, SkillFile, Source};
+use skillcue::catalog::{Discovery, FileError, SkillDir, SkillFile};
+use skillcue::format::Code;
+use skillcue::{Catalog, Diagnostic, Root, Source};
+use skillcue_format::MAX_FILE;
 
 use skillcue_base::os_message;
 use skillcue_host::absolute;

@@ -1,8 +1,8 @@
 //! A skill as programs see it.
 
 use serde::Serialize;
-use skillcue::format::brief;
 use skillcue::{Manifest, Skill, Source, Tokens};
+use skillcue_format::brief;
 
 /// Level 1 of a skill: the fields that `list` and `show` print. They are part of the interface.
 #[derive(Debug, Serialize)]

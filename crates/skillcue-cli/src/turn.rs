@@ -3,7 +3,8 @@
 use std::io::Read as _;
 
 use clap::ValueEnum;
-use skillcue::{Mode, Policy, ReasonKind, Request};
+use skillcue::select::ReasonKind;
+use skillcue::{Mode, Policy, Request};
 use skillcue_base::os_message;
 
 use crate::error::CliError;

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use skillcue::catalog::{Listing, SkillDir};
 use skillcue::tools::{
     Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
     check_loaded, for_model, neutralise, said,
 };
-use skillcue::{Listing, Skill, SkillDir, Skillcue};
+use skillcue::{Skill, Skillcue};
 use skillcue_base::Shown;
 
 use crate::scripts::has_scripts;

@@ -177,7 +177,7 @@ fn only_scripts_of_skills_that_the_session_has_loaded_run() {
 fn what_is_granted_is_had() {
     let house = house();
     let asking = house.dir.path().join("asking");
-    let dir = skillcue::SkillDir::open("asking", &asking).unwrap();
+    let dir = skillcue::catalog::SkillDir::open("asking", &asking).unwrap();
     let catalog = house.skills.catalog();
     let asked = catalog.get("asking").unwrap().manifest().permissions().unwrap();
     house.grants.grant(&house.grants.ask(&dir, "scripts/tell.sh", asked).unwrap()).unwrap();

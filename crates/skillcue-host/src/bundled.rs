@@ -11,7 +11,7 @@ use crate::environment::Environment;
 /// or, for users that have none, in a private one among temporary files.
 pub(crate) fn unpack(environment: &Environment) -> io::Result<PathBuf> {
     if let Some(data) = &environment.data_home
-        && let Ok(root) = skillcue::unpack_bundled(&data.join("skillcue/bundled"))
+        && let Ok(root) = skillcue::bundled::unpack_bundled(&data.join("skillcue/bundled"))
     {
         return Ok(root);
     }
@@ -21,7 +21,7 @@ pub(crate) fn unpack(environment: &Environment) -> io::Result<PathBuf> {
         .unwrap_or_else(|| "/tmp".into())
         .join(format!("skillcue-{}", rustix::process::getuid().as_raw()));
     make_private(&temporary)?;
-    skillcue::unpack_bundled(&temporary.join("bundled"))
+    skillcue::bundled::unpack_bundled(&temporary.join("bundled"))
 }
 
 /// Makes a directory that no other user can write to, or makes sure that it is one. Temporary directories are shared:

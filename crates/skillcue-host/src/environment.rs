@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use skillcue::{Checkout, Fallback, Mode, SelectSection};
+use skillcue::catalog::Checkout;
+use skillcue::config::SelectSection;
+use skillcue::{Fallback, Mode};
 
 use crate::error::HostError;
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use skillcue::{Enablement, Root, Source, plugin_roots};
+use skillcue::catalog::plugin_roots;
+use skillcue::{Enablement, Root, Source};
 use skillcue_registry::{Disk, Git, Kind, Place, Registry, State};
 
 use crate::environment::Environment;

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use skillcue::{
-    AgentSection, Config, Diagnostic, DiscloseSection, Distrusted, Enablement, LoaderConfig, McpServer, Root,
-    RunSection, Setup, Source, installed_plugins, plugin_roots,
-};
+use skillcue::catalog::{installed_plugins, plugin_roots};
+use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpServer, RunSection};
+use skillcue::load::LoaderConfig;
+use skillcue::{Diagnostic, Enablement, Root, Setup, Source};
 
 use skillcue_registry::State;
 
@@ -270,9 +270,9 @@ impl Settings {
 
     /// The places where skills usually are.
     fn usual_places(&mut self, environment: &Environment) {
-        let user = environment.home.as_deref().map(skillcue::user_roots).unwrap_or_default();
+        let user = environment.home.as_deref().map(skillcue::catalog::user_roots).unwrap_or_default();
         if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
-            let roots = skillcue::project_roots(cwd, project);
+            let roots = skillcue::catalog::project_roots(cwd, project);
             // Whoever stands in their home directory has no project there.
             let own = |root: &Root| !user.iter().any(|other| other.path == root.path);
             self.roots.extend(roots.into_iter().filter(own));

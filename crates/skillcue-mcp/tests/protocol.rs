@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use common::{Client, pages, server, skills, write};
 use serde_json::{Value, json};
+use skillcue::Skillcue;
+use skillcue::catalog::Listing;
+use skillcue::remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue::{Listing, Remote, RemoteEntry, RemoteError, RemoteFile, Skillcue};
 use skillcue_mcp::server::{Changed, ServerOptions, SkillServer};
 use tokio::sync::Notify;
 

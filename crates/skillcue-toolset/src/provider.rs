@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
+use skillcue::catalog::{Listing, SkillDir};
 use skillcue::tools::{
     Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
-use skillcue::{Catalog, Listing, Skill, SkillDir, Skillcue};
+use skillcue::{Catalog, Skill, Skillcue};
 use skillcue_base::Shown;
 use skillcue_exec::{Runner, TOOLSETS, find_program};
 

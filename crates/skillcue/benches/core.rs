@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use skillcue::format::{FileKind, Parsed};
-use skillcue::{Discovery, LoadRequest, Root, Skillcue, Source};
+use skillcue::catalog::Discovery;
+use skillcue::{LoadRequest, Root, Skillcue, Source};
 use skillcue_bench::{Options, Tree, floor, generate};
+use skillcue_format::{FileKind, Parsed};
 
 fn tree(count: usize) -> Tree {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tree-{count}"));

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use skillcue::{Request, Selector, Skillcue};
+use skillcue::select::Selector;
+use skillcue::{Request, Skillcue};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{Bodies, Naive, Options, Tree, Triggers, generate};
 

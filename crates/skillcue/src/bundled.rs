@@ -69,7 +69,7 @@ pub const BUNDLED: &[BundledFile] = bundle![
 ///
 /// ```
 /// let dir = tempfile::tempdir()?;
-/// let root = skillcue::unpack_bundled(dir.path())?;
+/// let root = skillcue::bundled::unpack_bundled(dir.path())?;
 /// assert!(root.join("hello-extended/SKILL.md").is_file());
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -16,7 +16,7 @@ pub use agent::{AgentAllow, AgentApi, AgentSection, ApiKey};
 /// What a `skillcue.toml` says. Every part may be missing.
 ///
 /// ```
-/// use skillcue::Config;
+/// use skillcue::config::Config;
 ///
 /// let config = Config::parse("[skills]\ndirs = [\"shared/skills\"]\ndisable = [\"hello-extended\"]\n").unwrap();
 /// assert_eq!(config.skills.disable, ["hello-extended"]);
@@ -121,7 +121,8 @@ impl DiscloseSection {
     /// Takes over what is said about selection.
     ///
     /// ```
-    /// use skillcue::{Config, Fallback, Mode, SelectSection};
+    /// use skillcue::config::{Config, SelectSection};
+    /// use skillcue::{Fallback, Mode};
     ///
     /// let mut config = Config::parse("[select]\nmode = \"keyword\"\nmax_skills = 2\n").unwrap();
     /// config.disclose.select(SelectSection { fallback: Some(Fallback::ShowAll), ..SelectSection::default() });
@@ -152,7 +153,7 @@ impl DiscloseSection {
     /// What it comes to, with the usual values for what it does not say.
     ///
     /// ```
-    /// let config = skillcue::Config::parse("[disclose]\npolicy = \"hint\"\nmax_total_tokens = 0\n").unwrap();
+    /// let config = skillcue::config::Config::parse("[disclose]\npolicy = \"hint\"\nmax_total_tokens = 0\n").unwrap();
     /// let disclose = config.disclose.config();
     /// assert_eq!(disclose.policy, skillcue::Policy::Hint);
     /// assert_eq!(disclose.max_total_tokens, None);
@@ -180,7 +181,7 @@ impl DiscloseSection {
 /// The part about running scripts and the tools of toolsets.
 ///
 /// ```
-/// let config = skillcue::Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 256\n").unwrap();
+/// let config = skillcue::config::Config::parse("[run]\ntimeout_s = 5\nmemory_mb = 256\n").unwrap();
 /// assert_eq!((config.run.timeout_s, config.run.memory_mb), (Some(5), Some(256)));
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -220,7 +221,7 @@ impl RunSection {
 /// A server whose skills join the catalog: `[[mcp]]`. Either a command or a URL.
 ///
 /// ```
-/// let config = skillcue::Config::parse("[[mcp]]\nname = \"acme\"\ncommand = [\"npx\", \"acme-skills\"]\n").unwrap();
+/// let config = skillcue::config::Config::parse("[[mcp]]\nname = \"acme\"\ncommand = [\"npx\", \"acme-skills\"]\n").unwrap();
 /// assert_eq!(config.mcp[0].command, ["npx", "acme-skills"]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use skillcue_disclose::{ConfigError, CounterError};
 use skillcue_format::Diagnostic;
 use skillcue_load::LoadError;
 
-use crate::RemoteError;
+use crate::remote::RemoteError;
 
 /// Why a [`Skillcue`](crate::Skillcue) could not be built, or something of a skill could not be had.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,35 @@
 //! The right skill at the right moment, for the fewest tokens.
 //!
 //! A skill is a directory with a `SKILL.md`: front matter that says what it is good for, and a body that says how. An
-//! agent that is given all of them drowns; one that is given none does not know what it could do. This crate discloses
-//! them level by level:
+//! agent that is given all of them drowns; one that is given none does not know what it could do. This crate shows a
+//! model, message by message, what fits:
+//!
+//! ```
+//! use skillcue::{Request, Session, Skillcue};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::create_dir(dir.path().join("pdf"))?;
+//! # let text = "---\nname: pdf\ndescription: Reads PDF files.\ntriggers: [pdf]\n---\nRead $ARGUMENTS with pdftotext.\n";
+//! # std::fs::write(dir.path().join("pdf/SKILL.md"), text)?;
+//! # std::fs::write(dir.path().join("pdf/reference.md"), "# Reference\n")?;
+//! let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
+//! let mut session = Session::default();
+//!
+//! let shown = skills.disclose(Request::new("What is 2+2?").session(&mut session));
+//! assert_eq!(shown.turn, "[1 skill available]");
+//!
+//! let shown = skills.disclose(Request::new("Sum up report.pdf").session(&mut session));
+//! assert!(shown.turn.contains("pdftotext"));
+//! println!("{}{} ({} instead of {} tokens)", shown.stable, shown.turn, shown.tokens.turn.0, shown.tokens.eager.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What a host puts before the model is `shown.stable`, which stays the same while the skills do, and `shown.turn`, which
+//! is for this message. A [`Request`] says more about a message: its files and languages, the policy, the budget, the mode.
+//! [`Skillcue::select`] and [`Skillcue::explain`] take the same one, and say which skills fit and why.
+//!
+//! Models load the rest themselves: [`Skillcue::tools`] lists the tools for it, [`Skillcue::call_tool`] runs them. For a
+//! host that does it by hand there are three levels:
 //!
 //! 1. **metadata** of every skill, found on disk without reading a single body: [`Skillcue::catalog`];
 //! 2. the **body** of one skill, with its arguments: [`Skillcue::load`];
@@ -16,7 +43,6 @@
 //! # std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\nRead $ARGUMENTS.\n")?;
 //! # std::fs::write(dir.path().join("pdf/reference.md"), "# Reference\n")?;
 //! let skills = Skillcue::builder().skills_dir(dir.path()).build()?;
-//!
 //! for skill in skills.catalog().skills() {
 //!     println!("{}: {}", skill.name(), skill.manifest().description());
 //! }
@@ -29,58 +55,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The library never prints, and never looks at the environment or the home directory on its own: what a program
-//! wants looked at, it says. Nothing is `async`: a host that is calls it in `tokio::task::spawn_blocking`, as
-//! [`Skillcue::disclose`] shows.
+//! The directory `examples` has programs: `minimal`, `chat_loop`, `custom_tool`, `watch`.
+//!
+//! What this crate does not do: it never prints, and never looks at the environment or the home directory on its own.
+//! What a program wants looked at, it says; the crate `skillcue-host` does what the command line does. Nothing is
+//! `async`: a host that is calls it in `tokio::task::spawn_blocking`, as [`Skillcue::disclose`] shows.
 
-mod bundled;
+pub mod bundled;
+pub mod catalog;
 mod changes;
-mod config;
+pub mod config;
+pub mod disclose;
 mod disclosing;
 mod error;
 pub mod eval;
+pub mod format;
 mod kept;
-mod locale;
-mod remote;
+pub mod load;
+pub mod remote;
 mod request;
+pub mod select;
 mod setup;
 mod skills;
 mod snapshot;
 pub mod tools;
 #[cfg(feature = "watch")]
 pub mod watch;
-mod workdir;
+pub mod workdir;
 
-pub use bundled::{BUNDLED, BundledFile, unpack_bundled};
 pub use changes::Changes;
-pub use config::{
-    AgentAllow, AgentApi, AgentSection, ApiKey, Config, ConfigError, DiscloseSection, Distrusted, LoadConfig,
-    McpServer, RunSection, SelectSection, SkillsConfig,
-};
 pub use error::{Error, enable_command};
-pub use locale::LOCALE;
-pub use remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 pub use request::Request;
 pub use setup::Setup;
-pub use skillcue_catalog::{
-    Catalog, Checkout, Child, Discovery, Effort, Enablement, FileError, Filter, Generation, IndexEntry, Invalid,
-    ListedFile, Listing, Place, Root, Skill, SkillDir, SkillFile, SkipReason, Source, Stamp, TreeLimits,
-    installed_plugins, plugin_roots, plugins_below, project_roots, uri, user_roots,
-};
-pub use skillcue_disclose::{
-    Bodies, Budget, ConfigError as DiscloseConfigError, Counter, CounterError, Decision, DiscloseConfig, Disclosed,
-    Discloser, Disclosure, Entry, Fallback, How, Listed, Names, Policy, Rehydrated, Rehydration, Remembered, Section,
-    Segment as SegmentCounter, Session, SessionError, Situation, Spent, Tier, TokenCounter, UnknownWord,
-    prompt_section,
-};
-pub use skillcue_format as format;
-pub use skillcue_format::{Code, Diagnostic, FileKind, Manifest, Permissions, Severity, SkillName, Tokens, Triggers};
-pub use skillcue_load::{
-    Body, CacheStats, Dialect, Form, Heading, LoadError, LoadRequest, Loaded, Loader, LoaderConfig, Outline,
-};
-pub use skillcue_select::{
-    Census, Explanation, Hit, Intent, Mention, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, Standing,
-    TextIndex, TriggerReport, Turn, languages_of,
-};
-pub use skills::{Builder, Skillcue, usable};
-pub use workdir::{WorkDir, WorkFiles};
+pub use skillcue_catalog::{Catalog, Enablement, Root, Skill, Source};
+pub use skillcue_disclose::{Budget, Counter, Decision, DiscloseConfig, Disclosure, Fallback, Policy, Session, Tier};
+pub use skillcue_format::{Diagnostic, Manifest, Tokens};
+pub use skillcue_load::{LoadRequest, Loaded};
+pub use skillcue_select::{Explanation, Hit, Mode, Selection, Turn};
+pub use skills::{Builder, Skillcue};

@@ -62,7 +62,7 @@ impl RemoteEntry {
     /// The URI of the skill's directory, without a slash at its end.
     ///
     /// ```
-    /// let entry = skillcue::RemoteEntry {
+    /// let entry = skillcue::remote::RemoteEntry {
     ///     uri: "skill://acme/refunds/SKILL.md".to_owned(),
     ///     front_matter: serde_json::Map::new(),
     ///     files: None,

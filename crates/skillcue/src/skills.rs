@@ -140,7 +140,8 @@ impl Builder {
     /// [`Skill::is_foreign`].
     ///
     /// ```
-    /// use skillcue::{Checkout, Root, Skillcue, Source};
+    /// use skillcue::catalog::Checkout;
+    /// use skillcue::{Root, Skillcue, Source};
     ///
     /// let repo = tempfile::tempdir()?;
     /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;

@@ -44,7 +44,7 @@ const PASSED: [&str; 4] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG
 /// A directory in which somebody works.
 ///
 /// ```
-/// use skillcue::WorkDir;
+/// use skillcue::workdir::WorkDir;
 ///
 /// let dir = tempfile::tempdir()?;
 /// std::fs::create_dir(dir.path().join("src"))?;

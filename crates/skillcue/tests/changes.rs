@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use skillcue::{Catalog, Changes, Discovery, Enablement, Root, Source};
+use skillcue::catalog::Discovery;
+use skillcue::{Catalog, Changes, Enablement, Root, Source};
 
 /// Where a skill stands, by number of root and of name, and what is in its file.
 type Tree = BTreeMap<(usize, usize), (u8, u8)>;

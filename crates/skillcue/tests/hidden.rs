@@ -136,7 +136,7 @@ fn no_tool_shows_what_hides() {
     call("read_skill_file", json!({"skill_id": "inv", "path": format!("x{HIDDEN}")}));
     check("envelope", &skills.load_envelope("inv", &LoadRequest::default()).unwrap().text);
     check("load", &skills.load("inv", &LoadRequest::default()).unwrap().content);
-    let dialect = skillcue::Dialect::extended([]);
+    let dialect = skillcue::load::Dialect::extended([]);
     check("dialect", &skills.load("inv", &LoadRequest { dialect, ..LoadRequest::default() }).unwrap().content);
     for tool in skills.tools(&["inv".to_owned()]) {
         check("definition", &tool.description);

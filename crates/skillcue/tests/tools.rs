@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
+use skillcue::catalog::Listing;
+use skillcue::remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue::{
-    Enablement, Listing, LoadRequest, Mode, Remote, RemoteEntry, RemoteError, RemoteFile, Request, Root, Session,
-    Skillcue, Source,
-};
+use skillcue::{Enablement, LoadRequest, Mode, Request, Root, Session, Skillcue, Source};
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
     std::fs::create_dir_all(root.join(name)).unwrap();

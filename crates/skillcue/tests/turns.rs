@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use skillcue::bundled::unpack_bundled;
 use skillcue::tools::Call;
-use skillcue::{
-    Counter, DiscloseConfig, Mode, Policy, Request, Selection, Session, Skillcue, Source, Tier, Tokens, unpack_bundled,
-};
+use skillcue::{Counter, DiscloseConfig, Mode, Policy, Request, Selection, Session, Skillcue, Source, Tier, Tokens};
 
 fn write(dir: &Path, name: &str, fields: &str, body: &str) {
     fs::create_dir_all(dir.join(name)).unwrap();

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use skillcue::tools::Effect;
-use skillcue::{Disclosure, LoadRequest, Session, Skillcue, WorkDir, WorkFiles};
+use skillcue::workdir::{WorkDir, WorkFiles};
+use skillcue::{Disclosure, LoadRequest, Session, Skillcue};
 
 use super::providers::Provider;
 use crate::model::SystemText;

@@ -17,7 +17,8 @@ pub(crate) use summary::earlier;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skillcue::{SegmentCounter, Skillcue, TokenCounter};
+use skillcue::Skillcue;
+use skillcue::disclose::{Segment, TokenCounter};
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::Approvals;
@@ -237,7 +238,7 @@ impl Agent {
 
     fn counter(&self) -> &'static dyn TokenCounter {
         // A build without the exact one counts nearly as well.
-        self.options.counter.counter().unwrap_or(&SegmentCounter)
+        self.options.counter.counter().unwrap_or(&Segment)
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use skillcue::{Counter, TokenCounter};
+use skillcue::Counter;
+use skillcue::disclose::TokenCounter;
 use skillcue_base::date;
 
 use super::{Fact, Memory, MemoryError, facts, key};

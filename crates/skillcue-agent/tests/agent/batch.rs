@@ -128,7 +128,7 @@ async fn a_tools_result_reaches_the_model_byte_for_byte_here_too() {
         let begin = |task: &Task| Ok(Conversation::new(task.id.clone()));
         let approvals = Approvals::new(Policy::default(), None);
         batch(&house.agent, tasks, 5, &begin, &mut |_| {}, &approvals, &CancellationToken::new()).await;
-        let request = skillcue::LoadRequest { form: skillcue::Form::Body, ..Default::default() };
+        let request = skillcue::LoadRequest { form: skillcue::load::Form::Body, ..Default::default() };
         let envelope = house.agent.skills().load_envelope("greetings", &request).unwrap().text;
         let results: Vec<_> = house.server.requests().iter().flat_map(Received::tool_results).collect();
         assert_eq!(results, vec![("c".to_owned(), envelope); 5]);

@@ -172,7 +172,7 @@ async fn files_that_a_message_names_and_their_languages_call_for_skills() {
     let agent = house.agent.clone().with_tracer(skillcue_agent::Tracer::new(traces.clone(), false));
     let house = House { agent, ..house };
     let mut conversation = skillcue_agent::Conversation::new("files");
-    conversation.skills_provider_in(house.agent.skills(), Some(skillcue::WorkDir::new(&work)));
+    conversation.skills_provider_in(house.agent.skills(), Some(skillcue::workdir::WorkDir::new(&work)));
     for (message, files, crab, sheet) in [
         ("Why does src/main.rs fail", &["src/main.rs"][..], true, false),
         ("Sum up `q3.xlsx`, please", &["q3.xlsx"], false, true),
@@ -222,7 +222,7 @@ async fn files_that_have_changed_call_for_no_skill_by_themselves() {
     }
     let variables = vec![("PATH".into(), path), ("HOME".into(), house.dir.path().into())];
     // A busy machine is no reason to find nothing.
-    let place = skillcue::WorkDir::new(&work).git(git, variables).timeout(Duration::from_mins(1));
+    let place = skillcue::workdir::WorkDir::new(&work).git(git, variables).timeout(Duration::from_mins(1));
     for (message, disclosed) in
         [("What is 2+2?", false), ("How are you today", false), ("Cook a lobster", true), ("Why does x.rs fail", true)]
     {

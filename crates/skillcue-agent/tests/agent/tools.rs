@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use skillcue::Skillcue;
+use skillcue::catalog::Listing;
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue::{Listing, Skillcue};
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentError, AgentOptions, Message};
 use skillcue_scripted::Reply;

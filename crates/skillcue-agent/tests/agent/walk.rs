@@ -48,7 +48,8 @@ async fn the_envelope_of_load_skill_reaches_the_model_byte_for_byte() {
         let mut conversation = house.conversation();
         let report = house.say(&mut conversation, "Be nice").await.unwrap();
         assert_eq!((report.answer.as_str(), report.rounds), ("Bonjour, Alice!", 2));
-        let request = skillcue::LoadRequest { arguments: "Alice", form: skillcue::Form::Body, ..Default::default() };
+        let request =
+            skillcue::LoadRequest { arguments: "Alice", form: skillcue::load::Form::Body, ..Default::default() };
         let envelope = house.agent.skills().load_envelope("greetings", &request).unwrap().text;
         let sent = house.server.requests();
         assert_eq!(sent[1].tool_results(), [("call-1".to_owned(), envelope)]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use skillcue::{AgentApi, AgentSection};
+use skillcue::config::{AgentApi, AgentSection};
 use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, Secret, Timing};
 
 use crate::error::CliError;
@@ -141,7 +141,7 @@ mod tests {
         url: Option<&str>,
         variables: &[(&str, &str)],
     ) -> Result<Endpoint, String> {
-        let section = skillcue::Config::parse(&format!("[agent]\n{section}")).unwrap().agent;
+        let section = skillcue::config::Config::parse(&format!("[agent]\n{section}")).unwrap().agent;
         let args = ModelArgs { model: model.map(Into::into), base_url: url.map(Into::into), api: None };
         let variable = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
         endpoint(&args, &section, &variable)

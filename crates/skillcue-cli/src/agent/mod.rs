@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillcue::{AgentAllow, AgentSection, Counter, Mode as Matching, Skillcue, WorkDir};
+use skillcue::config::{AgentAllow, AgentSection};
+use skillcue::workdir::WorkDir;
+use skillcue::{Counter, Mode as Matching, Skillcue};
 use skillcue_agent::model::Model;
 use skillcue_agent::{
     About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use skillcue::RemoteEntry;
+use skillcue::remote::RemoteEntry;
 use skillcue_mcp::host::{Approval, ApprovalError, Approvals, Host};
 
 use crate::commands::read::print_text;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
     let catalog = context.skills()?.catalog();
     if let Some(skill) = &args.skill {
-        skillcue::usable(&catalog, skill)?;
+        skillcue::catalog::usable(&catalog, skill)?;
         return Ok(Some(skill.clone()));
     }
     if let Some((skill, _)) = args.tool.split_once("__").filter(|(skill, _)| catalog.get(skill).is_some()) {

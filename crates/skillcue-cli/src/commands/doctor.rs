@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use skillcue::{Catalog, Discovery, Root, Severity, Skill, Source};
+use skillcue::catalog::Discovery;
+use skillcue::format::Severity;
+use skillcue::{Catalog, Root, Skill, Source};
 use skillcue_exec::Support;
 use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
 

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
             return Err(CliError::failure("not_installed", format!("{name:?} is not installed in the project"))
                 .help("a project's registry has a say in what is installed there; leave out --project"));
         }
-        match skillcue::usable(&catalog, name) {
+        match skillcue::catalog::usable(&catalog, name) {
             Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
             // What nobody can find any more can still be forgotten.
             Err(_) if plugin || args.reset => {}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::{ListedFile, Listing};
+use skillcue::catalog::{ListedFile, Listing};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -73,7 +73,7 @@ pub(crate) fn remarks(listing: &Listing) -> Vec<String> {
     let warning = paint(style::WARNING, "warning");
     let stopped = listing.stopped.iter().map(|stopped| format!("{warning}: the list {stopped}"));
     let skipped = listing.skipped.iter().map(|skipped| {
-        use skillcue::SkipReason;
+        use skillcue::catalog::SkipReason;
         let why = match skipped.reason {
             SkipReason::LinkOut => "links that lead out of the skill",
             SkipReason::DanglingLink => "links to nothing",

@@ -6,8 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
 use serde::Serialize;
-use skillcue::format::{self, Parsed, Place};
-use skillcue::{Diagnostic, FileError, FileKind, Severity, SkillDir, SkillFile, Source};
+use skillcue::catalog::{FileError, SkillDir, SkillFile};
+use skillcue::format::{Code, FileKind, Severity};
+use skillcue::{Diagnostic, Source};
+use skillcue_format::{Edit, Parsed, Place};
 
 use crate::commands::validate::check_all;
 use crate::context::Context;
@@ -150,11 +152,11 @@ fn lint(path: &Path, fix: bool) -> Linted {
     drop(alone);
     let dir = path.parent().and_then(|dir| SkillDir::open(dir_name(path), dir).ok());
     let exists = |target: &str| dir.as_ref().is_some_and(|dir| is_there(dir, target));
-    linted.diagnostics = format::lint(&bytes, kind, &exists).into_iter().map(|found| found.at(path)).collect();
+    linted.diagnostics = skillcue_format::lint(&bytes, kind, &exists).into_iter().map(|found| found.at(path)).collect();
     linted
 }
 
-fn change(text: &str, edit: &format::Edit) -> Change {
+fn change(text: &str, edit: &Edit) -> Change {
     let Place { line, column, .. } = Place::of(text, edit.at..edit.at, 1);
     Change { line, column, message: edit.why }
 }
@@ -185,7 +187,7 @@ fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], d
         let sign = if wanting { paint(style::BAD, "✗") } else { paint(style::GOOD, "✓") };
         let _ = writeln!(out, "{sign} {checked}: {}", report::tally(diagnostics));
     }
-    if !args.fix && diagnostics.iter().any(|found| found.code == skillcue::Code::YamlRepaired) {
+    if !args.fix && diagnostics.iter().any(|found| found.code == Code::YamlRepaired) {
         let _ = writeln!(out, "{} repairs the YAML", paint(style::COMMAND, "skillcue lint --fix"));
     }
     out

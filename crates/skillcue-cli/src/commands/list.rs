@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use skillcue::{Filter, Skill, Source};
+use skillcue::catalog::Filter;
+use skillcue::{Skill, Source};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -49,7 +50,7 @@ fn source(word: String) -> Result<Source, String> {
 
 impl Args {
     fn filter(&self) -> Result<Filter, CliError> {
-        use skillcue::format::pattern;
+        use skillcue_format::pattern;
         let name = self.name.as_deref().map(pattern::compile).transpose().map_err(|error| {
             let message = format!("--name is no regular expression: {}", pattern::reason(&error));
             CliError::usage("usage", message).help("to look for plain text, put a backslash before its symbols")

@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use skillcue::{Dialect, Form, Heading, LoadRequest, Skill, Tokens};
+use skillcue::load::{Dialect, Form, Heading};
+use skillcue::{LoadRequest, Skill, Tokens};
 
 use crate::Outcome;
 use crate::context::Context;

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillcue::SkillName;
-use skillcue::format::{Node, Span, Value, write};
+use skillcue::format::SkillName;
+use skillcue_format::{Node, Span, Value, write};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -87,7 +87,7 @@ fn usual_dir(environment: &Environment) -> Result<PathBuf, CliError> {
         return Err(CliError::failure("unreadable", "the current directory is gone")
             .help("go to another one, or pass --dir DIR"));
     };
-    let roots = skillcue::project_roots(cwd, project);
+    let roots = skillcue::catalog::project_roots(cwd, project);
     let existing = roots.iter().map(|root| &root.path).find(|path| path.is_dir());
     Ok(existing.cloned().unwrap_or_else(|| cwd.join(".agents/skills")))
 }
@@ -157,8 +157,8 @@ fn scalar(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use skillcue::FileKind;
-    use skillcue::format::{lint, validate};
+    use skillcue::format::FileKind;
+    use skillcue_format::{lint, validate};
 
     use super::*;
 

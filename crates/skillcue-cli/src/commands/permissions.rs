@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use skillcue::{Permissions, Skill, SkillDir};
+use skillcue::Skill;
+use skillcue::catalog::SkillDir;
+use skillcue::format::Permissions;
 use skillcue_exec::{Grant, GrantError, Grants, TOOLSETS, scripts};
 
 use crate::context::Context;
@@ -129,7 +131,7 @@ fn row(grant: &Grant, current: bool) -> Value {
 fn grant(args: &GrantArgs, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     let catalog = skills.catalog();
-    let skill = skillcue::usable(&catalog, &args.name)?;
+    let skill = skillcue::catalog::usable(&catalog, &args.name)?;
     let nothing = || {
         CliError::failure("nothing_asked", format!("{:?} asks for nothing beyond the sandbox", args.name))
             .help("its scripts and toolsets run as they are")

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use skillcue::{Skill, SkillDir};
+use skillcue::Skill;
+use skillcue::catalog::SkillDir;
 use skillcue_exec::{RunError, RunRequest, RunResult, ScriptInfo, Stream, scripts};
 
 use crate::context::Context;
@@ -54,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     let catalog = skills.catalog();
-    let skill = skillcue::usable(&catalog, &args.name)?;
+    let skill = skillcue::catalog::usable(&catalog, &args.name)?;
     if let Some(server) = skill.server() {
         let message = format!("{:?} is served by the MCP server {server:?}: its scripts do not run here", args.name);
         return Err(CliError::failure("remote", message).help("install the skill on this machine to run them"));

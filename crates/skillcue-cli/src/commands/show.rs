@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::format::{MAX_FILE, Node, split};
-use skillcue::{Diagnostic, FileKind, ListedFile, Listing, Place, Skill, SkillDir, Source, Triggers};
+use skillcue::catalog::{ListedFile, Listing, Place, SkillDir};
+use skillcue::format::{FileKind, Triggers};
+use skillcue::{Diagnostic, Skill, Source};
+use skillcue_format::{MAX_FILE, Node, split};
 
 use crate::commands::files;
 use crate::context::Context;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
     let catalog = context.skills()?.catalog();
-    let skill = skillcue::usable(&catalog, name)?;
+    let skill = skillcue::catalog::usable(&catalog, name)?;
     let progress = Progress::unknown("looking at the toolsets");
     let offered = context.programs()?.toolset_tools().offered(skill).unwrap_or_default();
     drop(progress);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use skillcue::{AgentSection, Distrusted, RunSection};
+use skillcue::config::{AgentSection, Distrusted, RunSection};
 
 use crate::context::Context;
 use crate::error::CliError;

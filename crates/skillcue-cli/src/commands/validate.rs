@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
-use skillcue::{Code, Diagnostic, SkillFile, format};
+use skillcue::Diagnostic;
+use skillcue::catalog::SkillFile;
+use skillcue::format::Code;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -82,7 +84,9 @@ fn check(path: &Path) -> Vec<Diagnostic> {
         path
     };
     match skill_file::read(path) {
-        Ok(bytes) => format::validate(&bytes, dir_name(path)).into_iter().map(|found| found.at(path)).collect(),
+        Ok(bytes) => {
+            skillcue_format::validate(&bytes, dir_name(path)).into_iter().map(|found| found.at(path)).collect()
+        }
         Err(found) => vec![found],
     }
 }

@@ -1,7 +1,8 @@
 //! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
 
 use serde::Serialize;
-use skillcue::{Explanation, Intent};
+use skillcue::Explanation;
+use skillcue::select::Intent;
 
 use super::search::HitsJson;
 use crate::context::Context;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
-use skillcue::RemoteEntry;
+use skillcue::remote::RemoteEntry;
 use skillcue_base::{Records, RecordsError};
 use skillcue_catalog::ContentId;
 
@@ -219,7 +219,7 @@ impl Approvals {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
-    use skillcue::RemoteFile;
+    use skillcue::remote::RemoteFile;
 
     use super::*;
 

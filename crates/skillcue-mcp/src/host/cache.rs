@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use skillcue::{RemoteEntry, RemoteFile};
+use skillcue::remote::{RemoteEntry, RemoteFile};
 
 use crate::{digest, digits};
 

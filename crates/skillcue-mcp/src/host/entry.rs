@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
-use skillcue::uri::decode_once;
-use skillcue::{RemoteEntry, RemoteFile, SkillName};
+use skillcue::format::SkillName;
+use skillcue::remote::{RemoteEntry, RemoteFile};
 use skillcue_catalog::ContentId;
+use skillcue_catalog::uri::decode_once;
 
 use crate::digits;
 

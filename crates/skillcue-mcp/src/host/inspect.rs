@@ -1,7 +1,7 @@
 //! A look at a server before it is configured.
 
 use serde::Serialize;
-use skillcue::RemoteEntry;
+use skillcue::remote::RemoteEntry;
 
 use super::connection::Trouble;
 use super::listing::shown;

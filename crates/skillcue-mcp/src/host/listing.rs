@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use skillcue::RemoteEntry;
+use skillcue::remote::RemoteEntry;
 
 use super::cache::{self, ServerCache, Stamp};
 use super::entry;

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use skillcue::{Remote, RemoteEntry, RemoteError};
+use skillcue::remote::{Remote, RemoteEntry, RemoteError};
 
 pub use approvals::{Approval, ApprovalError, Approvals};
 pub use inspect::{Report, SkillReport};

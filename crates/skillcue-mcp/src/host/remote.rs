@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use skillcue::{RemoteEntry, RemoteError, RemoteFile};
+use skillcue::remote::{RemoteEntry, RemoteError, RemoteFile};
 
 use super::approvals::{Approvals, Standing};
 use super::cache::{ServerCache, Stamp};

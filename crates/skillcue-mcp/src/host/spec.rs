@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use skillcue::LOCALE;
+use skillcue_base::LOCALE;
 use skillcue_http::is_this_machine;
 use skillcue_http::reqwest::Url;
 
@@ -139,12 +139,12 @@ impl ServerSpec {
     /// ```
     /// use skillcue_mcp::host::ServerSpec;
     ///
-    /// let config = skillcue::Config::parse("[[mcp]]\nname = \"acme\"\nurl = \"https://acme.example\"\n").unwrap();
+    /// let config = skillcue::config::Config::parse("[[mcp]]\nname = \"acme\"\nurl = \"https://acme.example\"\n").unwrap();
     /// let spec = ServerSpec::from_config(&config.mcp[0], |name| std::env::var(name).ok()).unwrap();
     /// assert_eq!((spec.label.as_str(), spec.enabled), ("acme", true));
     /// ```
     pub fn from_config(
-        config: &skillcue::McpServer,
+        config: &skillcue::config::McpServer,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<ServerSpec, SpecError> {
         let fail = |message: String| SpecError { label: config.name.clone(), message };
@@ -217,7 +217,7 @@ impl ServerTransport {
 
 /// How a configured server is reached.
 fn transport(
-    config: &skillcue::McpServer,
+    config: &skillcue::config::McpServer,
     variable: &impl Fn(&str) -> Option<String>,
 ) -> Result<ServerTransport, String> {
     match (config.command.split_first(), &config.url) {
@@ -256,7 +256,7 @@ fn transport(
     }
 }
 
-fn timeout(config: &skillcue::McpServer) -> Result<Duration, String> {
+fn timeout(config: &skillcue::config::McpServer) -> Result<Duration, String> {
     match config.timeout_ms {
         None => Ok(DEFAULT_TIMEOUT),
         Some(0) => Err("`timeout_ms` is at least 1".to_owned()),
@@ -321,7 +321,7 @@ fn check_url(url: &str, token: Option<&str>, headers: &[(String, String)]) -> Re
 
 #[cfg(test)]
 mod tests {
-    use skillcue::{Config, McpServer};
+    use skillcue::config::{Config, McpServer};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
-use skillcue::format::{FileKind, Node, Parsed, Value as Yaml};
-use skillcue::{RemoteEntry, RemoteFile};
+use skillcue::remote::{RemoteEntry, RemoteFile};
+use skillcue_format::{FileKind, Node, Parsed, Value as Yaml};
 
 use super::listing::shown;
 use crate::digest;

@@ -2,7 +2,7 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
-use skillcue::{SkillDir, TreeLimits};
+use skillcue::catalog::{SkillDir, TreeLimits};
 
 use super::resources::{FILE_TEMPLATE, SKILL_TEMPLATE};
 use super::view::{View, is_prompt, is_served};

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use skillcue::format::Parsed;
-use skillcue::{Code, FileKind, Skill, SkillDir, SkillFile, SkipReason, Stamp, TreeLimits};
+use skillcue::Skill;
+use skillcue::catalog::{SkillDir, SkillFile, SkipReason, Stamp, TreeLimits};
+use skillcue::format::{Code, FileKind};
+use skillcue_format::Parsed;
 
 use super::{files, front_matter, uris};
 use crate::digest;

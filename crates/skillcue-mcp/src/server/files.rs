@@ -4,7 +4,8 @@ use std::io::Read as _;
 
 use rmcp::ErrorData;
 use serde_json::json;
-use skillcue::{Child, FileError, Skill, SkillDir};
+use skillcue::Skill;
+use skillcue::catalog::{Child, FileError, SkillDir};
 
 use super::uris::{self, BadUri};
 use super::view::{View, is_served};

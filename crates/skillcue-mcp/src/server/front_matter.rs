@@ -4,7 +4,7 @@
 //! a text (which is what `skillcue show --json` prints). It is written with its author's digits where JSON has them.
 
 use serde_json::{Map, Number, Value};
-use skillcue::format::{Node, Value as Yaml};
+use skillcue_format::{Node, Value as Yaml};
 
 use super::digits;
 use crate::scalar::Scalar;
@@ -65,8 +65,8 @@ fn plain(text: &str, number: MakeNumber) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use skillcue::FileKind;
-    use skillcue::format::Parsed;
+    use skillcue::format::FileKind;
+    use skillcue_format::Parsed;
 
     use super::{as_json, as_written, digits};
     use crate::host::verify;

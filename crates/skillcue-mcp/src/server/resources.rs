@@ -8,7 +8,8 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use skillcue::{Skill, SkillDir, TreeLimits};
+use skillcue::Skill;
+use skillcue::catalog::{SkillDir, TreeLimits};
 use skillcue_base::Shown;
 
 use super::cursor::{self, List};

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Component;
 
-use skillcue::{Catalog, Skill, uri};
+use skillcue::{Catalog, Skill};
+use skillcue_catalog::uri;
 
 /// What every URI of a skill starts with.
 pub(super) const SCHEME: &str = "skill://";

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use skillcue::{Remote, RemoteEntry, RemoteError};
+use skillcue::remote::{Remote, RemoteEntry, RemoteError};
 use skillcue_mcp::host::{Host, HostDirs, Outcome, ServerSpec, ServerTransport};
 
 use fake::{Fake, Mode, Skill};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, json};
-use skillcue::{RemoteEntry, RemoteFile};
+use skillcue::remote::{RemoteEntry, RemoteFile};
 use skillcue_mcp::host::Approvals;
 
 #[test]

@@ -7,9 +7,9 @@ use serde::Deserialize;
 /// The part about `skillcue agent`: which model, where it is, and what it may do without asking.
 ///
 /// ```
-/// let config = skillcue::Config::parse("[agent]\nmodel = \"ollama:qwen3\"\nallow = [\"scripts\"]\n").unwrap();
+/// let config = skillcue::config::Config::parse("[agent]\nmodel = \"ollama:qwen3\"\nallow = [\"scripts\"]\n").unwrap();
 /// assert_eq!(config.agent.model.as_deref(), Some("ollama:qwen3"));
-/// assert_eq!(config.agent.allow.as_deref(), Some(&[skillcue::AgentAllow::Scripts][..]));
+/// assert_eq!(config.agent.allow.as_deref(), Some(&[skillcue::config::AgentAllow::Scripts][..]));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,7 +104,7 @@ impl AgentSection {
     ///
     /// ```
     /// let text = "[agent]\nmodel = \"gpt-5\"\napi_key = \"sk-1\"\n";
-    /// let mut agent = skillcue::Config::parse(text).unwrap().agent;
+    /// let mut agent = skillcue::config::Config::parse(text).unwrap().agent;
     /// agent.choose("openai:gpt-5-mini");
     /// assert!(agent.api_key.is_some());
     /// agent.choose("claude-sonnet-5");
@@ -152,7 +152,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Config;
+    use crate::config::Config;
 
     fn parse(text: &str) -> AgentSection {
         Config::parse(&format!("[agent]\n{text}")).unwrap().agent

@@ -17,9 +17,8 @@ use serde::Serialize;
 use serde_json::Value;
 pub use skillcue_load::{attribute, neutralise, text};
 
-use crate::Skillcue;
-use crate::skills::usable;
-use crate::{Catalog, Error, Listing, Skill};
+use crate::catalog::{Listing, usable};
+use crate::{Catalog, Error, Skill, Skillcue};
 
 /// The tools that are always there. Whoever serves tools takes them from here.
 pub(crate) const TABLE: [Tool; 3] = [load::TOOL, search::TOOL, read::TOOL];

@@ -9,7 +9,8 @@ use skillcue_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};
 use super::{Call, Tool, ToolContext, ToolOutput, for_model, said};
-use crate::{Error, FileError, Skill, Skillcue};
+use crate::catalog::FileError;
+use crate::{Error, Skill, Skillcue};
 
 const USUAL_LINES: usize = 1_000;
 const MOST_LINES: usize = 10_000;

@@ -6,12 +6,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::measure::Probe;
-use skillcue::format::pattern;
-use skillcue::{Catalog, Discovery, Mode, Request, Root, Selector, Skillcue, Source, Tier};
+use skillcue::catalog::Discovery;
+use skillcue::select::Selector;
+use skillcue::{Catalog, Mode, Request, Root, Skillcue, Source, Tier};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{
     Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
 };
+use skillcue_format::pattern;
 
 /// What is promised: how long the index takes to make and to read back, how large it is, and what a message costs.
 const INDEX: Duration = Duration::from_secs(3);

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::matching;
 use serde::{Deserialize, Serialize};
-use skillcue::{Catalog, Discovery, LoadRequest, Root, Skillcue, Source};
+use skillcue::catalog::Discovery;
+use skillcue::{Catalog, LoadRequest, Root, Skillcue, Source};
 use skillcue_bench::{Bodies, Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.

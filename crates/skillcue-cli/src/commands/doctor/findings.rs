@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use skillcue::{Catalog, Diagnostic, Place, Severity, Skill, SkillDir, SkillFile};
+use skillcue::catalog::{Place, SkillDir, SkillFile};
+use skillcue::format::Severity;
+use skillcue::{Catalog, Diagnostic, Skill};
 
 use skillcue_host::Notice;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use skillcue::Severity;
+use skillcue::format::Severity;
 
 use super::clients::{Simulated, Unit};
 use super::findings::Finding;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use skillcue::{Severity, Source};
+use skillcue::Source;
+use skillcue::format::Severity;
 use skillcue_registry::{Standing, Verified};
 
 use super::findings::Finding;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use skillcue::format::Severity;
 use skillcue::watch::Event;
-use skillcue::{Catalog, Diagnostic, Severity, Skill};
+use skillcue::{Catalog, Diagnostic, Skill};
 
 use crate::terminal::{paint, style};
 use crate::text;

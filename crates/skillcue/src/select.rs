@@ -1,0 +1,6 @@
+//! How messages are matched: reasons, mentions, intents, and the selector itself. What it finds is a
+//! [`Selection`](crate::Selection) of [`Hit`](crate::Hit)s.
+
+pub use skillcue_select::{
+    Census, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, Standing, TextIndex, TriggerReport,
+};
