@@ -1,5 +1,5 @@
 //! Parts that every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole, lists of
-//! records shared by processes, times and digests as files write them, locks.
+//! records shared by processes, times and digests as files write them, locks, what every error says.
 //!
 //! ```
 //! use skillcue_base::{hex, is_hidden, one_line, rfc3339};
@@ -12,6 +12,7 @@
 
 mod count;
 mod digest;
+mod error_info;
 mod hex;
 mod hidden;
 mod locale;
@@ -23,6 +24,7 @@ mod time;
 
 pub use count::{counted, noun};
 pub use digest::{Digest, Digester};
+pub use error_info::ErrorInfo;
 pub use hex::hex;
 pub use hidden::{is_hidden, unseen, visible};
 pub use locale::LOCALE;

@@ -39,6 +39,7 @@ const STAMPED_ATTEMPTS: usize = 4;
 /// the directory belongs to it.
 ///
 /// ```
+/// use skillcue_base::ErrorInfo as _;
 /// use skillcue_catalog::{TreeLimits, SkillDir};
 ///
 /// let tmp = tempfile::tempdir()?;
@@ -181,6 +182,7 @@ impl SkillDir {
     /// way.
     ///
     /// ```
+    /// use skillcue_base::ErrorInfo as _;
     /// use skillcue_catalog::SkillDir;
     ///
     /// assert_eq!(SkillDir::meaning("pdf", "./a//b/../c.md")?, "a/c.md");
@@ -218,6 +220,7 @@ impl SkillDir {
     /// that a listing would tell, and the directories that it would enter, empty ones too.
     ///
     /// ```
+    /// use skillcue_base::ErrorInfo as _;
     /// use skillcue_catalog::SkillDir;
     ///
     /// let tmp = tempfile::tempdir()?;

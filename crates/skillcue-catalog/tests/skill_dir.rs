@@ -14,6 +14,7 @@ mod reading;
 
 use std::sync::OnceLock;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{Backend, SkillDir};
 use support::tree::Tree;
 

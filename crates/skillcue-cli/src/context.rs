@@ -96,6 +96,7 @@ impl Context {
     }
 
     fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
+        let builder = builder.hints(crate::hints::for_models);
         match self.shape.0.get() {
             Some(shape) => shape(builder),
             None => builder,

@@ -3,9 +3,11 @@
 use std::io;
 
 use serde::Serialize;
-use skillcue::Diagnostic;
+use skillcue::{Diagnostic, ErrorInfo};
 pub(crate) use skillcue_host::Excerpt;
 use skillcue_host::HostError;
+
+use crate::hints;
 
 /// Why a command failed: what, where, and what to do.
 // Boxed, because every result of every command has room for one.
@@ -53,6 +55,20 @@ impl CliError {
             excerpt: None,
             broken_pipe: false,
         }))
+    }
+
+    /// Takes code, message and hint of an error of the library, with the command to type if there is one.
+    pub(crate) fn of(error: &(impl ErrorInfo + 'static)) -> CliError {
+        let mut failure = CliError::failure(error.code(), error.to_string());
+        failure.0.help = hints::hint_of(error);
+        failure
+    }
+
+    /// Like [`of`](CliError::of), where the command was used wrongly.
+    pub(crate) fn of_usage(error: &(impl ErrorInfo + 'static)) -> CliError {
+        let mut failure = CliError::of(error);
+        failure.0.kind = Kind::Usage;
+        failure
     }
 
     /// The same, saying what to do.
@@ -137,22 +153,8 @@ impl CliError {
 
 impl From<skillcue::Error> for CliError {
     fn from(error: skillcue::Error) -> CliError {
-        use skillcue::Error;
-        use skillcue::catalog::FileError;
-        use skillcue::load::LoadError;
-        // The library's hints are for those who call it; some have a better answer here.
-        let missing = |skill: &str| format!("`skillcue files {skill}` lists what it has");
-        let help = match &error {
-            Error::File(FileError::NotFound { skill, .. }) => missing(skill),
-            Error::Load(LoadError::File(file)) if matches!(**file, FileError::NotFound { .. }) => missing(file.skill()),
-            Error::File(FileError::NotText { .. }) => "without --json its bytes are printed as they are".to_owned(),
-            Error::Load(LoadError::Section { skill, .. }) => {
-                format!("`skillcue load {skill} --outline` lists the sections")
-            }
-            other => other.hint(),
-        };
-        let mut failure = CliError::failure(error.code(), error.to_string()).help(help);
-        if let Error::Invalid { diagnostics, .. } = error {
+        let mut failure = CliError::of(&error);
+        if let skillcue::Error::Invalid { diagnostics, .. } = error {
             failure.0.diagnostics = diagnostics;
         }
         failure
@@ -163,7 +165,7 @@ impl From<HostError> for CliError {
     fn from(mut error: HostError) -> CliError {
         let make = if error.is_usage() { CliError::usage } else { CliError::failure };
         let mut failure = make(error.code(), error.message());
-        failure.0.help = (!error.hint().is_empty()).then(|| error.hint().to_owned());
+        failure.0.help = hints::hint_of(&error);
         failure.0.excerpt = error.take_excerpt();
         failure
     }

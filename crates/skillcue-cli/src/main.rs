@@ -14,6 +14,7 @@ mod commands;
 mod context;
 mod error;
 mod explained;
+mod hints;
 mod progress;
 mod registries;
 mod report;

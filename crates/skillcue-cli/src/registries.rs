@@ -31,43 +31,19 @@ pub(crate) fn registry_of(registries: &Registries, whose: Whose) -> Result<&Regi
 
 impl From<RegistryError> for CliError {
     fn from(error: RegistryError) -> CliError {
-        let code = match &error {
-            RegistryError::NotInstalled { .. }
-            | RegistryError::NothingInTrash { .. }
-            | RegistryError::NoFiles { .. } => "not_installed",
-            RegistryError::Findings { .. } => "findings",
-            RegistryError::Edited { .. } => "edited",
-            RegistryError::Differs { .. } => "differs",
-            RegistryError::OtherOrigin { .. } | RegistryError::InTheWay { .. } => "in_the_way",
-            RegistryError::NotYours { .. } => "not_yours",
-            RegistryError::NotOurs { .. } => "not_ours",
-            RegistryError::NotInOrigin { .. } => "not_in_origin",
-            RegistryError::Invalid { .. } | RegistryError::Odd { .. } | RegistryError::Twice { .. } => "invalid_skill",
-            _ => "registry",
-        };
-        let help = match &error {
-            RegistryError::OtherOrigin { .. } | RegistryError::InTheWay { .. } => {
-                "say --replace to put it in its place; what is there goes to the trash"
-            }
-            RegistryError::Findings { .. } => "read them; --allow-findings installs it all the same",
-            RegistryError::Edited { .. } => {
-                "keep your edits elsewhere; --overwrite-edits puts them into the trash (install: --replace)"
-            }
-            other => other.hint(),
-        };
-        CliError::failure(code, error.to_string()).help(help)
+        CliError::of(&error)
     }
 }
 
 impl From<FetchError> for CliError {
     fn from(error: FetchError) -> CliError {
-        CliError::failure("fetch", error.to_string()).help(error.help())
+        CliError::of(&error)
     }
 }
 
 impl From<OriginError> for CliError {
     fn from(error: OriginError) -> CliError {
-        CliError::usage("usage", error.to_string()).help(error.help())
+        CliError::of_usage(&error)
     }
 }
 

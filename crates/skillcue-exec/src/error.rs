@@ -3,23 +3,32 @@
 use std::io;
 use std::path::PathBuf;
 
+use skillcue_base::ErrorInfo;
 use thiserror::Error;
 
 /// The word by which a helper says that it was built without an engine; [`ExecError::NoEngine`] on this side.
 pub(crate) const NO_ENGINE: &str = "no engine";
 
 /// Why a process could not be started in a sandbox.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ExecError {
     /// The platform offers too little, and nobody allowed running without.
     #[error("this machine offers no sandbox: {reason}")]
+    #[info(
+        code = "sandbox_unavailable",
+        hint = "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
+    )]
     SandboxUnavailable {
         /// What is missing.
         reason: String,
     },
     /// The helper program could not be started.
     #[error("cannot start the sandbox's helper {}: {source}", helper.display())]
+    #[info(
+        code = "execution_failed",
+        hint = "the helper is the program `skillcue` or `skillcue-sandbox`; is it installed?"
+    )]
     Helper {
         /// Which program.
         helper: PathBuf,
@@ -28,12 +37,15 @@ pub enum ExecError {
     },
     /// The helper did not do its part.
     #[error("the sandbox's helper failed: {0}")]
+    #[info(code = "execution_failed", hint = "run again with more logging to see what happened")]
     Broken(String),
     /// The helper has no engine for toolsets: it was built without one.
     #[error("this build has no engine for toolsets")]
+    #[info(code = "no_engine", hint = "build skillcue-toolset with its feature `engine`")]
     NoEngine,
     /// The program could not be executed inside the sandbox.
     #[error("cannot start {}: {reason}", program.display())]
+    #[info(code = "execution_failed", hint = "is the program installed, executable and made for this machine?")]
     Program {
         /// Which program.
         program: PathBuf,
@@ -42,37 +54,13 @@ pub enum ExecError {
     },
 }
 
-impl ExecError {
-    /// A stable word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::SandboxUnavailable { .. } => "sandbox_unavailable",
-            Self::NoEngine => "no_engine",
-            Self::Helper { .. } | Self::Broken(_) | Self::Program { .. } => "execution_failed",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::SandboxUnavailable { .. } => {
-                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all the same: --allow-unsandboxed"
-            }
-            Self::Helper { .. } => "the helper is the program `skillcue` or `skillcue-sandbox`; is it installed?",
-            Self::NoEngine => "install one that has it: `cargo install --path crates/skillcue-cli --features full`",
-            Self::Broken(_) => "run again with more logging to see what happened",
-            Self::Program { .. } => "is the program installed, executable and made for this machine?",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn without_an_engine_it_says_how_to_get_one() {
-        assert!(ExecError::NoEngine.hint().contains("--features full"));
-        assert!(ExecError::Broken("its pipes are gone".to_owned()).hint().contains("logging"));
+        assert!(ExecError::NoEngine.hint().unwrap().contains("feature `engine`"));
+        assert!(ExecError::Broken("its pipes are gone".to_owned()).hint().unwrap().contains("logging"));
     }
 }

@@ -142,7 +142,7 @@ impl ScriptTools {
         let skill = match for_model(&catalog, wanted.id) {
             Ok(skill) => skill,
             Err(error) => {
-                let (code, message) = said(&error, wanted.id);
+                let (code, message) = said(skills, &error, wanted.id);
                 return fail(code, &message);
             }
         };

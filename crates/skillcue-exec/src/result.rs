@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use skillcue_base::Shown;
 use skillcue_base::counted;
+use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_catalog::FileError;
 use thiserror::Error;
 
@@ -259,7 +259,7 @@ impl RunError {
             Self::Cancelled { .. } => "run it again".into(),
             Self::ArgsTooLarge { .. } => "pass less, or pass it as JSON on standard input".into(),
             Self::NotFound { .. } => "list the skill's scripts to see what it has".into(),
-            Self::File(error) => error.hint().into(),
+            Self::File(error) => error.hint().map(Cow::into_owned).unwrap_or_default(),
             Self::InterpreterNotFound { .. } => "install what is missing, and see that it is on the PATH".into(),
             Self::ExecutionFailed { .. } => "look at the script's first line and at what it needs".into(),
             Self::Busy { .. } => "wait for one to end".into(),

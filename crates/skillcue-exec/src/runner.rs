@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use skillcue_base::LOCALE;
-use skillcue_base::counted;
+use skillcue_base::{ErrorInfo as _, LOCALE, counted};
 use skillcue_catalog::SkillDir;
 use skillcue_format::{Manifest, Permissions};
 

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{Bounds, EndReason, Job, Launcher, Layer, Policy, Program, helper};
 use tempfile::TempDir;
 

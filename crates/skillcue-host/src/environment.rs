@@ -209,6 +209,8 @@ pub fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use skillcue_base::ErrorInfo as _;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Environment, bool> {
@@ -244,7 +246,7 @@ mod tests {
                 let error = Environment::new(None, vec![(name.into(), "many".into())]).unwrap_err();
                 assert_eq!(error.message(), format!("{name} is `many`"));
                 let right = ["keyword or hybrid", "a whole number", "none or show_all or ask_user"];
-                let help = error.hint();
+                let help = error.hint().unwrap();
                 assert!(right.iter().any(|right| help.contains(right)), "{help}");
             }
         }

@@ -1,6 +1,9 @@
 //! Why something of the assembly could not be had.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use skillcue_base::ErrorInfo;
 
 /// Why something could not be had: a stable word, what, and what to do.
 // Boxed, because every result has room for one.
@@ -11,7 +14,7 @@ pub struct HostError(Box<Inner>);
 struct Inner {
     code: &'static str,
     message: String,
-    hint: String,
+    hint: Option<String>,
     is_usage: bool,
     excerpt: Option<Excerpt>,
 }
@@ -33,8 +36,7 @@ pub struct Excerpt {
 
 impl HostError {
     pub(crate) fn failure(code: &'static str, message: impl Into<String>) -> HostError {
-        let (message, hint) = (message.into(), String::new());
-        HostError(Box::new(Inner { code, message, hint, is_usage: false, excerpt: None }))
+        HostError(Box::new(Inner { code, message: message.into(), hint: None, is_usage: false, excerpt: None }))
     }
 
     pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> HostError {
@@ -44,7 +46,7 @@ impl HostError {
     }
 
     pub(crate) fn help(mut self, hint: impl Into<String>) -> HostError {
-        self.0.hint = hint.into();
+        self.0.hint = Some(hint.into());
         self
     }
 
@@ -53,19 +55,9 @@ impl HostError {
         self
     }
 
-    /// Returns the stable word for it.
-    pub fn code(&self) -> &'static str {
-        self.0.code
-    }
-
     /// Returns what went wrong.
     pub fn message(&self) -> &str {
         &self.0.message
-    }
-
-    /// Returns what to do about it.
-    pub fn hint(&self) -> &str {
-        &self.0.hint
     }
 
     /// Returns whether an option or a variable is wrong, rather than what is on the disk.
@@ -91,3 +83,14 @@ impl fmt::Display for HostError {
 }
 
 impl std::error::Error for HostError {}
+
+/// Each is made with its own code and hint, so there are no variants to derive it from.
+impl ErrorInfo for HostError {
+    fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.0.hint.as_deref().map(Cow::Borrowed)
+    }
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use skillcue::{Builder, Skillcue, Source};
+use skillcue::{Builder, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::{Grants, Runner};
 use skillcue_mcp::host::{Host as Servers, HostDirs, Refreshed, ServerSpec};
 

@@ -1,5 +1,6 @@
 //! The effective settings: the user's `skillcue.toml`, the project's, variables, flags, each over the one before.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use skillcue::catalog::{installed_plugins, plugin_roots};
 use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpServer, RunSection};
 use skillcue::load::LoaderConfig;
 use skillcue::{Diagnostic, Enablement, Root, Setup, Source};
+use skillcue_base::ErrorInfo as _;
 
 use skillcue_registry::State;
 
@@ -193,7 +195,7 @@ impl Settings {
             self.files.push(project.join(FILE));
             // Without a readable file no project is trusted, and the work goes on.
             let trust = Trust::open(environment).unwrap_or_else(|error| {
-                let help = error.hint().to_owned();
+                let help = error.hint().map(Cow::into_owned).unwrap_or_default();
                 self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
                 Trust::default()
             });
@@ -252,7 +254,7 @@ impl Settings {
             Err(error) if self.lenient => {
                 let place = error.shown_excerpt().map_or(String::new(), |at| format!(":{}:{}", at.line, at.column));
                 let message = format!("{}{place}: {}", path.display(), error.message());
-                let help = error.hint().to_owned();
+                let help = error.hint().map(Cow::into_owned).unwrap_or_default();
                 self.files.push(path.to_path_buf());
                 self.notices.push(Notice { code: "config", message, help });
                 Ok(None)

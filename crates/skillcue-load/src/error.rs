@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 use skillcue_catalog::FileError;
 
 use crate::arguments::ContentTooLarge;
@@ -12,14 +12,16 @@ use crate::outline::SectionError;
 ///
 /// It can be cloned, because those who waited for one reading of a file share its failure. It never holds the text of
 /// the arguments: they may be private, and errors are logged.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The file could not be read.
     #[error(transparent)]
+    #[info(transparent)]
     File(Arc<FileError>),
     /// The file has no front matter any more, or it is not closed: where the body starts cannot be told.
     #[error("skill \"{}\": \"{}\" has no closed front matter", Shown(skill), Shown(path))]
+    #[info(code = "no_front_matter", hint = "start the file with front matter between two lines of `---`")]
     NoFrontMatter {
         /// The skill's name.
         skill: Box<str>,
@@ -28,6 +30,7 @@ pub enum LoadError {
     },
     /// The arguments are too long.
     #[error("skill \"{}\": the arguments have {size} bytes, more than the limit of {limit}", Shown(skill))]
+    #[info(code = "invalid_argument", hint = "put the text into a file and pass its path")]
     ArgumentsTooLarge {
         /// The skill's name.
         skill: Box<str>,
@@ -38,6 +41,7 @@ pub enum LoadError {
     },
     /// The body with its arguments is too long.
     #[error("skill \"{}\": {source}", Shown(skill))]
+    #[info(code = "too_large", hint = "use fewer placeholders or shorter arguments, or load one section")]
     ContentTooLarge {
         /// The skill's name.
         skill: Box<str>,
@@ -46,6 +50,7 @@ pub enum LoadError {
     },
     /// The section that was asked for cannot be told.
     #[error("skill \"{}\": {source}", Shown(skill))]
+    #[info(transparent = source)]
     Section {
         /// The skill's name.
         skill: Box<str>,
@@ -55,17 +60,6 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The error as a stable word. Those of [`FileError::code`], and `no_front_matter`, `invalid_argument` (arguments
-    /// or a section that will not do) and `too_large`.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::File(error) => error.code(),
-            Self::NoFrontMatter { .. } => "no_front_matter",
-            Self::ArgumentsTooLarge { .. } | Self::Section { .. } => "invalid_argument",
-            Self::ContentTooLarge { .. } => "too_large",
-        }
-    }
-
     /// The skill's name.
     pub fn skill(&self) -> &str {
         match self {
@@ -83,17 +77,6 @@ impl LoadError {
             Self::File(error) => Some(error.path()),
             Self::NoFrontMatter { path, .. } => Some(path),
             _ => None,
-        }
-    }
-
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::File(error) => error.hint(),
-            Self::NoFrontMatter { .. } => "start the file with front matter between two lines of `---`",
-            Self::ArgumentsTooLarge { .. } => "put the text into a file and pass its path",
-            Self::ContentTooLarge { .. } => "use fewer placeholders or shorter arguments, or load one section",
-            Self::Section { source, .. } => source.hint(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use skillcue_base::{Shown, one_line};
+use skillcue_base::{ErrorInfo as _, Shown, one_line};
 use skillcue_catalog::BodyFile;
 use skillcue_format::Tokens;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 use skillcue_format::Tokens;
 
 /// At most so many headings are told apart; what follows belongs to the last. A real body has a few dozen.
@@ -147,12 +147,16 @@ impl Outline {
     }
 }
 
+const A_HEADING: &str = "ask for one of the body's headings";
+
 /// Why a section could not be told. Its message names at most ten headings.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, ErrorInfo)]
+#[info(code = "invalid_argument")]
 #[non_exhaustive]
 pub enum SectionError {
     /// No heading is like it.
     #[error("no section \"{}\"; {}", Shown(wanted), Named("headings: ", available))]
+    #[info(hint = if available.is_empty() { "load the whole body" } else { A_HEADING })]
     Unknown {
         /// What was asked for.
         wanted: Box<str>,
@@ -161,6 +165,7 @@ pub enum SectionError {
     },
     /// No heading is that, but some come close.
     #[error("no section \"{}\"; {}", Shown(wanted), Named("close headings: ", close))]
+    #[info(hint = A_HEADING)]
     Misspelt {
         /// What was asked for.
         wanted: Box<str>,
@@ -169,23 +174,13 @@ pub enum SectionError {
     },
     /// Several headings are that.
     #[error("more than one section \"{}\": {}", Shown(wanted), Named("", candidates))]
+    #[info(hint = "ask by anchor, or by a path such as `Parent/Child`")]
     Ambiguous {
         /// What was asked for.
         wanted: Box<str>,
         /// The anchors of those it could be, each of which is unique.
         candidates: Vec<String>,
     },
-}
-
-impl SectionError {
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Unknown { available, .. } if available.is_empty() => "load the whole body",
-            Self::Unknown { .. } | Self::Misspelt { .. } => "ask for one of the body's headings",
-            Self::Ambiguous { .. } => "ask by anchor, or by a path such as `Parent/Child`",
-        }
-    }
 }
 
 /// A list of names for a message.

@@ -1,6 +1,7 @@
 //! Outlines: which headings there are, what their sections hold, and how one is found.
 
 use proptest::prelude::*;
+use skillcue_base::ErrorInfo as _;
 
 use super::{MAX_HEADINGS, MAX_TITLE_CHARS, Outline, SectionError, slug};
 
@@ -131,7 +132,7 @@ fn ways_to_ask() {
     );
     let none = Outline::new("text").section("x").unwrap_err();
     assert_eq!(none.to_string(), "no section \"x\"; the body has no headings");
-    assert_eq!(none.hint(), "load the whole body");
+    assert_eq!(none.hint().unwrap(), "load the whole body");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 use thiserror::Error;
 
 use address::Address;
@@ -57,7 +57,8 @@ pub enum Origin {
 }
 
 /// Why a text names no origin.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, ErrorInfo)]
+#[info(code = "usage", hint = *help)]
 #[error("{message}")]
 pub struct OriginError {
     message: String,
@@ -67,11 +68,6 @@ pub struct OriginError {
 impl OriginError {
     pub(crate) fn new(message: impl Into<String>, help: &'static str) -> OriginError {
         OriginError { message: message.into(), help }
-    }
-
-    /// What to write instead.
-    pub fn help(&self) -> &'static str {
-        self.help
     }
 }
 

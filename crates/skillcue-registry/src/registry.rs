@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+use skillcue_base::ErrorInfo as _;
 
 use crate::entries::{self, Entries, Installed, Listed, Locked, Read, Trouble, is_address};
 use crate::guard::Guard;
@@ -169,7 +170,7 @@ impl Registry {
     pub fn state(&self) -> State {
         let mut trouble = Vec::new();
         if let Err(error) = self.place.check() {
-            trouble.push(Trouble::new(self.place.dir(), error.to_string(), error.hint()));
+            trouble.push(Trouble::new(self.place.dir(), error.to_string(), error.hint().unwrap_or_default()));
         }
         let path = self.place.journal();
         match journal::read(&self.place) {
@@ -178,7 +179,7 @@ impl Registry {
                 trouble.push(Trouble::new(&path, format!("it is no journal: {why}"), help));
             }
             Ok(Found::Newer) => trouble.push(Trouble::newer(&path)),
-            Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint())),
+            Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint().unwrap_or_default())),
             Ok(Found::Some(_)) if !self.is_at_work() => {
                 let help = "what it says counts already; the next change finishes it, or says why it cannot";
                 trouble.push(Trouble::new(&path, "an earlier change is not finished yet", help));

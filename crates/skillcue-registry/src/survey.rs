@@ -5,7 +5,7 @@ mod plugins;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use skillcue_base::{Shown, os_message};
+use skillcue_base::{ErrorInfo as _, Shown, os_message};
 use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
@@ -279,7 +279,9 @@ impl Search {
             }
             Err(error) => {
                 let code = if matches!(error, FileError::TooLarge { .. }) { Code::TooLarge } else { Code::Unreadable };
-                skill.diagnostics.push(Diagnostic::new(code, error.to_string()).with_help(error.hint()));
+                let mut found = Diagnostic::new(code, error.to_string());
+                found.help = error.hint().map(|hint| hint.into_owned().into());
+                skill.diagnostics.push(found);
             }
         }
         for found in &mut skill.diagnostics {

@@ -11,7 +11,7 @@ use skillcue::tools::{
     Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
 use skillcue::{Catalog, Skill, Skillcue};
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_exec::{Runner, TOOLSETS, find_program};
 
 use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
@@ -224,7 +224,7 @@ impl ToolProvider for ToolsetTools {
         };
         Some(match self.toolsets.call(&subject, tool.id(), arguments, &call) {
             Ok(result) => ToolOutput { structured: Some(structured(&result)), ..ToolOutput::said(result.output) },
-            Err(error) => failed(name, &error),
+            Err(error) => failed(skills, name, &error),
         })
     }
 }
@@ -289,15 +289,15 @@ fn opening(name: &str) -> String {
     format!("skill_tool name=\"{}\"", attribute(&Shown(name).to_string()))
 }
 
-fn failed(name: &str, error: &ToolError) -> ToolOutput {
+fn failed(skills: &Skillcue, name: &str, error: &ToolError) -> ToolOutput {
     let place = match error {
         ToolError::Threw { place: Some(place), .. } => format!("\nAt {place}."),
         _ => String::new(),
     };
-    let message = format!("{}.{place}\n{}.", capital(&error.to_string()), capital(error.hint()));
+    let hint = skills.hint_for(error).unwrap_or_default();
+    let message = format!("{}.{place}\n{}.", capital(&error.to_string()), capital(&hint));
     let mut output = ToolOutput::failure(&opening(name), error.code(), &message);
-    output.structured =
-        Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": error.hint()}}));
+    output.structured = Some(json!({"error": {"code": error.code(), "message": error.to_string(), "help": hint}}));
     output
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{FileError, SkillDir, Stamp};
 use twox_hash::XxHash3_128;
 
@@ -456,7 +457,7 @@ pub(crate) fn kind_of(path: &str) -> Option<Kind> {
 fn of_file(error: &FileError) -> Refused {
     match error {
         FileError::NotFound { .. } | FileError::NotAFile { .. } => missing(error.to_string(), None),
-        _ => refused(error.to_string(), error.hint()),
+        _ => refused(error.to_string(), &error.hint().unwrap_or_default()),
     }
 }
 

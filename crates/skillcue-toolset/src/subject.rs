@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use skillcue_base::ErrorInfo;
 use skillcue_exec::{ExecError, Launcher, SandboxReport};
 
 use crate::message::{Finding, Level};
@@ -206,11 +207,12 @@ pub struct ToolResult {
 }
 
 /// Why a call has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ToolError {
     /// The skill has no tool of that name.
     #[error("there is no tool `{id}`{}", known_tools(known))]
+    #[info(code = "no_such_tool", hint = "list the skill's tools to see what it has")]
     NoSuchTool {
         /// What was asked for.
         id: String,
@@ -219,6 +221,7 @@ pub enum ToolError {
     },
     /// The arguments do not fit the tool's schema.
     #[error("the arguments of `{id}` are wrong: {message}")]
+    #[info(code = "invalid_argument", hint = "call it again with arguments that fit its schema")]
     InvalidArguments {
         /// The tool.
         id: String,
@@ -227,6 +230,7 @@ pub enum ToolError {
     },
     /// The tool threw.
     #[error("`{id}` failed: {message}")]
+    #[info(code = "threw", hint = "the tool's author can tell from the place in its file")]
     Threw {
         /// The tool.
         id: String,
@@ -239,6 +243,7 @@ pub enum ToolError {
     },
     /// The tool returned something that is no result.
     #[error("{message}")]
+    #[info(code = "bad_result", hint = "the tool's author can tell from the place in its file")]
     BadResult {
         /// The tool.
         id: String,
@@ -250,12 +255,14 @@ pub enum ToolError {
         "`{id}` returned too much: its output may have {} bytes, its metadata half of that",
         crate::MAX_OUTPUT_BYTES
     )]
+    #[info(code = "too_large", hint = "ask for less at a time; if the tool has no argument for that, tell its author")]
     TooLarge {
         /// The tool.
         id: String,
     },
     /// The tool took longer than it may.
     #[error("`{id}` did not end within {} ms", limit.as_millis())]
+    #[info(code = "timeout", hint = "ask for less, or raise the limit")]
     Timeout {
         /// The tool.
         id: String,
@@ -264,24 +271,28 @@ pub enum ToolError {
     },
     /// The caller no longer wanted the result.
     #[error("`{id}` was cancelled")]
+    #[info(code = "cancelled", hint = "nothing is left running")]
     Cancelled {
         /// The tool.
         id: String,
     },
     /// The tool used more memory than it may.
     #[error("`{id}` used more memory than it may")]
+    #[info(code = "memory", hint = "ask for less, or raise the limit")]
     Memory {
         /// The tool.
         id: String,
     },
     /// Another call had to be ended by force, and with it the process both ran in. Calling again may work.
     #[error("`{id}` was interrupted: another tool of the skill had to be stopped by force")]
+    #[info(code = "restarted", hint = "call it again")]
     Restarted {
         /// The tool.
         id: String,
     },
     /// The process ended by itself.
     #[error("the process of `{id}` ended: {reason}")]
+    #[info(code = "crashed", hint = "call it again; if that does not help, tell the skill's author")]
     Crashed {
         /// The tool.
         id: String,
@@ -290,6 +301,7 @@ pub enum ToolError {
     },
     /// The process said something that is no answer.
     #[error("the process of `{id}` broke the protocol: {reason}")]
+    #[info(code = "protocol", hint = "call it again; if that does not help, tell the skill's author")]
     Protocol {
         /// The tool.
         id: String,
@@ -298,6 +310,7 @@ pub enum ToolError {
     },
     /// The skill asks for a runtime that nobody has granted, or that is not there.
     #[error("the toolsets of `{skill}` ask for {}, which is not granted", runtime.name())]
+    #[info(code = "not_granted", hint = "grant the skill its runtime, and see that the program is installed")]
     NotGranted {
         /// The skill.
         skill: String,
@@ -306,53 +319,14 @@ pub enum ToolError {
     },
     /// No process could be started.
     #[error(transparent)]
+    #[info(transparent)]
     Start(#[from] ExecError),
     /// The skill's directory cannot be opened.
     #[error(transparent)]
+    #[info(transparent)]
     Files(#[from] skillcue_catalog::FileError),
 }
 
 fn known_tools(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; there is {}", known.join(", ")) }
-}
-
-impl ToolError {
-    /// The error as a stable word.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoSuchTool { .. } => "no_such_tool",
-            Self::InvalidArguments { .. } => "invalid_argument",
-            Self::Threw { .. } => "threw",
-            Self::BadResult { .. } => "bad_result",
-            Self::TooLarge { .. } => "too_large",
-            Self::Timeout { .. } => "timeout",
-            Self::Cancelled { .. } => "cancelled",
-            Self::Memory { .. } => "memory",
-            Self::Restarted { .. } => "restarted",
-            Self::Crashed { .. } => "crashed",
-            Self::Protocol { .. } => "protocol",
-            Self::NotGranted { .. } => "not_granted",
-            Self::Start(error) => error.code(),
-            Self::Files(error) => error.code(),
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NoSuchTool { .. } => "list the skill's tools to see what it has",
-            Self::InvalidArguments { .. } => "call it again with arguments that fit its schema",
-            Self::Threw { .. } | Self::BadResult { .. } => "the tool's author can tell from the place in its file",
-            Self::TooLarge { .. } => "ask for less at a time; if the tool has no argument for that, tell its author",
-            Self::Cancelled { .. } => "nothing is left running",
-            Self::Timeout { .. } | Self::Memory { .. } => "ask for less, or raise the limit",
-            Self::Restarted { .. } => "call it again",
-            Self::Crashed { .. } | Self::Protocol { .. } => {
-                "call it again; if that does not help, tell the skill's author"
-            }
-            Self::NotGranted { .. } => "grant the skill its runtime, and see that the program is installed",
-            Self::Start(error) => error.hint(),
-            Self::Files(error) => error.hint(),
-        }
-    }
 }

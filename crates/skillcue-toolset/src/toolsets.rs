@@ -1,6 +1,6 @@
 //! The warm children, one a skill, and what is known of their tools.
 
-use skillcue_base::lock;
+use skillcue_base::{ErrorInfo as _, lock};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ impl Toolsets {
                     line: None,
                     column: None,
                     message: error.to_string(),
-                    help: Some(error.hint().to_owned()),
+                    help: error.hint().map(Cow::into_owned),
                 };
                 Arc::new(Offered { tools: Vec::new(), diagnostics: vec![finding] })
             }

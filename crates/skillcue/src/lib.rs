@@ -36,7 +36,7 @@
 //! 3. the **files** beside it: [`Skillcue::files`], [`Skillcue::read`].
 //!
 //! ```
-//! use skillcue::{LoadRequest, Skillcue};
+//! use skillcue::{ErrorInfo as _, LoadRequest, Skillcue};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # std::fs::create_dir(dir.path().join("pdf"))?;
@@ -84,9 +84,10 @@ pub mod watch;
 pub mod workdir;
 
 pub use changes::Changes;
-pub use error::{Error, enable_command};
+pub use error::{Error, Hints};
 pub use request::Request;
 pub use setup::Setup;
+pub use skillcue_base::ErrorInfo;
 pub use skillcue_catalog::{Catalog, Enablement, Root, Skill, Source};
 pub use skillcue_disclose::{Budget, Counter, Decision, DiscloseConfig, Disclosure, Fallback, Policy, Session, Tier};
 pub use skillcue_format::{Diagnostic, Manifest, Tokens};

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use skillcue_base::ErrorInfo;
 use skillcue_catalog::{FileError, ListedFile, Listing, RemoteSkill, Skill, SkillDir};
 use skillcue_format::split::{Scan, scan};
 
@@ -86,42 +87,25 @@ impl RemoteEntry {
 }
 
 /// Why a remote skill cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RemoteError {
     /// No person has approved the content as it is now.
     #[error("the skill is not approved: {0}")]
+    #[info(code = "declined", hint = "a person has to look at it and approve it")]
     NotApproved(String),
     /// The server cannot be reached, is too slow or refuses.
     #[error("the server cannot be asked: {0}")]
+    #[info(code = "unreadable", hint = "try again when the server can be reached")]
     Unreachable(String),
     /// What the server sent is not what it had listed.
     #[error("what the server sent is refused: {0}")]
+    #[info(code = "unreadable", hint = "the server is broken or lies; tell whoever runs it")]
     Unverified(String),
     /// The file is not among those that the server lists.
     #[error("the skill has no file {0:?}")]
+    #[info(code = "not_found", hint = "ask for one of the files that the server lists")]
     NotListed(String),
-}
-
-impl RemoteError {
-    /// The error as a stable word.
-    pub fn code(&self) -> &'static str {
-        match self {
-            RemoteError::NotApproved(_) => "declined",
-            RemoteError::Unreachable(_) | RemoteError::Unverified(_) => "unreadable",
-            RemoteError::NotListed(_) => "not_found",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            RemoteError::NotApproved(_) => "`skillcue approve NAME` shows what it is and asks",
-            RemoteError::Unreachable(_) => "`skillcue status` says how the servers are",
-            RemoteError::Unverified(_) => "the server is broken or lies; tell whoever runs it",
-            RemoteError::NotListed(_) => "`skillcue files NAME` lists what there is",
-        }
-    }
 }
 
 /// Fields of front matter that would let a server decide what runs here, or widen what a model may do.

@@ -1,11 +1,13 @@
 //! [`Skillcue`]: a catalog, and what can be had of its skills.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
+use skillcue_base::ErrorInfo;
 use skillcue_catalog::{
     Catalog, Checkout, Discovery, Enablement, FileError, Listing, Memory, Root, Skill, SkillDir, Source, TreeLimits,
     project_roots, user_roots,
@@ -18,8 +20,8 @@ use crate::kept::Kept;
 use crate::remote::{Remote, RemoteEntry, Served, body_of, listed};
 use crate::setup::{Asking, Setup};
 use crate::snapshot::{Disclosing, Snapshot};
-use crate::tools::{Call, Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use crate::{Changes, Error};
+use crate::tools::{Call, Program, TABLE, Tool, ToolContext, ToolDefinition, ToolOutput, ToolProvider, capital};
+use crate::{Changes, Error, Hints};
 
 /// Largest file that [`Skillcue::read`] returns.
 const MAX_READ: u64 = 16 << 20;
@@ -43,6 +45,7 @@ pub struct Skillcue {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) remotes: Vec<Arc<dyn Remote>>,
     pub(crate) held: Held,
+    hints: Option<Hints>,
 }
 
 /// Which skills' bodies are held back from disclosure.
@@ -88,6 +91,7 @@ pub struct Builder {
     providers: Vec<Arc<dyn ToolProvider>>,
     remotes: Vec<Arc<dyn Remote>>,
     held: Held,
+    hints: Option<Hints>,
     checkout: Option<Checkout>,
     /// The project and the home directory that were looked in: they say what a checkout is, unless somebody does.
     project: Option<PathBuf>,
@@ -250,6 +254,30 @@ impl Builder {
         self
     }
 
+    /// Has tools that failed say what to do in the words of a front end, where it has better ones than the library:
+    /// commands that the user can type.
+    ///
+    /// ```
+    /// use skillcue::{Error, Skillcue};
+    ///
+    /// let disabled = Error::Disabled { name: "pdf".to_owned() };
+    /// let skills = Skillcue::builder().build()?;
+    /// assert_eq!(skills.explain_error(&disabled), "The skill \"pdf\" is disabled. Enable it first.");
+    ///
+    /// let skills = Skillcue::builder()
+    ///     .hints(|error| match error.downcast_ref()? {
+    ///         Error::Disabled { name } => Some(format!("type `/enable {name}`")),
+    ///         _ => None,
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(skills.explain_error(&disabled), "The skill \"pdf\" is disabled. Type `/enable pdf`.");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn hints(mut self, hints: Hints) -> Builder {
+        self.hints = Some(hints);
+        self
+    }
+
     /// Lets the skills of a remote server join the catalog.
     pub fn remote(mut self, server: Arc<dyn Remote>) -> Builder {
         self.remotes.push(server);
@@ -311,6 +339,7 @@ impl Builder {
             providers,
             remotes,
             held: self.held,
+            hints: self.hints,
         })
     }
 }
@@ -538,6 +567,20 @@ impl Skillcue {
         let catalog = self.catalog();
         let served = self.served(known(&catalog, address)?)?;
         Ok(served.map(|served| (served.remote.label().to_owned(), served.entry)))
+    }
+
+    /// Returns what to do about an error: what the front end says ([`Builder::hints`]), or else the error itself.
+    pub fn hint_for<'e>(&self, error: &'e (impl ErrorInfo + 'static)) -> Option<Cow<'e, str>> {
+        self.hints.and_then(|hints| hints(error)).map(Cow::Owned).or_else(|| error.hint())
+    }
+
+    /// Returns an error as sentences for a model: what went wrong, and what to do.
+    pub fn explain_error(&self, error: &(impl ErrorInfo + 'static)) -> String {
+        let mut said = format!("{}.", capital(&error.to_string()));
+        if let Some(hint) = self.hint_for(error) {
+            let _ = write!(said, " {}.", capital(&hint));
+        }
+        said
     }
 
     /// How well the cache of loaded bodies serves.

@@ -106,6 +106,19 @@ const RULES: &[Rule] = &[
         because: "the caller fills a skillcue_host::Environment",
     },
     Rule {
+        text: "fn code(&self)",
+        only_in: &[
+            "skillcue-base/src/error_info.rs",
+            "skillcue-cli/src/agent/interrupts.rs",
+            "skillcue-cli/src/error.rs",
+            "skillcue-derive/",
+            "skillcue-exec/src/grants.rs",
+            "skillcue-exec/src/result.rs",
+            "skillcue-host/src/error.rs",
+        ],
+        because: "an error's code and hint stand on its variants, #[derive(ErrorInfo)]; errors made of a code have none",
+    },
+    Rule {
         text: "fs::rename(",
         only_in: &["skillcue-base/src/replace.rs", "skillcue-bench/src/generate.rs"],
         because: "files are replaced by skillcue_base::{replace_file, rewrite_file}; the bench moves a directory",
@@ -161,6 +174,7 @@ const RULES: &[Rule] = &[
 
 /// The layers, lowest first. A crate depends on crates of lower layers only, but for tests.
 const LAYERS: &[&[&str]] = &[
+    &["skillcue-derive"],
     &["skillcue-base", "skillcue-bench", "skillcue-scripted"],
     &["skillcue-format", "skillcue-http"],
     &["skillcue-catalog"],

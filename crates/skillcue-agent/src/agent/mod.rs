@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use skillcue::Skillcue;
 use skillcue::disclose::{Segment, TokenCounter};
+use skillcue_base::ErrorInfo as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::Approvals;

@@ -3,6 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use skillcue::tools::ToolDefinition;
+use skillcue_base::ErrorInfo as _;
 
 use super::event::shown;
 use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};

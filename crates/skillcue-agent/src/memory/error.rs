@@ -4,16 +4,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use skillcue_base::{Shown, os_message};
+use skillcue_base::{ErrorInfo, Shown, os_message};
 
 use crate::sessions::shown;
 
+/// What helps where file or database fail.
+const FAILED: &str = "check that the directory is yours and can be written; the conversation goes on without memory";
+
 /// Why nothing can be remembered or recalled.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// The file is no database, or a damaged one.
     #[error("the memory in {} is damaged, or is none: {}", shown(path), Shown(why))]
+    #[info(code = "memory_damaged", hint = "the file is left as it is; move it away, and a new memory is begun")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -22,6 +26,7 @@ pub enum MemoryError {
     },
     /// A newer version made it.
     #[error("the memory in {} was made by a newer version of skillcue (version {version})", shown(path))]
+    #[info(code = "memory_newer", hint = "use the newer version; the file is left as it is")]
     Newer {
         /// The file.
         path: PathBuf,
@@ -30,27 +35,32 @@ pub enum MemoryError {
     },
     /// It is a link, a directory, a pipe.
     #[error("{} is no regular file", shown(path))]
+    #[info(code = "memory_damaged", hint = "links are not followed here; put the file itself there")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// Somebody else keeps it locked.
     #[error("the memory in {} is in use, and stays so", shown(path))]
+    #[info(code = "memory_in_use", hint = "see which other process uses it; is one stopped or hanging?")]
     Busy {
         /// The file.
         path: PathBuf,
     },
     /// What looks like a password or a key is not remembered.
     #[error("this looks like a password or a key, and is not remembered")]
+    #[info(code = "memory_secret", hint = "keep it in a password manager, and give it to tools by their environment")]
     Secret,
     /// What is to be remembered is empty or too long.
     #[error("what is remembered has between 1 and {} characters, and this has {chars}", super::MOST_CHARS)]
+    #[info(code = "memory_length", hint = "say it in one or two sentences")]
     Length {
         /// How many it has.
         chars: usize,
     },
     /// The operating system refuses.
     #[error("{}: cannot {doing}: {}", shown(path), os_message(error))]
+    #[info(code = "memory_failed", hint = FAILED)]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -62,6 +72,7 @@ pub enum MemoryError {
     },
     /// The database fails otherwise.
     #[error("the memory in {} fails: {error}", shown(path))]
+    #[info(code = "memory_failed", hint = FAILED)]
     Database {
         /// The file.
         path: PathBuf,
@@ -84,38 +95,6 @@ impl MemoryError {
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => MemoryError::Busy { path },
             _ => MemoryError::Database { path, error },
-        }
-    }
-
-    /// A stable word for it.
-    pub fn code(&self) -> &'static str {
-        match self {
-            MemoryError::Damaged { .. } | MemoryError::NotAFile { .. } => "memory_damaged",
-            MemoryError::Newer { .. } => "memory_newer",
-            MemoryError::Busy { .. } => "memory_in_use",
-            MemoryError::Secret => "memory_secret",
-            MemoryError::Length { .. } => "memory_length",
-            MemoryError::File { .. } | MemoryError::Database { .. } => "memory_failed",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            MemoryError::Damaged { .. } => {
-                "the file is left as it is; move it away, and a new memory is begun".to_owned()
-            }
-            MemoryError::Newer { .. } => "use the newer version; the file is left as it is".to_owned(),
-            MemoryError::NotAFile { .. } => "links are not followed here; put the file itself there".to_owned(),
-            MemoryError::Busy { .. } => "see which other process uses it; is one stopped or hanging?".to_owned(),
-            MemoryError::Secret => {
-                "keep it in a password manager, and give it to tools by their environment".to_owned()
-            }
-            MemoryError::Length { .. } => "say it in one or two sentences".to_owned(),
-            MemoryError::File { .. } | MemoryError::Database { .. } => {
-                "check that the directory is yours and can be written; the conversation goes on without memory"
-                    .to_owned()
-            }
         }
     }
 }

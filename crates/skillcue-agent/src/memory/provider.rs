@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use skillcue::Counter;
 use skillcue::disclose::TokenCounter;
-use skillcue_base::date;
+use skillcue_base::{ErrorInfo as _, date};
 
 use super::{Fact, Memory, MemoryError, facts, key};
 use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
@@ -206,7 +206,7 @@ async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, MemoryError> + Send + 'static,
 ) -> Result<R, ProviderError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| ProviderError::new(format!("{error}; {}", error.hint()))),
+        Ok(done) => done.map_err(|error| ProviderError::new(format!("{error}; {}", error.hint().unwrap_or_default()))),
         Err(_) => Err(ProviderError::new("memory stopped in the middle of its work")),
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 use skillcue_http::is_this_machine;
 use skillcue_http::reqwest::{self, Url};
 
@@ -95,17 +95,22 @@ pub struct Overrides {
 }
 
 /// Why it is not clear where a model is.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum EndpointError {
     /// No model is named.
     #[error("{:?} names no model", Shown(spec).to_string())]
+    #[info(
+        code = "no_model",
+        hint = "say PROVIDER:MODEL or MODEL, as in `anthropic:claude-sonnet-4-5` or `ollama:qwen3`"
+    )]
     NoModel {
         /// What was given.
         spec: String,
     },
     /// The provider wants a key, and there is none.
     #[error("{provider} wants a key, and there is none")]
+    #[info(code = "no_key", hint = "set {variable}, or name another server; one of your own needs no key")]
     NoKey {
         /// Whose servers.
         provider: &'static str,
@@ -114,9 +119,11 @@ pub enum EndpointError {
     },
     /// The key cannot be sent.
     #[error("the key has characters that no header may have")]
+    #[info(code = "bad_key", hint = "copy it again: a key is one word of letters, digits and signs")]
     Key,
     /// The address is none.
     #[error("{:?} is no address of a model server: {reason}", Shown(url).to_string())]
+    #[info(code = "bad_url", hint = "an address looks like http://localhost:8080/v1")]
     Url {
         /// What was given.
         url: String,
@@ -125,50 +132,20 @@ pub enum EndpointError {
     },
     /// The key would go over the net for everybody to read.
     #[error("the key would go to {:?} unencrypted", Shown(host).to_string())]
+    #[info(code = "insecure", hint = "use https, or a machine of your own network, or send no key; nothing was sent")]
     Insecure {
         /// To whom.
         host: String,
     },
     /// The provider does not speak the API that was asked for.
     #[error("{provider} has no API called {}", api.name())]
+    #[info(code = "bad_api", hint = "leave the API out: it follows from the provider")]
     Api {
         /// The provider.
         provider: &'static str,
         /// What was asked for.
         api: Api,
     },
-}
-
-impl EndpointError {
-    /// A stable word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            EndpointError::NoModel { .. } => "no_model",
-            EndpointError::NoKey { .. } => "no_key",
-            EndpointError::Key => "bad_key",
-            EndpointError::Url { .. } => "bad_url",
-            EndpointError::Insecure { .. } => "insecure",
-            EndpointError::Api { .. } => "bad_api",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            EndpointError::NoModel { .. } => {
-                "say PROVIDER:MODEL or MODEL, as in `anthropic:claude-sonnet-4-5` or `ollama:qwen3`".to_owned()
-            }
-            EndpointError::NoKey { variable, .. } => {
-                format!("set {variable}, or name another server; one of your own needs no key")
-            }
-            EndpointError::Key => "copy it again: a key is one word of letters, digits and signs".to_owned(),
-            EndpointError::Url { .. } => "an address looks like http://localhost:8080/v1".to_owned(),
-            EndpointError::Insecure { .. } => {
-                "use https, or a machine of your own network, or send no key; nothing was sent".to_owned()
-            }
-            EndpointError::Api { .. } => "leave the API out: it follows from the provider".to_owned(),
-        }
-    }
 }
 
 /// Somebody whose address is known.

@@ -3,29 +3,33 @@
 use std::fmt;
 use std::time::Duration;
 
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 
 use super::EndpointError;
 
 /// Why a model has not answered. What servers say is in it with the key taken out, made fit to show, and not all of it
 /// if it is long.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ModelError {
     /// Nobody waits for the answer any more.
     #[error("the request was cancelled")]
+    #[info(code = "cancelled", hint = "ask again")]
     Cancelled,
     /// The endpoint is none.
     #[error(transparent)]
+    #[info(transparent)]
     Endpoint(#[from] EndpointError),
     /// No client can be made.
     #[error("no HTTP client can be made: {reason}")]
+    #[info(code = "no_client", hint = "are the system's certificates installed?")]
     Client {
         /// Why.
         reason: String,
     },
     /// Nobody answers there.
     #[error("{url} cannot be reached: {reason}")]
+    #[info(code = "unreachable", hint = "does the server run, and is that its address, with http or https?")]
     Unreachable {
         /// Where.
         url: String,
@@ -36,6 +40,7 @@ pub enum ModelError {
     },
     /// The key is missing, wrong, or not good for this (401, 403).
     #[error("{url} refuses the {}: {says}", if *key { "key" } else { "request, which has no key" })]
+    #[info(code = "auth", hint = key_hint(*key))]
     Auth {
         /// Where.
         url: String,
@@ -50,6 +55,7 @@ pub enum ModelError {
     },
     /// There is no such model, or nothing at this address (404).
     #[error("{url} does not know the model {:?} or has no such address: {says}", Shown(model).to_string())]
+    #[info(code = "model_not_found", hint = NAME_OR_ADDRESS)]
     NotFound {
         /// Where.
         url: String,
@@ -62,6 +68,7 @@ pub enum ModelError {
     },
     /// The conversation is longer than the model's context window.
     #[error("the request is too long for the model {:?}: {says}", Shown(model).to_string())]
+    #[info(code = "too_long", hint = "begin a new conversation, or use a model with a larger context window")]
     TooLong {
         /// Which model.
         model: String,
@@ -72,6 +79,7 @@ pub enum ModelError {
     },
     /// The server does not do what is asked.
     #[error("{url} refuses the request (HTTP {status}): {says}")]
+    #[info(code = "refused", hint = refusal_hint(*status, says))]
     Refused {
         /// Where.
         url: String,
@@ -84,6 +92,7 @@ pub enum ModelError {
     },
     /// The server had too much to do, or failed, each time; or wants to be asked again much later.
     #[error("{url} is overloaded or out of order (HTTP {status}): {says}{}", Later(*wait))]
+    #[info(code = "overloaded", hint = if wait.is_some() { "try again when it wants to be asked, or use another model" } else { LATER })]
     Overloaded {
         /// Where.
         url: String,
@@ -98,6 +107,7 @@ pub enum ModelError {
     },
     /// The answer began, or was about to, and did not end.
     #[error("the answer of {url} broke off: {reason}")]
+    #[info(code = "cut", hint = LATER)]
     Cut {
         /// Where.
         url: String,
@@ -108,6 +118,7 @@ pub enum ModelError {
     },
     /// What came back is no answer.
     #[error("{url} sends what is no answer: {reason}")]
+    #[info(code = "malformed", hint = "is that the address of a model server, and of one that speaks this API?")]
     Malformed {
         /// Where.
         url: String,
@@ -118,6 +129,7 @@ pub enum ModelError {
     },
     /// More came back than anybody can use.
     #[error("{what} has more than {most} bytes")]
+    #[info(code = "too_large", hint = "the server is out of order, or is no model server")]
     TooLarge {
         /// Of what there is too much.
         what: &'static str,
@@ -135,6 +147,32 @@ fn is_about_limit(says: &str) -> bool {
     WORDS.iter().any(|word| says.contains(word))
 }
 
+/// What helps against a wrong name or address, which servers answer in different ways.
+const NAME_OR_ADDRESS: &str =
+    "is the model's name right, and is it there? Most base URLs end with /v1, as in http://localhost:8080/v1";
+/// What helps where the answer may not be as long as was asked for.
+const SHORTER: &str = "ask for a shorter answer, or do not say how long it may be";
+const LATER: &str = "try again later, or use another model";
+
+fn key_hint(was_sent: bool) -> &'static str {
+    if was_sent {
+        "is it the key for this server, and is it allowed to use this model?"
+    } else {
+        "set the key: OPENAI_API_KEY or ANTHROPIC_API_KEY, or where the model is configured"
+    }
+}
+
+fn refusal_hint(status: u16, says: &str) -> &'static str {
+    match status {
+        405 => NAME_OR_ADDRESS,
+        300..400 => "redirects are not followed: give the address that it leads to",
+        402 | 429 => "look at plan and billing where the key comes from",
+        _ if says.contains("support tools") => "use a model that can call tools",
+        _ if is_about_limit(says) => SHORTER,
+        _ => "the server's words say what it does not like",
+    }
+}
+
 struct Later(Option<Duration>);
 
 impl fmt::Display for Later {
@@ -147,54 +185,9 @@ impl fmt::Display for Later {
 }
 
 impl ModelError {
-    /// A stable word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            ModelError::Cancelled => "cancelled",
-            ModelError::Endpoint(error) => error.code(),
-            ModelError::Client { .. } => "no_client",
-            ModelError::Unreachable { .. } => "unreachable",
-            ModelError::Auth { .. } => "auth",
-            ModelError::NotFound { .. } => "model_not_found",
-            ModelError::TooLong { .. } => "too_long",
-            ModelError::Refused { .. } => "refused",
-            ModelError::Overloaded { .. } => "overloaded",
-            ModelError::Cut { .. } => "cut",
-            ModelError::Malformed { .. } => "malformed",
-            ModelError::TooLarge { .. } => "too_large",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        let hint = match self {
-            ModelError::Cancelled => "ask again",
-            ModelError::Endpoint(error) => return error.hint(),
-            ModelError::Client { .. } => "are the system's certificates installed?",
-            ModelError::Unreachable { .. } => "does the server run, and is that its address, with http or https?",
-            ModelError::Auth { key: false, .. } => {
-                "set the key: OPENAI_API_KEY or ANTHROPIC_API_KEY, or where the model is configured"
-            }
-            ModelError::Auth { .. } => "is it the key for this server, and is it allowed to use this model?",
-            ModelError::NotFound { .. } | ModelError::Refused { status: 405, .. } => {
-                "is the model's name right, and is it there? Most base URLs end with /v1, as in http://localhost:8080/v1"
-            }
-            ModelError::TooLong { .. } => "begin a new conversation, or use a model with a larger context window",
-            ModelError::Refused { status: 300..400, .. } => {
-                "redirects are not followed: give the address that it leads to"
-            }
-            ModelError::Refused { status: 402 | 429, .. } => "look at plan and billing where the key comes from",
-            ModelError::Refused { says, .. } if says.contains("support tools") => "use a model that can call tools",
-            ModelError::Refused { says, .. } if is_about_limit(says) => {
-                "ask for a shorter answer with --max-tokens, or do not say how long it may be"
-            }
-            ModelError::Refused { .. } => "the server's words say what it does not like",
-            ModelError::Overloaded { wait: Some(_), .. } => "try again when it wants to be asked, or use another model",
-            ModelError::Overloaded { .. } | ModelError::Cut { .. } => "try again later, or use another model",
-            ModelError::Malformed { .. } => "is that the address of a model server, and of one that speaks this API?",
-            ModelError::TooLarge { .. } => "the server is out of order, or is no model server",
-        };
-        hint.to_owned()
+    /// Returns whether the server refuses the most tokens that its answer was to have.
+    pub fn is_about_max_tokens(&self) -> bool {
+        matches!(self, ModelError::Refused { status, says, .. } if refusal_hint(*status, says) == SHORTER)
     }
 
     /// How many requests were made; 0 if none was, or if they were cancelled.

@@ -247,6 +247,8 @@ pub(super) fn shown(text: &str, key: Option<&Secret>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use skillcue_base::ErrorInfo as _;
+
     use serde_json::json;
 
     use super::*;
@@ -349,7 +351,7 @@ mod tests {
                     let error = Fault::Status { status: 400, says: Says::of_json(&body), wait: None };
                     let error = error.into_error("http://h", "m", None);
                     assert_eq!(error.code(), word, "{text}");
-                    assert_eq!(error.hint().contains("--max-tokens"), word == "refused", "{text}");
+                    assert_eq!(error.hint().unwrap().contains("shorter answer"), word == "refused", "{text}");
                 }
             }
         }

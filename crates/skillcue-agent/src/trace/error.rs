@@ -3,28 +3,31 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillcue_base::os_message;
+use skillcue_base::{ErrorInfo, os_message};
 
 use crate::sessions::{OpenError, shown};
 
 /// Why a trace cannot be written or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum TraceError {
     /// There is none.
     #[error("there is no trace at {}", shown(path))]
+    #[info(code = "trace_not_found", hint = "a trace is written while an agent works")]
     NotFound {
         /// Where it was looked for.
         path: PathBuf,
     },
     /// It is a link, a directory, a pipe.
     #[error("{} is no regular file", shown(path))]
+    #[info(code = "trace_unreadable", hint = "links are not followed here; put the file itself there")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// The operating system refuses.
     #[error("{}: cannot {doing}: {}", shown(path), os_message(error))]
+    #[info(code = "trace_unreadable", hint = file_hint(error))]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -50,28 +53,11 @@ impl TraceError {
             OpenError::File(error) => TraceError::file("open", path, error),
         }
     }
+}
 
-    /// A stable word for it.
-    pub fn code(&self) -> &'static str {
-        match self {
-            TraceError::NotFound { .. } => "trace_not_found",
-            TraceError::NotAFile { .. } | TraceError::File { .. } => "trace_unreadable",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            TraceError::NotFound { .. } => {
-                "a trace is written while an agent works; `skillcue trace` lists those that \
-                                            there are"
-                    .to_owned()
-            }
-            TraceError::NotAFile { .. } => "links are not followed here; put the file itself there".to_owned(),
-            TraceError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
-                "make room; the conversation goes on without a trace".to_owned()
-            }
-            TraceError::File { .. } => "check that the directory is yours and can be written".to_owned(),
-        }
+fn file_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "make room; the conversation goes on without a trace",
+        _ => "check that the directory is yours and can be written",
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use skillcue::{Root, Skillcue, Source};
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentOptions, Approvals, Ask, AskKind, Asker, Choice, Conversation, Policy};
+use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::Reply;
 use tokio_util::sync::CancellationToken;
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use skillcue_agent::{About, AgentError, AgentOptions, Conversation, Message, Sessions};
+use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Received, Reply};
 
 use crate::house::{APIS, House, write_skill};

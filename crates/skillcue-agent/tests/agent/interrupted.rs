@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use skillcue_agent::{About, AgentError, Approvals, Conversation, Message, Policy, Sessions};
+use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::Reply;
 use tokio_util::sync::CancellationToken;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use skillcue_agent::{Fact, Memory, MemoryError, facts};
+use skillcue_base::ErrorInfo as _;
 
 use crate::{at, scratch};
 
@@ -224,7 +225,10 @@ fn a_damaged_file_is_an_error_and_left_alone() {
     std::fs::write(&path, &garbage).unwrap();
     let error = Memory::open(&path).unwrap_err();
     assert_eq!(error.code(), "memory_damaged", "{error}");
-    assert!(error.to_string().contains("memory.db is damaged") && error.hint().contains("move it away"), "{error}");
+    assert!(
+        error.to_string().contains("memory.db is damaged") && error.hint().unwrap().contains("move it away"),
+        "{error}"
+    );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), garbage);
 }
 

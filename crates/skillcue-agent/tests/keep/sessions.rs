@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use skillcue_agent::{Message, Record, Sessions, SessionsError};
+use skillcue_base::ErrorInfo as _;
 
 use crate::conversation::{about, append, assert_valid, messages, records, said, session, skills, turn, user};
 use crate::{child, scratch};

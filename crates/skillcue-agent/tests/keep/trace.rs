@@ -8,6 +8,7 @@ use skillcue_agent::model::Stop;
 use skillcue_agent::{
     Line, LineSkill, LineText, Message, Part, Parts, Purpose, Summary, TraceError, Tracer, list_traces, read_trace,
 };
+use skillcue_base::ErrorInfo as _;
 
 use crate::at;
 

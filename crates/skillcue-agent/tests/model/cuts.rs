@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use skillcue_agent::Message;
 use skillcue_agent::model::{Api, Stop};
+use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::{Reply, Server};
 
 use crate::{APIS, ask, model, model_with, say, wire};

@@ -1,20 +1,20 @@
 //! Why a file of a skill was not handed out.
 
-use std::fmt;
 use std::io;
 
 use super::open::OpenError;
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo, Shown};
 
 /// Why a file of a skill could not be opened, read or listed.
 ///
 /// Every variant names the skill and the path that was asked for. What is displayed has its control characters
 /// escaped and is cut to a bounded length, so a hostile path can neither forge a log line nor flood one.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum FileError {
     /// The path leads out of the skill's directory, or to something that is not an ordinary file.
     #[error("skill \"{}\": refused \"{}\": {reason}", Shown(skill), Shown(path))]
+    #[info(transparent = reason)]
     Security {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -25,6 +25,7 @@ pub enum FileError {
     },
     /// Nothing stands at the path.
     #[error("skill \"{}\": no file \"{}\"", Shown(skill), Shown(path))]
+    #[info(code = "not_found", hint = "list the skill's files to see what it has")]
     NotFound {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -33,6 +34,7 @@ pub enum FileError {
     },
     /// The path names a directory.
     #[error("skill \"{}\": \"{}\" is a directory, not a file", Shown(skill), Shown(path))]
+    #[info(code = "not_a_file", hint = "name a file below this directory")]
     NotAFile {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -41,6 +43,7 @@ pub enum FileError {
     },
     /// The file is larger than the caller allows.
     #[error("skill \"{}\": \"{}\" has {size} bytes, more than the limit of {limit}", Shown(skill), Shown(path))]
+    #[info(code = "too_large", hint = "read a part of it, or raise the limit")]
     TooLarge {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -57,6 +60,7 @@ pub enum FileError {
         Shown(skill),
         Shown(path)
     )]
+    #[info(code = "not_text", hint = "read it as bytes, or save it as UTF-8")]
     NotText {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -69,6 +73,7 @@ pub enum FileError {
     },
     /// The file was written to each time it was read.
     #[error("skill \"{}\": \"{}\" kept changing while it was read", Shown(skill), Shown(path))]
+    #[info(code = "unreadable", hint = "try again when nothing writes to it")]
     Changing {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -77,6 +82,7 @@ pub enum FileError {
     },
     /// The operating system would not let it be read.
     #[error("skill \"{}\": cannot read \"{}\": {source}", Shown(skill), Shown(path))]
+    #[info(code = "unreadable", hint = "check that the file exists and its permissions let it be read")]
     Unreadable {
         /// The skill whose file was asked for.
         skill: Box<str>,
@@ -120,18 +126,6 @@ impl FileError {
         }
     }
 
-    /// The error as a stable word: `security`, `not_found`, `not_a_file`, `too_large`, `not_text` or `unreadable`.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Security { .. } => "security",
-            Self::NotFound { .. } => "not_found",
-            Self::NotAFile { .. } => "not_a_file",
-            Self::TooLarge { .. } => "too_large",
-            Self::NotText { .. } => "not_text",
-            Self::Changing { .. } | Self::Unreadable { .. } => "unreadable",
-        }
-    }
-
     /// The skill whose file was asked for.
     pub fn skill(&self) -> &str {
         self.subject().0
@@ -140,19 +134,6 @@ impl FileError {
     /// The path as it was given, not escaped.
     pub fn path(&self) -> &str {
         self.subject().1
-    }
-
-    /// What to do about it, in one sentence.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Security { reason, .. } => reason.hint(),
-            Self::NotFound { .. } => "list the skill's files to see what it has",
-            Self::NotAFile { .. } => "name a file below this directory",
-            Self::TooLarge { .. } => "read a part of it, or raise the limit",
-            Self::NotText { .. } => "read it as bytes, or save it as UTF-8",
-            Self::Changing { .. } => "try again when nothing writes to it",
-            Self::Unreadable { .. } => "check that the file exists and its permissions let it be read",
-        }
     }
 
     fn subject(&self) -> (&str, &str) {
@@ -169,62 +150,51 @@ impl FileError {
 }
 
 /// What is wrong with a path that was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, ErrorInfo)]
+#[info(code = "security")]
 #[non_exhaustive]
 pub enum SecurityReason {
     /// It holds a NUL character.
+    #[error("it holds a NUL character")]
+    #[info(hint = "remove the NUL character")]
     Nul,
     /// It starts with `/`.
+    #[error("it is an absolute path")]
+    #[info(hint = "give the path relative to the skill's directory")]
     Absolute,
     /// It starts with a drive letter such as `C:`.
+    #[error("it starts with a drive letter")]
+    #[info(hint = "give the path relative to the skill's directory")]
     DriveLetter,
     /// It holds a backslash.
+    #[error("it holds a backslash")]
+    #[info(hint = "separate directories with `/`")]
     Backslash,
     /// It starts with a URI scheme such as `file:`.
+    #[error("it is a URI, not a path")]
+    #[info(hint = "give the path relative to the skill's directory")]
     UriScheme,
     /// Its `..` climb above the skill's directory.
+    #[error("it climbs out of the skill's directory")]
+    #[info(hint = "only files below the skill's directory can be read")]
     ClimbsOut,
     /// A symbolic link on the way leads out of the skill's directory.
+    #[error("a link leads out of the skill's directory")]
+    #[info(hint = "replace the link by a copy of the file, or by a relative link that stays inside")]
     LeadsOut,
     /// Symbolic links on the way lead to each other, or there are too many of them.
+    #[error("its links form a loop")]
+    #[info(hint = "remove the link that leads back to itself")]
     LinkLoop,
     /// It names a device, a pipe or a socket.
+    #[error("it is a device, a pipe or a socket")]
+    #[info(hint = "only ordinary files can be read")]
     SpecialFile,
-}
-
-impl SecurityReason {
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Nul => "remove the NUL character",
-            Self::Absolute | Self::DriveLetter | Self::UriScheme => "give the path relative to the skill's directory",
-            Self::Backslash => "separate directories with `/`",
-            Self::ClimbsOut => "only files below the skill's directory can be read",
-            Self::LeadsOut => "replace the link by a copy of the file, or by a relative link that stays inside",
-            Self::LinkLoop => "remove the link that leads back to itself",
-            Self::SpecialFile => "only ordinary files can be read",
-        }
-    }
-}
-
-impl fmt::Display for SecurityReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nul => "it holds a NUL character",
-            Self::Absolute => "it is an absolute path",
-            Self::DriveLetter => "it starts with a drive letter",
-            Self::Backslash => "it holds a backslash",
-            Self::UriScheme => "it is a URI, not a path",
-            Self::ClimbsOut => "it climbs out of the skill's directory",
-            Self::LeadsOut => "a link leads out of the skill's directory",
-            Self::LinkLoop => "its links form a loop",
-            Self::SpecialFile => "it is a device, a pipe or a socket",
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FileError, SecurityReason};
+    use super::*;
 
     #[test]
     fn names_skill_path_and_reason() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{FileError, SkillDir, TreeLimits};
 
 use crate::backends;

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixListener;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{FileError, SecurityReason, SkillDir, uri};
 
 use crate::backends;

@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{Backend, SkillDir, TreeLimits, uri};
 
 const INSIDE: &[u8] = b"inside: ";

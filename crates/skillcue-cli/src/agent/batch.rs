@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use skillcue_agent::{AgentError, Parts, Task, TaskDone, batch};
+use skillcue_base::ErrorInfo as _;
 
 use super::args::Args;
 use super::interrupts::INTERRUPTED;
@@ -11,6 +12,7 @@ use super::screen::Mode;
 use super::{Setup, tasks};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints::hint_of;
 use crate::progress::Progress;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -89,7 +91,7 @@ struct Usage {
 struct Why {
     code: &'static str,
     message: String,
-    help: String,
+    help: Option<String>,
 }
 
 fn line(task: &TaskDone) -> Line<'_> {
@@ -106,7 +108,7 @@ fn line(task: &TaskDone) -> Line<'_> {
         error: task.outcome.as_ref().err().map(|error| Why {
             code: error.code(),
             message: error.to_string(),
-            help: error.hint(),
+            help: hint_of(error),
         }),
     }
 }

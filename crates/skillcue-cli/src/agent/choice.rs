@@ -66,7 +66,7 @@ pub(crate) fn endpoint(
         None => None,
     };
     let over = Overrides { api, base_url: args.base_url.clone(), key: named.map(Secret::new) };
-    let endpoint = with_files(&model, over, &section, &variable).map_err(|error| wrong(&error))?;
+    let endpoint = with_files(&model, over, &section, &variable).map_err(|error| CliError::of_usage(&error))?;
     Ok(Endpoint { timing: timing(&section), ..endpoint })
 }
 
@@ -98,17 +98,6 @@ fn with_files(
         over.key = section.api_key.as_ref().map(|key| Secret::new(key.reveal().to_owned()));
     }
     Endpoint::resolve(model, &over, variable)
-}
-
-fn wrong(error: &EndpointError) -> CliError {
-    let help = match error {
-        EndpointError::NoKey { variable, .. } => format!(
-            "set {variable}, or name the variable that has it with `api_key_env` below [agent] in skillcue.toml; a model \
-             on this machine, such as ollama:qwen3, needs none; nothing was sent"
-        ),
-        other => other.hint(),
-    };
-    CliError::usage(error.code(), error.to_string()).help(help)
 }
 
 fn timing(section: &AgentSection) -> Timing {

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue_agent::{Parts, SessionSum, Sum, Summary, TraceError, read_trace};
+use skillcue_agent::{Parts, SessionSum, Sum, Summary, read_trace};
 
-use super::failure;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
@@ -191,14 +190,9 @@ pub(crate) fn of_file(file: &Path, columns: usize) -> Result<Option<String>, Cli
     let traced = match read_trace(file) {
         Ok(traced) => traced,
         Err(_) if !file.exists() => return Ok(None),
-        Err(error) => return Err(unreadable(&error)),
+        Err(error) => return Err(CliError::of(&error)),
     };
     Ok(Summary::of(&traced.lines).sessions.first().map(|session| page(session, columns)))
-}
-
-/// Why a trace cannot be read.
-pub(crate) fn unreadable(error: &TraceError) -> CliError {
-    failure(error.code(), error, error.hint())
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use skillcue_agent::{Fact, Memory, MemoryError};
+use skillcue_agent::{Fact, Memory};
 
-use super::failure;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
@@ -19,7 +18,7 @@ const FOUND: usize = 20;
 pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
     match file.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        _ => Memory::open(file).map(Some).map_err(|error| of_memory(&error)),
+        _ => Memory::open(file).map(Some).map_err(|error| CliError::of(&error)),
     }
 }
 
@@ -27,7 +26,7 @@ pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
 pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
     let Some(memory) = open(file)? else { return Ok(Vec::new()) };
     let facts = if words.is_empty() { memory.list(MOST) } else { memory.recall(words, FOUND) };
-    facts.map_err(|error| of_memory(&error))
+    facts.map_err(|error| CliError::of(&error))
 }
 
 /// A line for each: its number, and what was said.
@@ -41,9 +40,4 @@ pub(crate) fn table(facts: &[Fact], columns: Option<usize>) -> String {
         let _ = writeln!(out, "{}  {said}", paint(style::DIM, format_args!("{:>width$}", fact.id)));
     }
     out
-}
-
-/// Why it cannot be had.
-pub(crate) fn of_memory(error: &MemoryError) -> CliError {
-    failure(error.code(), error, error.hint())
 }

@@ -25,6 +25,7 @@ use skillcue_agent::{
     About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
     Sessions, SessionsError, Tracer, TurnReport,
 };
+use skillcue_base::ErrorInfo as _;
 use tokio::runtime::Runtime;
 
 use self::args::{AllowArg, Args};
@@ -34,6 +35,7 @@ use self::places::Places;
 use self::screen::{Mode, Screen};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints::hint_of;
 use crate::text;
 use skillcue_host::Environment;
 
@@ -65,7 +67,7 @@ impl Setup {
         let section = context.settings()?.agent.clone();
         let variable = |name: &str| std::env::var(name).ok();
         let endpoint = choice::endpoint(&args.model, &section, &variable)?;
-        let model = Model::new(endpoint).map_err(|error| failure(error.code(), &error, error.hint()))?;
+        let model = Model::new(endpoint).map_err(|error| CliError::of(&error))?;
         let name = model.name().to_owned();
         let places = Places::of(context)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -135,14 +137,14 @@ impl Setup {
 
     /// The conversation that `--continue` names, or a new one.
     pub(crate) fn conversation(&self, args: &Args) -> Result<Conversation, CliError> {
-        let Some(id) = &args.go_on else { return self.begin("unsaved").map_err(|error| of_sessions(&error)) };
+        let Some(id) = &args.go_on else { return self.begin("unsaved").map_err(|error| CliError::of(&error)) };
         let Some(sessions) = &self.sessions else {
             return Err(CliError::failure("no_home", "there is no directory that conversations are kept in")
                 .help("set HOME or XDG_DATA_HOME"));
         };
         let latest;
         let id = if id.is_empty() {
-            latest = sessions.latest().map_err(|error| of_sessions(&error))?;
+            latest = sessions.latest().map_err(|error| CliError::of(&error))?;
             latest.as_deref().ok_or_else(|| {
                 CliError::failure("not_found", "there is no conversation to go on with")
                     .help("`skillcue agent -p TEXT` begins one")
@@ -150,7 +152,7 @@ impl Setup {
         } else {
             id
         };
-        let (file, saved) = sessions.open(id).map_err(|error| of_sessions(&error))?;
+        let (file, saved) = sessions.open(id).map_err(|error| CliError::of(&error))?;
         for mended in &saved.repaired {
             self.screen.aside(&format!("{}: {}", saved.id, text::one_line(mended)));
         }
@@ -232,7 +234,8 @@ fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     }
     let farewell = || {
         let error = AgentError::Cancelled;
-        json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": error.hint()}).to_string()
+        json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": hint_of(&error)})
+            .to_string()
     };
     Ok(Interrupts::listen(ends, (context.json() && !is_batch).then(farewell)))
 }
@@ -287,17 +290,4 @@ fn memory(args: &Args, section: &AgentSection, places: &Places) -> Option<(PathB
     let file = places.memory().filter(|_| wanted)?;
     let memory = Memory::open(&file).ok().map(Arc::new);
     Some((file, memory))
-}
-
-/// Why something of the agent's could not be had.
-pub(crate) fn failure(code: &'static str, message: &dyn std::fmt::Display, hint: String) -> CliError {
-    CliError::failure(code, message.to_string()).help(hint)
-}
-
-pub(crate) fn of_sessions(error: &SessionsError) -> CliError {
-    failure(error.code(), error, error.hint())
-}
-
-pub(crate) fn of_turn(error: &AgentError) -> CliError {
-    failure(error.code(), error, error.hint())
 }

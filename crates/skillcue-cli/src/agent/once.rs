@@ -3,14 +3,16 @@
 use serde_json::json;
 use skillcue_agent::model::Stop;
 use skillcue_agent::{AgentError, Conversation, TurnReport};
+use skillcue_base::ErrorInfo as _;
 
+use super::Setup;
 use super::args::Args;
 use super::interrupts::INTERRUPTED;
 use super::screen::Mode;
-use super::{Setup, of_turn};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints::hint_of;
 use crate::terminal::{paint, style};
 use crate::turn::message;
 
@@ -51,7 +53,7 @@ fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Conte
     };
     if context.json() {
         setup.screen.json_line(&json!({
-            "type": "error", "code": error.code(), "message": error.to_string(), "help": error.hint(),
+            "type": "error", "code": error.code(), "message": error.to_string(), "help": hint_of(error),
         }));
     }
     match error {
@@ -62,7 +64,7 @@ fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Conte
             Outcome::Signalled(setup.interrupts.code().unwrap_or(INTERRUPTED))
         }
         error => {
-            context.terminal.error(&of_turn(error));
+            context.terminal.error(&CliError::of(error));
             Outcome::Wanting
         }
     }

@@ -18,7 +18,7 @@ use crate::agent::interrupts::INTERRUPTED;
 use crate::agent::once::{cut, goes_on};
 use crate::agent::places::Places;
 use crate::agent::screen::Mode;
-use crate::agent::{Setup, costs, facts, of_sessions, of_turn};
+use crate::agent::{Setup, costs, facts};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
@@ -151,7 +151,7 @@ impl Chat<'_> {
         match self.setup.turn(&mut self.conversation, message) {
             Ok(report) => cut(&report, self.context),
             Err(AgentError::Cancelled) => self.dim("interrupted"),
-            Err(error) => self.context.terminal.error(&of_turn(&error)),
+            Err(error) => self.context.terminal.error(&CliError::of(&error)),
         }
         if let Some(code) = self.setup.interrupts.code() {
             return Next::Leave(Outcome::Signalled(code));
@@ -250,7 +250,7 @@ impl Chat<'_> {
     fn renew(&mut self) -> Result<(), CliError> {
         self.renewed += 1;
         let unsaved = format!("unsaved-{}", self.renewed);
-        let new = self.setup.begin(&unsaved).map_err(|error| of_sessions(&error))?;
+        let new = self.setup.begin(&unsaved).map_err(|error| CliError::of(&error))?;
         let old = std::mem::replace(&mut self.conversation, new);
         if self.setup.saves() && old.turns() > 0 {
             goes_on(&old, self.context);

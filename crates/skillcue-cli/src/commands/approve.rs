@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use skillcue::remote::RemoteEntry;
+use skillcue_base::ErrorInfo as _;
 use skillcue_mcp::host::{Approval, ApprovalError, Approvals, Host};
 
 use crate::commands::read::print_text;

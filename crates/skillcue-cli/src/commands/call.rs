@@ -4,12 +4,14 @@ use std::io::Read as _;
 
 use serde_json::{Map, Value, json};
 use skillcue::tools::{Call, ToolContext, ToolOutput};
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::ExecError;
 use skillcue_toolset::Finding;
 
 use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints;
 use crate::progress::Progress;
 use crate::{Outcome, text};
 
@@ -112,7 +114,7 @@ fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
 /// The error for a build that cannot run toolsets at all, with the words that `tools` has for it.
 fn without_engine(findings: &[Finding]) -> Option<CliError> {
     let finding = findings.iter().find(|finding| finding.code == ExecError::NoEngine.code())?;
-    let help = finding.help.as_deref().unwrap_or_else(|| ExecError::NoEngine.hint());
+    let help = hints::help_for(&finding.code, finding.help.as_deref()).unwrap_or_default();
     Some(CliError::failure("no_engine", finding.message.clone()).help(help))
 }
 
@@ -160,7 +162,7 @@ mod tests {
             line: None,
             column: None,
             message: ExecError::NoEngine.to_string(),
-            help: Some(ExecError::NoEngine.hint().to_owned()),
+            help: None,
         };
         assert!(without_engine(&[finding("toolset_syntax")]).is_none());
         let error = without_engine(&[finding("toolset_syntax"), finding("no_engine")]).unwrap();

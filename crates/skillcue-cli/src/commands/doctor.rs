@@ -13,6 +13,7 @@ use serde::Serialize;
 use skillcue::catalog::Discovery;
 use skillcue::format::Severity;
 use skillcue::{Catalog, Root, Skill, Source};
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Support;
 use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
 
@@ -279,7 +280,7 @@ fn sandbox(context: &Context, found: &mut Vec<Finding>) -> Result<Option<Support
     let support = match context.programs()?.launcher().support() {
         Ok(support) => support,
         Err(error) => {
-            found.push(Finding::new(error.code(), Severity::Warning, error.to_string()).help(error.hint()));
+            found.push(Finding::of(&error, Severity::Warning));
             return Ok(None);
         }
     };

@@ -278,7 +278,7 @@ fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Resu
         context.terminal.say(&format!(
             "{} off until you say `{}`",
             if off.len() == 1 { "It is" } else { "They are" },
-            skillcue::enable_command(names, args.whose.project)
+            crate::hints::enable_command(names, args.whose.project)
         ));
     }
     if done.iter().any(|done| !done.findings.is_empty()) {

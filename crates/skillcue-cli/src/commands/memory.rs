@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use skillcue_agent::Memory;
 
-use crate::agent::facts::{look, of_memory, open, table};
+use crate::agent::facts::{look, open, table};
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
@@ -82,7 +82,7 @@ fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliErr
     let (mut forgotten, mut unknown) = (Vec::new(), Vec::new());
     for id in ids {
         let known =
-            memory.as_ref().map_or(Ok(false), |memory| memory.forget(*id)).map_err(|error| of_memory(&error))?;
+            memory.as_ref().map_or(Ok(false), |memory| memory.forget(*id)).map_err(|error| CliError::of(&error))?;
         if known { &mut forgotten } else { &mut unknown }.push(*id);
     }
     let list = |ids: &[i64]| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
@@ -102,11 +102,11 @@ fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliErr
 fn clear(file: &Path, yes: bool, context: &Context) -> Result<Outcome, CliError> {
     let memory = open(file)?;
     if !yes {
-        let count = memory.as_ref().map_or(Ok(0), Memory::count).map_err(|error| of_memory(&error))?;
+        let count = memory.as_ref().map_or(Ok(0), Memory::count).map_err(|error| CliError::of(&error))?;
         let what = text::count(usize::try_from(count).unwrap_or(usize::MAX), "fact");
         context.terminal.ask(&format!("Forget {what} for good?"))?;
     }
-    let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear).map_err(|error| of_memory(&error))?;
+    let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear).map_err(|error| CliError::of(&error))?;
     if context.json() {
         context.print_json(&json!({"forgotten": forgotten}))?;
     } else {

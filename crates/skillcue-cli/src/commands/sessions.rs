@@ -7,7 +7,6 @@ use serde_json::json;
 use skillcue_agent::{Listed, Message, Saved, Sessions, ToolCall, ToolResult};
 use skillcue_base::rfc3339;
 
-use crate::agent::of_sessions;
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn list(sessions: &Sessions, context: &Context) -> Result<Outcome, CliError> {
-    let all = sessions.list().map_err(|error| of_sessions(&error))?;
+    let all = sessions.list().map_err(|error| CliError::of(&error))?;
     if context.json() {
         context.print_json(&all)?;
         return Ok(Outcome::Done);
@@ -132,12 +131,12 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
     let id = if let Some(id) = id {
         id
     } else {
-        latest = sessions.latest().map_err(|error| of_sessions(&error))?;
+        latest = sessions.latest().map_err(|error| CliError::of(&error))?;
         latest.as_deref().ok_or_else(|| {
             CliError::failure("not_found", "there is no conversation yet").help("`skillcue agent` begins one")
         })?
     };
-    let saved = sessions.read(id).map_err(|error| of_sessions(&error))?;
+    let saved = sessions.read(id).map_err(|error| CliError::of(&error))?;
     let earlier = saved.earlier();
     if context.json() {
         let Saved { id, about, messages, loaded, turns, repaired, .. } = &saved;
@@ -228,10 +227,10 @@ fn remove(sessions: &Sessions, places: &Places, ids: &[String], context: &Contex
     // All of them are known before the first is gone.
     let mut known = Vec::new();
     for id in ids {
-        known.push(sessions.resolve(id).map_err(|error| of_sessions(&error))?);
+        known.push(sessions.resolve(id).map_err(|error| CliError::of(&error))?);
     }
     for id in &known {
-        sessions.remove(id).map_err(|error| of_sessions(&error))?;
+        sessions.remove(id).map_err(|error| CliError::of(&error))?;
         if let Some(trace) = places.traces().map(|dir| dir.join(format!("{id}.jsonl"))) {
             match std::fs::remove_file(&trace) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

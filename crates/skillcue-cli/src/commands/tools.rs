@@ -7,6 +7,7 @@ use skillcue_toolset::Finding;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints;
 use crate::progress::Progress;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -87,8 +88,8 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
 /// What is wrong with a toolset, on one line that editors understand.
 fn tell(finding: &Finding, context: &Context) {
     let mut said = text::one_line(&finding.to_string());
-    if let Some(help) = &finding.help {
-        let _ = write!(said, "\n  {}: {}", paint(style::HELP, "help"), text::one_line(help));
+    if let Some(help) = hints::help_for(&finding.code, finding.help.as_deref()) {
+        let _ = write!(said, "\n  {}: {}", paint(style::HELP, "help"), text::one_line(&help));
     }
     context.terminal.say(&said);
 }

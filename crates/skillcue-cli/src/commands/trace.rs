@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let files = files(args, context)?;
     let (mut lines, mut problems): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
     for file in &files {
-        let traced = read_trace(file).map_err(|error| costs::unreadable(&error))?;
+        let traced = read_trace(file).map_err(|error| CliError::of(&error))?;
         lines.extend(traced.lines);
         let place = context.short_path(file);
         problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
@@ -83,7 +83,7 @@ fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
         return Ok(vec![PathBuf::from(file)]);
     }
     let dir = Places::needed(context)?.traces().unwrap_or_default();
-    let all = list_traces(&dir).map_err(|error| costs::unreadable(&error))?;
+    let all = list_traces(&dir).map_err(|error| CliError::of(&error))?;
     let Some(id) = &args.what else {
         let most = if args.all { usize::MAX } else { 1 };
         return Ok(all.into_iter().take(most).map(|file| file.path).collect());

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use regex::{Captures, Regex};
+use skillcue_base::ErrorInfo as _;
 use skillcue_load::{ContentTooLarge, Dialect, Loader, MAX_ARGUMENT_BYTES, Substitution};
 
 use crate::Skill;

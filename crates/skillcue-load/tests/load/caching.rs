@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_load::{CacheStats, LoadRequest, Loader, LoaderConfig};
 
 use crate::Skill;

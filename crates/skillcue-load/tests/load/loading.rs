@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{BodyAt, BodyFile};
 use skillcue_format::Tokens;
 use skillcue_load::{Form, LoadRequest, Loader, LoaderConfig};
@@ -78,7 +79,7 @@ fn refusals() {
         let body = BodyAt::AfterFrontMatter(path.into());
         let error = loader.load(&BodyFile { body, ..skill.file.clone() }, &LoadRequest::default()).unwrap_err();
         assert_eq!((error.skill(), error.path()), ("pdf", Some(path)));
-        assert!(!error.hint().is_empty());
+        assert!(error.hint().is_some());
         (error.code(), error.to_string())
     };
     let write = |name: &str, bytes: &[u8]| fs::write(skill.tmp.path().join(name), bytes).unwrap();

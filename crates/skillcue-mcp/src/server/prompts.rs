@@ -9,6 +9,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use skillcue::{LoadRequest, Skill};
+use skillcue_base::ErrorInfo as _;
 
 use super::cursor::{self, List};
 use super::view::{View, is_prompt};

@@ -4,15 +4,24 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skillcue_base::{Shown, os_message};
+use skillcue_base::{ErrorInfo, Shown, os_message};
 use thiserror::Error;
 
+/// What helps with everything that stands elsewhere in a source than the skill that is wanted.
+macro_rules! or_alone {
+    ($help:literal) => {
+        concat!($help, "; or name the skill's directory alone, if it is elsewhere: SOURCE/PATH, or URL//PATH for git")
+    };
+}
+
 /// Why nothing was fetched. What stands in the target by then is of no use.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, ErrorInfo)]
+#[info(code = "fetch")]
 #[non_exhaustive]
 pub enum FetchError {
     /// The directory or the archive is not there, or cannot be read.
     #[error("cannot read {}: {}", Shown(&path.to_string_lossy()), os_message(source))]
+    #[info(hint = "check the path and who may read it")]
     Read {
         /// What.
         path: PathBuf,
@@ -21,6 +30,7 @@ pub enum FetchError {
     },
     /// A file could not be written.
     #[error("cannot write {}: {}", Shown(&path.to_string_lossy()), os_message(source))]
+    #[info(hint = "check that there is room on the disk and that you may write there")]
     Write {
         /// What.
         path: PathBuf,
@@ -29,6 +39,7 @@ pub enum FetchError {
     },
     /// One entry is refused, and the whole with it.
     #[error("{}: the entry {} is refused: {reason}", Shown(from), Shown(entry))]
+    #[info(transparent = reason)]
     Entry {
         /// The archive, directory or repository.
         from: String,
@@ -39,6 +50,7 @@ pub enum FetchError {
     },
     /// There is more of it than a limit allows.
     #[error("{}: {exceeded}", Shown(from))]
+    #[info(transparent = exceeded)]
     TooMuch {
         /// The archive, directory or repository.
         from: String,
@@ -47,6 +59,7 @@ pub enum FetchError {
     },
     /// The archive is damaged, cut off, or none at all.
     #[error("{}: {reason}", Shown(from))]
+    #[info(hint = "fetch or make the archive again; .zip, .skill, .tar.gz and .tgz can be read")]
     Damaged {
         /// The archive.
         from: String,
@@ -55,15 +68,18 @@ pub enum FetchError {
     },
     /// A file changed while it was copied.
     #[error("{} changed while it was copied", Shown(&path.to_string_lossy()))]
+    #[info(hint = "try again when nobody writes to it")]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// Somebody has stopped it.
     #[error("cancelled")]
+    #[info(hint = "nothing was changed")]
     Cancelled,
     /// The program `git` could not be started.
     #[error("cannot start {}: {}", Shown(&program.to_string_lossy()), os_message(source))]
+    #[info(hint = "install git, or install from a directory or an archive")]
     NoGit {
         /// The program.
         program: PathBuf,
@@ -72,6 +88,7 @@ pub enum FetchError {
     },
     /// Git did not do what it was asked for.
     #[error("cannot fetch {}: {reason}", Shown(from))]
+    #[info(hint = "check the address, and that `git ls-remote` of it works without a password prompt")]
     Git {
         /// The repository.
         from: String,
@@ -80,6 +97,7 @@ pub enum FetchError {
     },
     /// The repository has no such branch, tag or commit.
     #[error("{} has no branch, tag or commit {}", Shown(from), Shown(reference))]
+    #[info(hint = "`git ls-remote` lists what there is; commits need at least 7 digits")]
     NoReference {
         /// The repository.
         from: String,
@@ -88,6 +106,7 @@ pub enum FetchError {
     },
     /// The repository has no such directory.
     #[error("{} has no directory {}", Shown(from), Shown(subdir))]
+    #[info(hint = "check the path; it is a directory below the repository's root")]
     NoSubdir {
         /// The repository.
         from: String,
@@ -97,7 +116,8 @@ pub enum FetchError {
 }
 
 /// Why one entry is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, ErrorInfo)]
+#[info(code = "fetch", hint = or_alone!("do not trust it; if it is yours, make it again with plain relative names"))]
 #[non_exhaustive]
 pub enum Refusal {
     /// It would stand outside.
@@ -120,39 +140,49 @@ pub enum Refusal {
     NotUtf8,
     /// More than 255 bytes, or 1024 with its directories.
     #[error("its name is too long")]
+    #[info(hint = or_alone!("shorten the path"))]
     TooLong,
     /// More directories deep than the limit.
     #[error("it stands more than {0} directories deep")]
+    #[info(hint = or_alone!("shorten the path"))]
     TooDeep(usize),
     /// The name was there already.
     #[error("the name is there twice")]
+    #[info(hint = or_alone!("rename one of the two"))]
     Twice,
     /// On some file systems it would be the same file as another.
     #[error("it differs from {} only in case or in the form of its letters", Shown(.0))]
+    #[info(hint = or_alone!("rename one of the two"))]
     Collides(String),
     /// A file stands where a directory should.
     #[error("{} is no directory", Shown(.0))]
     Through(String),
     /// A symbolic link that leads out, or nobody knows where.
     #[error("it is a link that leads out: {}", Shown(.0))]
+    #[info(hint = or_alone!("links must be relative and stay inside; put a copy of the file there instead"))]
     LinkOut(String),
     /// A symbolic link that leads back to itself.
     #[error("it is a link that leads in a circle: {}", Shown(.0))]
+    #[info(hint = or_alone!("links must be relative and stay inside; put a copy of the file there instead"))]
     LinkCircle(String),
     /// A hard link to something that is no earlier file.
     #[error("it is a hard link to {}, which is no earlier file", Shown(.0))]
+    #[info(hint = or_alone!("links must be relative and stay inside; put a copy of the file there instead"))]
     HardLink(String),
     /// Neither file nor directory nor link.
     #[error("it is {0}")]
+    #[info(hint = or_alone!("remove it: skills are files, directories and links"))]
     Special(&'static str),
     /// A directory that has bytes, which would be lost.
     #[error("it is a directory with bytes of its own")]
     FullDirectory,
     /// It can only be read with a password.
     #[error("it is encrypted")]
+    #[info(hint = "unpack it yourself and install from the directory")]
     Encrypted,
     /// Packed in a way that this program does not know.
     #[error("it is packed with method {0}; only stored and deflated files can be read")]
+    #[info(hint = "pack it again with an ordinary zip program")]
     Method(u16),
     /// Its bytes are those of another entry, too.
     #[error("it shares its bytes with another entry")]
@@ -160,7 +190,8 @@ pub enum Refusal {
 }
 
 /// Which limit was exceeded.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, ErrorInfo)]
+#[info(code = "fetch", hint = "install from a smaller directory, archive or repository")]
 #[non_exhaustive]
 pub enum Exceeded {
     /// [`Limits::entries`](crate::Limits::entries).
@@ -179,64 +210,12 @@ pub enum Exceeded {
     },
     /// [`Limits::ratio`](crate::Limits::ratio).
     #[error("it unpacks to more than {0} times its size")]
+    #[info(hint = "do not trust this archive; if it is yours, unpack it and install from the directory")]
     Ratio(u64),
     /// [`Limits::time`](crate::Limits::time).
     #[error("it took longer than {} s", .0.as_secs_f32())]
+    #[info(hint = "try again later, or fetch it yourself and install from the directory")]
     Time(Duration),
-}
-
-impl FetchError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            FetchError::Read { .. } => "check the path and who may read it",
-            FetchError::Write { .. } => "check that there is room on the disk and that you may write there",
-            FetchError::Entry { reason, .. } => reason.help(),
-            FetchError::TooMuch { exceeded, .. } => exceeded.help(),
-            FetchError::Damaged { .. } => "fetch or make the archive again; .zip, .skill, .tar.gz and .tgz can be read",
-            FetchError::Changed { .. } => "try again when nobody writes to it",
-            FetchError::Cancelled => "nothing was changed",
-            FetchError::NoGit { .. } => "install git, or install from a directory or an archive",
-            FetchError::Git { .. } => {
-                "check the address, and that `git ls-remote` of it works without a password prompt"
-            }
-            FetchError::NoReference { .. } => "`git ls-remote` lists what there is; commits need at least 7 digits",
-            FetchError::NoSubdir { .. } => "check the path; it is a directory below the repository's root",
-        }
-    }
-}
-
-/// What helps with everything that stands elsewhere in a source than the skill that is wanted.
-macro_rules! or_alone {
-    ($help:literal) => {
-        concat!($help, "; or name the skill's directory alone, if it is elsewhere: SOURCE/PATH, or URL//PATH for git")
-    };
-}
-
-impl Refusal {
-    fn help(&self) -> &'static str {
-        match self {
-            Refusal::LinkOut(_) | Refusal::LinkCircle(_) | Refusal::HardLink(_) => {
-                or_alone!("links must be relative and stay inside; put a copy of the file there instead")
-            }
-            Refusal::Special(_) => or_alone!("remove it: skills are files, directories and links"),
-            Refusal::Encrypted => "unpack it yourself and install from the directory",
-            Refusal::Method(_) => "pack it again with an ordinary zip program",
-            Refusal::Collides(_) | Refusal::Twice => or_alone!("rename one of the two"),
-            Refusal::TooLong | Refusal::TooDeep(_) => or_alone!("shorten the path"),
-            _ => or_alone!("do not trust it; if it is yours, make it again with plain relative names"),
-        }
-    }
-}
-
-impl Exceeded {
-    fn help(&self) -> &'static str {
-        match self {
-            Exceeded::Time(_) => "try again later, or fetch it yourself and install from the directory",
-            Exceeded::Ratio(_) => "do not trust this archive; if it is yours, unpack it and install from the directory",
-            _ => "install from a smaller directory, archive or repository",
-        }
-    }
 }
 
 #[cfg(test)]
@@ -247,7 +226,8 @@ mod tests {
     fn what_is_refused_elsewhere_can_be_left_out() {
         for reason in [Refusal::LinkOut("/etc".to_owned()), Refusal::Special("a pipe"), Refusal::Backslash] {
             let error = FetchError::Entry { from: "/x".to_owned(), entry: "docs/link".to_owned(), reason };
-            assert!(error.help().contains("SOURCE/PATH, or URL//PATH for git"), "{}", error.help());
+            let hint = error.hint().unwrap();
+            assert!(hint.contains("SOURCE/PATH, or URL//PATH for git"), "{hint}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_registry::Origin;
 
 fn parse(text: &str) -> Origin {
@@ -138,7 +139,7 @@ fn what_is_not_understood() {
         "https://github.com/o/r/tree/main/../x",
     ] {
         let error = Origin::parse(text, Path::new("/cwd")).expect_err(text);
-        assert!(!error.help().is_empty() && !error.to_string().contains('\n'), "{text}");
+        assert!(error.hint().is_some() && !error.to_string().contains('\n'), "{text}");
     }
 }
 
@@ -146,7 +147,7 @@ fn what_is_not_understood() {
 fn secrets_are_neither_kept_nor_shown() {
     for text in ["https://me:hunter2@host/r.git", "https://hunter2@host/r.git", "ssh://me:hunter2@host/r.git"] {
         let error = Origin::parse(text, Path::new("/cwd")).unwrap_err();
-        assert!(!error.to_string().contains("hunter2") && !error.help().contains("hunter2"), "{error}");
+        assert!(!error.to_string().contains("hunter2") && !error.hint().unwrap().contains("hunter2"), "{error}");
     }
 }
 

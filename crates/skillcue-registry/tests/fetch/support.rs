@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::{Compression, Crc};
+use skillcue_base::ErrorInfo as _;
 use skillcue_registry::{Disk, FetchError, Fetched, Git, Limits, Origin, Progress, Refusal, fetch};
 use tempfile::TempDir;
 
@@ -31,7 +32,7 @@ impl Done {
 
     pub(crate) fn error(&self) -> String {
         let error = self.result.as_ref().unwrap_err();
-        assert!(!error.help().is_empty());
+        assert!(error.hint().is_some());
         error.to_string()
     }
 

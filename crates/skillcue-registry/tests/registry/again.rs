@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_registry::{Disk, Kind, Registry, RegistryError, Report, What};
 
 use crate::support::{all_below, chosen, install, is_clean, now, open, options, seen, skill, tempdir};
@@ -82,7 +83,7 @@ fn what_has_no_files_is_removed_and_does_not_come_back() {
     for error in [registry.undo(now()).unwrap_err(), registry.restore("pdf", now()).unwrap_err()] {
         let expected = "the files of pdf were missing when it was removed: nothing of them can come back";
         assert_eq!(error.to_string(), expected);
-        assert!(error.hint().contains("install it again"), "{}", error.hint());
+        assert!(error.hint().unwrap().contains("install it again"), "{}", error.hint().unwrap());
     }
     let trash: Vec<_> = registry.trash().into_iter().map(|item| (item.name, item.absent)).collect();
     assert_eq!(trash, [("pdf".to_owned(), true), ("csv".to_owned(), false)]);

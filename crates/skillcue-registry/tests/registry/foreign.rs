@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_registry::{Disk, Place, Registry, RegistryError, Standing};
 
 use crate::support::{all_below, chosen, install, now, open, options, skill, tempdir};
@@ -47,7 +48,7 @@ fn a_file_of_another_program_is_left_alone() {
                     matches!(&error, RegistryError::NotOurs { path: found, .. } if *found == path),
                     "{text}: {error}"
                 );
-                assert!(error.hint().contains("rename it"), "{}", error.hint());
+                assert!(error.hint().unwrap().contains("rename it"), "{}", error.hint().unwrap());
             }
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
             let names = dir.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_registry::{Disk, Place, Registry, RegistryError, Seam, Step};
 
 use crate::operations::{ALL, RENAMES, before_and_after, perform};
@@ -66,7 +67,7 @@ fn refuse_each(operation: &str, kind: ErrorKind) -> usize {
             Err(error) => {
                 assert!(!journal, "{context}");
                 assert_eq!(now, before, "{context}");
-                assert!(!error.hint().is_empty());
+                assert!(error.hint().is_some());
                 whole += 1;
             }
         }
@@ -208,7 +209,7 @@ fn what_can_never_be_finished_is_given_up() {
     assert_eq!(registry.state().trouble.len(), 1, "{:?}", registry.state().trouble);
     let error = registry.remove(&["csv"], now()).unwrap_err();
     assert!(matches!(error, RegistryError::Unfinished { .. }), "{error}");
-    assert!(error.hint().contains("--abandon"), "{}", error.hint());
+    assert!(error.hint().unwrap().contains("giving it up"), "{}", error.hint().unwrap());
     let abandoned = registry.abandon().unwrap().unwrap();
     assert_eq!(abandoned.names, ["pdf"]);
     assert!(abandoned.journal.ends_with(".registry/journal.json.broken-1"));

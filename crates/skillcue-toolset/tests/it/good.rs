@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use serde_json::json;
+use skillcue_base::ErrorInfo as _;
 use skillcue_toolset::{CallContext, Level, Toolsets};
 
 use crate::harness::{SEED_EXAMPLE, Skill, options, write};

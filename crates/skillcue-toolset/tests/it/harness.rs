@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Launcher;
 use skillcue_toolset::{CallContext, Finding, Offered, Options, Subject, ToolError, ToolResult, Toolsets};
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use skillcue_base::ErrorInfo as _;
 use skillcue_toolset::{CallContext, Options};
 
 use crate::harness::{Skill, hasty, options};

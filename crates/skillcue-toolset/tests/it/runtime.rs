@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use skillcue_base::ErrorInfo as _;
 use skillcue_toolset::{CallContext, Granted, Options, Runtime, Subject, ToolError, ToolResult, Toolsets};
 
 use crate::harness::{Skill, hasty, options, write};

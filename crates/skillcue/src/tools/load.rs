@@ -41,7 +41,7 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
     match load(skills, id, &request) {
         Ok(output) => output,
         Err(error) => {
-            let (code, message) = said(&error, id);
+            let (code, message) = said(skills, &error, id);
             fail(code, &message)
         }
     }

@@ -15,6 +15,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
+use skillcue_base::ErrorInfo as _;
 pub use skillcue_load::{attribute, neutralise, text};
 
 use crate::catalog::{Listing, usable};
@@ -206,7 +207,7 @@ pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Resu
 }
 
 /// A failure in the words of the envelope: one of its codes, and sentences for the model.
-pub fn said(error: &Error, id: &str) -> (&'static str, String) {
+pub fn said(skills: &Skillcue, error: &Error, id: &str) -> (&'static str, String) {
     match error {
         Error::NotFound { close, .. } => {
             let close = if close.is_empty() { String::new() } else { format!(" Close names: {}.", close.join(", ")) };
@@ -224,7 +225,7 @@ pub fn said(error: &Error, id: &str) -> (&'static str, String) {
                 "declined" => "declined",
                 _ => "unreadable",
             };
-            (code, format!("{}. {}.", capital(&error.to_string()), capital(&error.hint())))
+            (code, skills.explain_error(error))
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use skillcue_base::Shown;
 use skillcue_base::counted;
+use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_load::{attribute, neutralise};
 
 use super::arguments::{Arguments, Refused};
@@ -72,7 +72,7 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
     let skill = match for_model(&catalog, wanted.id) {
         Ok(skill) => skill,
         Err(error) => {
-            let (code, message) = said(&error, wanted.id);
+            let (code, message) = said(skills, &error, wanted.id);
             return fail(code, &message);
         }
     };
@@ -82,10 +82,7 @@ fn handler(skills: &Skillcue, call: &Call, _: &ToolContext<'_>) -> ToolOutput {
             Some(files) => return fail("not_a_file", &files),
             None => return fail("not_a_file", "It is a directory."),
         },
-        Err(error) => {
-            let hint = error.hint();
-            return fail(error.code(), &format!("{}. {}.", super::capital(&error.to_string()), super::capital(&hint)));
-        }
+        Err(error) => return fail(error.code(), &skills.explain_error(&error)),
     };
     let size = bytes.len();
     match String::from_utf8(bytes) {

@@ -57,8 +57,8 @@ fn what_is_wrong_is_said() {
     assert_eq!(code("ollama: ", &none), "no_model");
     let missing = resolve("gpt-5", &none, &[]).unwrap_err();
     assert_eq!(missing.code(), "no_key");
-    assert!(missing.hint().contains("OPENAI_API_KEY"));
-    assert!(resolve("claude", &none, &[]).unwrap_err().hint().contains("ANTHROPIC_API_KEY"));
+    assert!(missing.hint().unwrap().contains("OPENAI_API_KEY"));
+    assert!(resolve("claude", &none, &[]).unwrap_err().hint().unwrap().contains("ANTHROPIC_API_KEY"));
     let api = Overrides { api: Some(Api::Anthropic), ..Overrides::default() };
     assert_eq!(code("openai:gpt-5", &api), "bad_api");
     let key = Overrides { key: Some(Secret::new("a\nb".into())), ..Overrides::default() };
@@ -113,7 +113,7 @@ fn keys_go_to_strangers_over_https_alone() {
             assert_eq!(found.is_ok(), near, "{url}");
             if let Err(error) = found {
                 assert_eq!(error.code(), "insecure");
-                assert!(error.hint().contains("https"));
+                assert!(error.hint().unwrap().contains("https"));
             }
         }
         // Without a key nothing is said to anybody that must not be heard.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue::catalog::{Place, SkillDir, SkillFile};
 use skillcue::format::Severity;
-use skillcue::{Catalog, Diagnostic, Skill};
+use skillcue::{Catalog, Diagnostic, ErrorInfo, Skill};
 
 use skillcue_host::Notice;
 
@@ -29,6 +29,12 @@ impl Finding {
     pub(super) fn new(code: &str, severity: Severity, message: impl Into<String>) -> Finding {
         let (path, line, column, help) = (None, None, None, None);
         Finding { path, line, column, code: code.to_owned(), severity, message: message.into(), help }
+    }
+
+    pub(super) fn of(error: &(impl ErrorInfo + 'static), severity: Severity) -> Finding {
+        let mut found = Finding::new(error.code(), severity, error.to_string());
+        found.help = crate::hints::hint_of(error);
+        found
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Finding {

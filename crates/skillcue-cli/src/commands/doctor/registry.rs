@@ -37,7 +37,7 @@ pub(super) fn section(context: &Context, found: &mut Vec<Finding>) -> Result<Vec
         let drift: Vec<Verified> = match verified {
             Ok(verified) => verified.into_iter().filter(|one| !one.is_clean()).collect(),
             Err(error) => {
-                found.push(Finding::new("registry", Severity::Error, error.to_string()).help(error.hint()).at(&path));
+                found.push(Finding { code: "registry".to_owned(), ..Finding::of(&error, Severity::Error) }.at(&path));
                 Vec::new()
             }
         };

@@ -1,0 +1,171 @@
+//! The commands to type about errors of the library, which names none: it does not know which program it is part of.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::io;
+
+use skillcue::catalog::FileError;
+use skillcue::load::LoadError;
+use skillcue::remote::RemoteError;
+use skillcue::{Error, ErrorInfo};
+use skillcue_exec::ExecError;
+use skillcue_registry::RegistryError;
+use skillcue_toolset::ToolError;
+
+/// Returns what to do about an error: the command to type, or else what the library says.
+pub(crate) fn hint_of(error: &(impl ErrorInfo + 'static)) -> Option<String> {
+    command(error).or_else(|| error.hint().map(Cow::into_owned))
+}
+
+/// Returns what to do about an error where a command of this program helps, or one of its options.
+fn command(error: &(dyn StdError + 'static)) -> Option<String> {
+    if let Some(hint) = for_models(error) {
+        return Some(hint);
+    }
+    #[cfg(feature = "agent")]
+    if let Some(hint) = of_agent(error) {
+        return Some(hint.into_owned());
+    }
+    if let Some(error) = error.downcast_ref() {
+        return of_skill(error);
+    }
+    of_registry(error.downcast_ref()?).map(str::to_owned)
+}
+
+/// Returns the commands for errors that tools hand to a model, which it can pass on to the user: what only the user can
+/// do. About everything else the library's hints are better for a model, which calls tools and types no commands.
+pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return match error {
+            Error::Invalid { path, .. } => Some(format!("`skillcue lint {}` says more", path.display())),
+            Error::Disabled { name } => Some(format!("`{}` switches it on", enable_command([name.as_str()], false))),
+            Error::Remote { name, source: RemoteError::NotApproved(_) } => {
+                Some(format!("`skillcue approve {name}` shows what it is and asks"))
+            }
+            Error::Remote { source: RemoteError::Unreachable(_), .. } => {
+                Some("`skillcue status` says how the servers are".to_owned())
+            }
+            Error::Remote { name, source: RemoteError::NotListed(_) } => {
+                Some(format!("`skillcue files {name}` lists what there is"))
+            }
+            _ => None,
+        };
+    }
+    let started = match error.downcast_ref() {
+        Some(ToolError::Start(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    of_code(ExecError::code(started?)).map(str::to_owned)
+}
+
+/// Returns the command that switches skills on, for every message that says that one is off.
+pub(crate) fn enable_command<'n>(names: impl IntoIterator<Item = &'n str>, project: bool) -> String {
+    let mut command = "skillcue enable".to_owned();
+    for word in project.then_some("--project").into_iter().chain(names) {
+        command.push(' ');
+        command.push_str(word);
+    }
+    command
+}
+
+/// Returns what to do about a finding of the library: the command to type, or else its own help.
+pub(crate) fn help_for<'h>(code: &str, help: Option<&'h str>) -> Option<Cow<'h, str>> {
+    of_code(code).or(help).map(Cow::Borrowed)
+}
+
+fn of_code(code: &str) -> Option<&'static str> {
+    match code {
+        "no_engine" => Some("install one that has it: `cargo install --path crates/skillcue-cli --features full`"),
+        "sandbox_unavailable" => Some(
+            "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all \
+             the same: --allow-unsandboxed",
+        ),
+        _ => None,
+    }
+}
+
+fn of_skill(error: &Error) -> Option<String> {
+    let missing = |skill: &str| Some(format!("`skillcue files {skill}` lists what it has"));
+    match error {
+        Error::NotFound { close, .. } if close.is_empty() => Some("`skillcue list` shows what there is".to_owned()),
+        Error::File(FileError::NotFound { skill, .. }) => missing(skill),
+        Error::Load(LoadError::File(file)) if matches!(**file, FileError::NotFound { .. }) => missing(file.skill()),
+        Error::File(FileError::NotText { .. }) => Some("without --json its bytes are printed as they are".to_owned()),
+        Error::Load(LoadError::Section { skill, .. }) => {
+            Some(format!("`skillcue load {skill} --outline` lists the sections"))
+        }
+        _ => None,
+    }
+}
+
+fn of_registry(error: &RegistryError) -> Option<&'static str> {
+    Some(match error {
+        RegistryError::OtherOrigin { .. } | RegistryError::InTheWay { .. } => {
+            "say --replace to put it in its place; what is there goes to the trash"
+        }
+        RegistryError::Findings { .. } => "read them; --allow-findings installs it all the same",
+        RegistryError::Edited { .. } => {
+            "keep your edits elsewhere; --overwrite-edits puts them into the trash (install: --replace)"
+        }
+        RegistryError::File { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+            "make room (`skillcue gc` empties the trash) and try again"
+        }
+        RegistryError::NotInstalled { .. } => "`skillcue status` lists what is installed",
+        RegistryError::NothingInTrash { .. } => "`skillcue gc` may have emptied it; install it again",
+        RegistryError::Address { .. } => "write it as `skillcue list` does: NAME, NAME@SOURCE or PLUGIN:NAME",
+        RegistryError::Unfinished { .. } => {
+            "the next command finishes it, once it can; `skillcue gc --abandon` gives it up, and sets the journal aside"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(feature = "agent")]
+fn of_agent(error: &(dyn StdError + 'static)) -> Option<Cow<'static, str>> {
+    use skillcue_agent::model::{EndpointError, ModelError};
+    use skillcue_agent::{AgentError, SessionsError, TraceError};
+
+    match error.downcast_ref() {
+        Some(AgentError::Model(error)) => return of_agent(error),
+        Some(AgentError::Sessions(error)) => return of_agent(error),
+        _ => {}
+    }
+    if let Some(EndpointError::NoKey { variable, .. }) = error.downcast_ref() {
+        return Some(Cow::Owned(format!(
+            "set {variable}, or name the variable that has it with `api_key_env` below [agent] in skillcue.toml; a model \
+             on this machine, such as ollama:qwen3, needs none; nothing was sent"
+        )));
+    }
+    if let Some(SessionsError::BadId { .. } | SessionsError::NotFound { .. }) = error.downcast_ref() {
+        return Some(Cow::Borrowed("`skillcue sessions` lists those that there are"));
+    }
+    if let Some(TraceError::NotFound { .. }) = error.downcast_ref() {
+        let hint = "a trace is written while an agent works; `skillcue trace` lists those that there are";
+        return Some(Cow::Borrowed(hint));
+    }
+    let hint = "ask for a shorter answer with --max-tokens, or do not say how long it may be";
+    error.downcast_ref::<ModelError>()?.is_about_max_tokens().then_some(Cow::Borrowed(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_go_before_what_the_library_says() {
+        let name = || "pdf".to_owned();
+        let hint = |error: &Error| hint_of(error).unwrap();
+        assert_eq!(hint(&Error::NotFound { name: name(), close: Vec::new() }), "`skillcue list` shows what there is");
+        assert_eq!(hint(&Error::NotFound { name: name(), close: vec![name()] }), "did you mean pdf?");
+        assert_eq!(hint(&Error::Disabled { name: name() }), "`skillcue enable pdf` switches it on");
+        let source = RemoteError::NotApproved("it is new".to_owned());
+        let remote = Error::Remote { name: name(), source };
+        assert_eq!(hint(&remote), "`skillcue approve pdf` shows what it is and asks");
+        let missing = || FileError::NotFound { skill: "pdf".into(), path: "x".into() };
+        assert_eq!(hint(&missing().into()), "`skillcue files pdf` lists what it has");
+        assert_eq!(for_models(&Error::from(missing())), None);
+        let start = ToolError::Start(ExecError::NoEngine);
+        assert!(for_models(&start).unwrap().contains("--features full"));
+        assert_eq!(hint_of(&start), hint_of(&ExecError::NoEngine));
+    }
+}
