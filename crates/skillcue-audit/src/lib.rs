@@ -40,11 +40,12 @@ mod text;
 mod unsafe_commands;
 mod walk;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde::ser::SerializeStruct as _;
+use serde_json::{Value, json};
+use skillcue_format::{Code, Diagnostic, Place};
 
 pub use rules::RULES;
 pub use sarif::sarif;
@@ -67,6 +68,25 @@ impl Severity {
             Severity::Low => "low",
             Severity::Medium => "medium",
             Severity::High => "high",
+        }
+    }
+
+    /// Returns how much a finding of an audit weighs.
+    pub fn of(found: &Diagnostic) -> Severity {
+        match found.severity {
+            skillcue_format::Severity::Error => Severity::High,
+            skillcue_format::Severity::Warning => Severity::Medium,
+            skillcue_format::Severity::Info => Severity::Low,
+        }
+    }
+}
+
+impl From<Severity> for skillcue_format::Severity {
+    fn from(severity: Severity) -> skillcue_format::Severity {
+        match severity {
+            Severity::High => skillcue_format::Severity::Error,
+            Severity::Medium => skillcue_format::Severity::Warning,
+            Severity::Low => skillcue_format::Severity::Info,
         }
     }
 }
@@ -92,45 +112,48 @@ pub struct Rule {
     pub help: &'static str,
 }
 
-/// One thing that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Which rule found it.
-    pub rule: &'static Rule,
-    /// The file, relative to the directory that was audited; empty for the directory itself.
-    pub path: PathBuf,
-    /// The line, from 1; 0 where there is none: in binary files, and for files as a whole.
-    pub line: usize,
-    /// The column in characters, from 1. Without a line: how many bytes stand before it in the file.
-    pub column: usize,
-    /// What was found here, in one sentence.
-    pub message: String,
-    /// What stands there, shortened; hidden characters are shown, secrets are not. Empty for files as a whole.
-    pub excerpt: String,
+impl Rule {
+    /// Returns a finding of this rule about a file, by its path relative to the directory that was audited.
+    pub fn found(&self, path: impl Into<PathBuf>, message: impl Into<Cow<'static, str>>) -> Diagnostic {
+        Diagnostic::named(self.id, self.severity.into(), message).with_help(self.help).at(path)
+    }
+
+    /// Makes a finding of another rule one of this rule.
+    fn takes(&self, found: &mut Diagnostic) {
+        found.code = Code::Named(self.id);
+        found.severity = self.severity.into();
+        found.help = Some(Cow::Borrowed(self.help));
+    }
 }
 
-impl Serialize for Finding {
-    /// The rule by its id, with what it weighs. A path that is not UTF-8 is written with replacement characters.
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Finding", 8)?;
-        map.serialize_field("rule", self.rule.id)?;
-        map.serialize_field("severity", self.rule.severity.as_str())?;
+/// Where something stands, by its line and column, or by the bytes before it in a binary file.
+fn place(line: usize, column: usize) -> Option<Place> {
+    let clamp = |number| u32::try_from(number).unwrap_or(u32::MAX);
+    (line > 0 || column > 0).then(|| Place { line: clamp(line), column: clamp(column), width: 1 })
+}
+
+/// Returns a finding of an audit as programs read it: `{rule, severity, path, line, column, message, excerpt, help}`, with
+/// the line 0 where there is none. A path that is not UTF-8 is written with replacement characters.
+pub fn finding_json(found: &Diagnostic) -> Value {
+    json!({
+        "rule": found.code.as_str(),
+        "severity": Severity::of(found).as_str(),
         // A name that is not UTF-8 must not be the end of a whole report.
-        map.serialize_field("path", &self.path.to_string_lossy())?;
-        map.serialize_field("line", &self.line)?;
-        map.serialize_field("column", &self.column)?;
-        map.serialize_field("message", &self.message)?;
-        map.serialize_field("excerpt", &self.excerpt)?;
-        map.serialize_field("help", self.rule.help)?;
-        map.end()
-    }
+        "path": found.path.as_deref().map(Path::to_string_lossy).unwrap_or_default(),
+        "line": found.line().unwrap_or(0),
+        "column": found.column().unwrap_or(0),
+        "message": found.message,
+        "excerpt": found.excerpt.as_deref().unwrap_or_default(),
+        "help": found.help,
+    })
 }
 
 /// What an audit has found, and how much it has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// By path, line, column and rule.
-    pub findings: Vec<Finding>,
+    /// By path, line, column and rule. Paths are relative to the directory that was audited; empty for the directory itself.
+    /// Excerpts show hidden characters, and hide secrets.
+    pub findings: Vec<Diagnostic>,
     /// How many files were read to their end.
     pub files: usize,
     /// How many bytes they had.
@@ -140,7 +163,7 @@ pub struct Audit {
 impl Audit {
     /// The severity of the worst finding.
     pub fn highest(&self) -> Option<Severity> {
-        self.findings.iter().map(|finding| finding.rule.severity).max()
+        self.findings.iter().map(Severity::of).max()
     }
 }
 
@@ -156,17 +179,19 @@ impl Audit {
 /// let audit = audit(dir.path());
 /// assert_eq!(audit.highest(), Some(Severity::High));
 /// let found = &audit.findings[0];
-/// assert_eq!((found.rule.id, found.line, found.column), ("fetch-and-run", 2, 1));
+/// assert_eq!((found.code.as_str(), found.line(), found.column()), ("fetch-and-run", Some(2), Some(1)));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn audit(dir: &Path) -> Audit {
     let mut audit = walk::walk(dir);
     for finding in &mut audit.findings {
-        show::finished(&mut finding.message);
-        show::finished(&mut finding.excerpt);
+        show::finished(finding.message.to_mut());
+        if let Some(excerpt) = &mut finding.excerpt {
+            show::finished(excerpt.to_mut());
+        }
     }
     audit.findings.sort_by(|one, other| {
-        let place = |finding: &Finding| (finding.line, finding.column, finding.rule.id);
+        let place = |finding: &Diagnostic| (finding.place.map(|at| (at.line, at.column)), finding.code.as_str());
         one.path.cmp(&other.path).then_with(|| place(one).cmp(&place(other)))
     });
     audit

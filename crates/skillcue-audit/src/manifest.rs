@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use skillcue_base::{Shown, is_hidden};
-use skillcue_format::{FileKind, Parsed, Permissions};
+use skillcue_format::{Diagnostic, FileKind, Parsed, Permissions};
 
+use super::Rule;
 use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, SHELL_ALLOWED, WIDE_PERMISSIONS};
 use super::text::{Encoding, Text};
-use super::{Finding, Rule};
 
 /// How a file's metadata is written, if it has some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +30,11 @@ pub(super) fn is_manifest(path: &Path) -> Option<Manifest> {
 }
 
 /// What the manifest asks for that is much, and what it says that is not seen.
-pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Finding>) {
-    let mut add = |rule, key: &str, message, excerpt| {
+pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Diagnostic>) {
+    let mut add = |rule: &'static Rule, key: &str, message: String, excerpt: String| {
         let (line, column) = place(bytes, key);
-        found.push(Finding { rule, path: path.to_owned(), line, column, message, excerpt });
+        let place = super::place(line, column);
+        found.push(Diagnostic { place, ..rule.found(path, message).with_excerpt(excerpt) });
     };
     let kind = match kind {
         Manifest::Skill(kind) => kind,

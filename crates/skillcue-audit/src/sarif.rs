@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 use skillcue_base::Digester;
+use skillcue_format::Diagnostic;
 
-use crate::{Audit, Finding, RULES, Rule, Severity};
+use crate::{Audit, RULES, Rule, Severity};
 
 /// The findings of several audits as one SARIF log with one run.
 ///
@@ -57,8 +58,8 @@ fn descriptor(rule: &Rule) -> Value {
 /// How many findings of one fingerprint there were so far.
 type Seen = std::collections::BTreeMap<String, usize>;
 
-fn result(dir: &Path, finding: &Finding, seen: &mut Seen) -> Value {
-    let uri = uri(&dir.join(&finding.path));
+fn result(dir: &Path, finding: &Diagnostic, seen: &mut Seen) -> Value {
+    let uri = uri(&dir.join(finding.path.as_deref().unwrap_or(Path::new(""))));
     let mut physical = json!({ "artifactLocation": { "uri": uri } });
     if let Some(region) = region(finding) {
         physical["region"] = region;
@@ -66,11 +67,11 @@ fn result(dir: &Path, finding: &Finding, seen: &mut Seen) -> Value {
     let fingerprint = fingerprint(&uri, finding);
     let count = seen.entry(fingerprint.clone()).or_default();
     *count += 1;
-    let index = RULES.iter().position(|rule| rule.id == finding.rule.id);
+    let index = RULES.iter().position(|rule| rule.id == finding.code.as_str());
     json!({
-        "ruleId": finding.rule.id,
+        "ruleId": finding.code.as_str(),
         "ruleIndex": index,
-        "level": level(finding.rule.severity),
+        "level": level(Severity::of(finding)),
         "message": { "text": finding.message },
         "locations": [{ "physicalLocation": physical }],
         "partialFingerprints": { "skillcue/v1": format!("{fingerprint}:{count}") },
@@ -78,20 +79,21 @@ fn result(dir: &Path, finding: &Finding, seen: &mut Seen) -> Value {
 }
 
 /// Where in the file; none for the file as a whole.
-fn region(finding: &Finding) -> Option<Value> {
+fn region(finding: &Diagnostic) -> Option<Value> {
     let snippet = json!({ "text": finding.excerpt });
-    match (finding.line, finding.excerpt.is_empty()) {
+    let column = finding.column().unwrap_or(0);
+    match (finding.line().unwrap_or(0), finding.excerpt.is_none()) {
         (0, true) => None,
-        (0, false) => Some(json!({ "byteOffset": finding.column, "byteLength": 0, "snippet": snippet })),
-        (line, true) => Some(json!({ "startLine": line, "startColumn": finding.column.max(1) })),
-        (line, false) => Some(json!({ "startLine": line, "startColumn": finding.column.max(1), "snippet": snippet })),
+        (0, false) => Some(json!({ "byteOffset": column, "byteLength": 0, "snippet": snippet })),
+        (line, true) => Some(json!({ "startLine": line, "startColumn": column.max(1) })),
+        (line, false) => Some(json!({ "startLine": line, "startColumn": column.max(1), "snippet": snippet })),
     }
 }
 
 /// The same for the same finding after lines were added above it.
-fn fingerprint(uri: &str, finding: &Finding) -> String {
+fn fingerprint(uri: &str, finding: &Diagnostic) -> String {
     let mut digester = Digester::default();
-    for part in [finding.rule.id, uri, &finding.excerpt] {
+    for part in [finding.code.as_str(), uri, finding.excerpt.as_deref().unwrap_or_default()] {
         digester.update(part).update([0]);
     }
     digester.finish().to_string()[..32].to_owned()

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use regex::bytes::Captures;
-use skillcue_format::FileKind;
+use skillcue_format::{Diagnostic, FileKind};
 
 use super::comment::judge_comment;
 use super::flow::{Flow, Seen};
@@ -16,7 +16,7 @@ use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, E
 use super::structure::Structure;
 use super::text::{Encoding, Place, Text};
 use super::unsafe_commands::{SENDS, is_strong};
-use super::{Finding, Rule, encoded, manifest, show};
+use super::{Rule, encoded, manifest, place, show};
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -36,7 +36,7 @@ const BLOB: usize = 2000;
 const SAID: usize = 120;
 
 /// Reads a file to its end. Findings are added; how many bytes it had comes back.
-pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>) -> io::Result<u64> {
+pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Diagnostic>) -> io::Result<u64> {
     let mut chunk = vec![0; CHUNK];
     let head = fill(file, &mut chunk)?;
     let sniffed = Sniffed::of(path, &chunk[..head]);
@@ -75,8 +75,8 @@ pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Finding>
     }
     let mut found = scan.finish();
     if let Some(again) = again {
-        let known: BTreeSet<_> = found.iter().map(|finding| finding.rule.id).collect();
-        found.extend(again.finish().into_iter().filter(|finding| !known.contains(finding.rule.id)));
+        let known: BTreeSet<_> = found.iter().map(|finding| finding.code).collect();
+        found.extend(again.finish().into_iter().filter(|finding| !known.contains(&finding.code)));
     }
     findings.append(&mut found);
     Ok(bytes)
@@ -109,7 +109,7 @@ struct Scan<'p> {
     flow: Flow,
     /// How much of the window was searched before.
     searched: usize,
-    findings: Vec<Finding>,
+    findings: Vec<Diagnostic>,
     counts: BTreeMap<&'static str, (&'static Rule, usize)>,
     /// One finding of a rule is enough for a line.
     lines: BTreeSet<(&'static str, usize, usize)>,
@@ -308,18 +308,20 @@ impl<'p> Scan<'p> {
         let (line, column) = self.shown_place(at);
         let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
         *count += 1;
-        self.findings.push(Finding { rule, path: self.path.to_owned(), line, column, message, excerpt });
+        let found = rule.found(self.path, message).with_excerpt(excerpt);
+        self.findings.push(Diagnostic { place: place(line, column), ..found });
         true
     }
 
-    fn finish(mut self) -> Vec<Finding> {
+    fn finish(mut self) -> Vec<Diagnostic> {
         self.text.finish();
         self.look(true);
         if self.sends {
             for index in &self.credentials {
-                self.findings[*index].rule = &CREDENTIAL_THEFT;
-                "credentials of the user are read by a script that sends something over the network"
-                    .clone_into(&mut self.findings[*index].message);
+                let found = &mut self.findings[*index];
+                CREDENTIAL_THEFT.takes(found);
+                found.message =
+                    "credentials of the user are read by a script that sends something over the network".into();
             }
         }
         for (rule, count) in self.counts.values() {
@@ -327,8 +329,7 @@ impl<'p> Scan<'p> {
                 let more = count - CAP;
                 let places = if more == 1 { "place" } else { "places" };
                 let message = format!("{more} more {places} like this in this file");
-                let path = self.path.to_owned();
-                self.findings.push(Finding { rule, path, line: 0, column: 0, message, excerpt: String::new() });
+                self.findings.push(rule.found(self.path, message));
             }
         }
         self.findings

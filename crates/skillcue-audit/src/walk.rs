@@ -14,7 +14,7 @@ use super::rules::{
     WORLD_WRITABLE,
 };
 use super::scan::{MAX_FILE, scan};
-use super::{Audit, Finding, Rule, names};
+use super::{Audit, Rule, names};
 
 /// How far the walk goes. Files are read whatever their number and size, one window at a time.
 const LIMITS: TreeLimits =
@@ -111,7 +111,7 @@ impl Walk<'_> {
         self.sources.see(path, found.len());
         let first = self.audit.findings.len();
         let bytes = scan(&mut file, path, &mut self.audit.findings)?;
-        let is_compiled = |index: &usize| self.audit.findings[*index].rule.id == EXECUTABLE_BINARY.id;
+        let is_compiled = |index: &usize| self.audit.findings[*index].code.as_str() == EXECUTABLE_BINARY.id;
         let compiled: Vec<usize> = (first..self.audit.findings.len()).filter(is_compiled).collect();
         if !compiled.is_empty() {
             let head = head(&mut file)?;
@@ -126,9 +126,10 @@ impl Walk<'_> {
     fn judge_compiled(&mut self, dir: &SkillDir) {
         for (index, head) in std::mem::take(&mut self.compiled) {
             let finding = &mut self.audit.findings[index];
-            if let Some(doubt) = self.sources.doubt(dir, &finding.path, &head) {
-                finding.rule = &COMPILED_CODE;
-                finding.message = format!("{}; {doubt}", finding.message);
+            let path = finding.path.as_deref().unwrap_or(Path::new(""));
+            if let Some(doubt) = self.sources.doubt(dir, path, &head) {
+                COMPILED_CODE.takes(finding);
+                finding.message = format!("{}; {doubt}", finding.message).into();
             }
         }
     }
@@ -193,8 +194,7 @@ impl Walk<'_> {
     }
 
     fn add(&mut self, rule: &'static Rule, path: &Path, message: String) {
-        let path = path.to_owned();
-        self.audit.findings.push(Finding { rule, path, line: 0, column: 0, message, excerpt: String::new() });
+        self.audit.findings.push(rule.found(path, message));
     }
 }
 

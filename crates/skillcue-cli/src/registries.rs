@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_audit::Finding;
+use skillcue::Diagnostic;
 use skillcue_host::Registries;
 use skillcue_registry::{FetchError, OriginError, Registry, RegistryError};
 
@@ -48,31 +48,32 @@ impl From<OriginError> for CliError {
 }
 
 /// Findings of an audit for people, one below the other.
-pub(crate) fn tell_findings(terminal: &Terminal, name: &str, findings: &[Finding]) {
+pub(crate) fn tell_findings(terminal: &Terminal, name: &str, findings: &[Diagnostic]) {
     for finding in findings {
         terminal.say(&finding_lines(name, finding));
     }
 }
 
 /// One finding: where, what, and what stands there.
-pub(crate) fn finding_lines(below: &str, finding: &Finding) -> String {
+pub(crate) fn finding_lines(below: &str, finding: &Diagnostic) -> String {
     use skillcue_audit::Severity;
-    let weight = match finding.rule.severity {
+    let weight = match Severity::of(finding) {
         Severity::High => style::BAD,
         Severity::Medium => style::WARNING,
         Severity::Low => style::DIM,
     };
-    let mut place = text::one_line(&Path::new(below).join(&finding.path).display().to_string());
-    if finding.line > 0 {
-        place = format!("{place}:{}:{}", finding.line, finding.column);
-    } else if finding.column > 0 {
-        place = format!("{place}, byte {}", finding.column);
+    let path = finding.path.as_deref().unwrap_or(Path::new(""));
+    let mut place = text::one_line(&Path::new(below).join(path).display().to_string());
+    match (finding.line().unwrap_or(0), finding.column().unwrap_or(0)) {
+        (0, 0) => {}
+        (0, byte) => place = format!("{place}, byte {byte}"),
+        (line, column) => place = format!("{place}:{line}:{column}"),
     }
-    let head = paint(weight, format_args!("{}[{}]", finding.rule.severity, finding.rule.id));
+    let head = paint(weight, format_args!("{}[{}]", Severity::of(finding), finding.code.as_str()));
     let mut lines = format!("{head}: {}\n  {}", text::one_line(&finding.message), paint(style::DIM, place));
-    if !finding.excerpt.is_empty() {
+    if let Some(excerpt) = &finding.excerpt {
         lines.push_str("\n  | ");
-        lines.push_str(&text::one_line(&finding.excerpt));
+        lines.push_str(&text::one_line(excerpt));
     }
     lines
 }

@@ -9,28 +9,31 @@ macro_rules! codes {
         #[non_exhaustive]
         pub enum Code {
             $(#[doc = $meaning] $variant,)*
+            /// A word of another part of Skillcue: the settings, the registry, the audit, toolsets, `doctor`. Its findings
+            /// say themselves how bad they are and what they mean.
+            Named(&'static str),
         }
 
         impl Code {
-            /// Every code, in the order of the documentation.
+            /// Every code of skill files, in the order of the documentation.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
             /// The stable word.
             pub fn as_str(self) -> &'static str {
-                match self { $(Code::$variant => $word),* }
+                match self { $(Code::$variant => $word,)* Code::Named(word) => word }
             }
 
             /// How bad a finding of this kind is, unless a check says otherwise.
             pub fn severity(self) -> Severity {
-                match self { $(Code::$variant => Severity::$severity),* }
+                match self { $(Code::$variant => Severity::$severity,)* Code::Named(_) => Severity::Warning }
             }
 
             /// What it means, in one sentence.
             pub fn meaning(self) -> &'static str {
-                match self { $(Code::$variant => $meaning),* }
+                match self { $(Code::$variant => $meaning,)* Code::Named(_) => "" }
             }
 
-            /// The code of a word.
+            /// The code of skill files of a word.
             ///
             /// ```
             /// use skillcue_format::Code;

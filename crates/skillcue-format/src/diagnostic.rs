@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
+use skillcue_base::ErrorInfo;
 
 use crate::Code;
 
@@ -59,9 +60,12 @@ pub struct Diagnostic {
     pub message: Cow<'static, str>,
     /// What to do about it.
     pub help: Option<Cow<'static, str>>,
+    /// The text at the place, shortened and made fit to show, where readers could not read the file for it.
+    pub excerpt: Option<Cow<'static, str>>,
 }
 
-/// A stretch of one line. Counted from 1, columns in characters.
+/// A stretch of one line. Counted from 1, columns in characters. In a binary file the line is 0, and the column says how many
+/// bytes are before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The line.
@@ -146,7 +150,39 @@ fn clamp(count: usize) -> u32 {
 impl Diagnostic {
     /// A finding of the code's own severity, without a place.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Diagnostic {
-        Diagnostic { path: None, place: None, code, severity: code.severity(), message: message.into(), help: None }
+        let (severity, message) = (code.severity(), message.into());
+        Diagnostic { path: None, place: None, code, severity, message, help: None, excerpt: None }
+    }
+
+    /// Returns a finding with a word of its own, without a place.
+    ///
+    /// ```
+    /// use skillcue_format::{Diagnostic, Severity};
+    ///
+    /// let found = Diagnostic::named("untrusted_server", Severity::Error, "it may not add a server");
+    /// assert_eq!(found.to_string(), "error[untrusted_server]: it may not add a server");
+    /// ```
+    pub fn named(word: &'static str, severity: Severity, message: impl Into<Cow<'static, str>>) -> Diagnostic {
+        Diagnostic::new(Code::Named(word), message).with_severity(severity)
+    }
+
+    /// Returns a finding with the code, the message and the hint of an error.
+    ///
+    /// ```
+    /// use skillcue_base::ErrorInfo;
+    /// use skillcue_format::{Diagnostic, Severity};
+    ///
+    /// #[derive(Debug, thiserror::Error, ErrorInfo)]
+    /// #[error("the disk is full")]
+    /// #[info(code = "full", hint = "make room")]
+    /// struct Full;
+    ///
+    /// let found = Diagnostic::of(&Full, Severity::Error);
+    /// assert_eq!((found.to_string().as_str(), found.help.as_deref()), ("error[full]: the disk is full", Some("make room")));
+    /// ```
+    pub fn of(error: &impl ErrorInfo, severity: Severity) -> Diagnostic {
+        let found = Diagnostic::named(error.code(), severity, error.to_string());
+        Diagnostic { help: error.hint().map(|hint| Cow::Owned(hint.into_owned())), ..found }
     }
 
     /// The same, saying what to do.
@@ -177,6 +213,23 @@ impl Diagnostic {
         self
     }
 
+    /// Returns it with the text at the place; an empty one is none.
+    #[must_use]
+    pub fn with_excerpt(mut self, excerpt: impl Into<Cow<'static, str>>) -> Diagnostic {
+        self.excerpt = Some(excerpt.into()).filter(|excerpt| !excerpt.is_empty());
+        self
+    }
+
+    /// Returns the line, if it is about one place.
+    pub fn line(&self) -> Option<u32> {
+        self.place.map(|place| place.line)
+    }
+
+    /// Returns the first column, if it is about one place.
+    pub fn column(&self) -> Option<u32> {
+        self.place.map(|place| place.column)
+    }
+
     /// Whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -203,8 +256,8 @@ impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("Diagnostic", 7)?;
         out.serialize_field("path", &self.path.as_deref().map(Path::to_string_lossy))?;
-        out.serialize_field("line", &self.place.map(|place| place.line))?;
-        out.serialize_field("column", &self.place.map(|place| place.column))?;
+        out.serialize_field("line", &self.line())?;
+        out.serialize_field("column", &self.column())?;
         out.serialize_field("code", self.code.as_str())?;
         out.serialize_field("severity", &self.severity)?;
         out.serialize_field("message", &self.message)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serializer;
-use skillcue_audit::{Audit, Finding};
+use skillcue_audit::{Audit, finding_json};
 use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
 use skillcue_format::{Code, Diagnostic};
 
@@ -50,17 +50,13 @@ impl Chosen {
 }
 
 /// Findings as programs read them.
-pub(crate) fn serialize_findings<S: Serializer>(findings: &[Finding], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(findings.iter().map(|finding| {
-        serde_json::json!({
-            "rule": finding.rule.id,
-            "severity": finding.rule.severity.as_str(),
-            "path": finding.path.to_string_lossy(),
-            "line": finding.line,
-            "column": finding.column,
-            "message": finding.message,
-            "excerpt": finding.excerpt,
-        })
+pub(crate) fn serialize_findings<S: Serializer>(findings: &[Diagnostic], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(findings.iter().map(|found| {
+        let mut row = finding_json(found);
+        if let Some(row) = row.as_object_mut() {
+            row.remove("help");
+        }
+        row
     }))
 }
 
@@ -76,7 +72,7 @@ pub(crate) struct Candidate {
     pub(crate) name: String,
     pub(crate) entry: Installed,
     pub(crate) tree: Content,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Diagnostic>,
 }
 
 impl Candidate {

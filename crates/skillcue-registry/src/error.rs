@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use skillcue_audit::Finding;
 use skillcue_base::{ErrorInfo, Shown, os_message};
 use skillcue_catalog::ContentId;
 use skillcue_format::Diagnostic;
@@ -156,7 +155,7 @@ pub enum RegistryError {
     #[info(code = "findings", hint = "read the findings; install it in spite of them only if you know better")]
     Findings {
         /// All findings, by name.
-        found: Vec<(String, Vec<Finding>)>,
+        found: Vec<(String, Vec<Diagnostic>)>,
     },
     /// The content is not what the lock pins.
     #[error("{} is not what skillcue.lock pins: its files have the digest {found}, not {expected}", Shown(name))]
@@ -261,7 +260,7 @@ fn list(names: &[String]) -> String {
     names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn names(found: &[(String, Vec<Finding>)]) -> String {
+fn names(found: &[(String, Vec<Diagnostic>)]) -> String {
     found.iter().map(|(name, _)| Shown(name).to_string()).collect::<Vec<_>>().join(", ")
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
-
-use skillcue_audit::{Finding, Severity, audit};
+use skillcue_audit::audit;
 use skillcue_catalog::{ContentId, Leaf};
+use skillcue_format::Diagnostic;
 
 use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::entries::{Installed, Pinned, Trouble};
@@ -99,7 +99,7 @@ pub struct Done {
     pub permissions: Vec<PermissionChange>,
     /// What the audit has found.
     #[serde(serialize_with = "serialize_findings")]
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
 }
 
 impl Registry {
@@ -146,7 +146,7 @@ impl Registry {
 
 /// Stops on findings of high severity.
 pub(crate) fn refuse_findings(candidates: &[Candidate], allowed: bool) -> Result<(), RegistryError> {
-    let high = |candidate: &Candidate| candidate.findings.iter().any(|finding| finding.rule.severity == Severity::High);
+    let high = |candidate: &Candidate| candidate.findings.iter().any(Diagnostic::is_error);
     if allowed || !candidates.iter().any(high) {
         return Ok(());
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
-use skillcue_audit::{Finding, audit};
+use skillcue_audit::audit;
 use skillcue_catalog::{Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
-use skillcue_format::Permissions;
+use skillcue_format::{Diagnostic, Permissions};
 
 use crate::candidate::{Auditor, Candidate, serialize_findings};
 use crate::diff::unified;
@@ -39,7 +39,7 @@ pub struct UpdatePlan {
     pub files: Vec<FileChange>,
     /// What the audit finds in the new files and not in the installed ones.
     #[serde(serialize_with = "serialize_findings")]
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// What somebody has edited in what is installed. It would go to the trash.
     pub edits: Vec<Drift>,
     #[serde(skip)]
@@ -266,9 +266,11 @@ impl Registry {
 }
 
 /// What tells findings apart that do not stand at the same line any more.
-fn key(finding: &Finding, dir: &Path) -> (&'static str, PathBuf, String, String) {
-    let path = finding.path.strip_prefix(dir).unwrap_or(&finding.path).to_owned();
-    (finding.rule.id, path, finding.message.clone(), finding.excerpt.clone())
+fn key(finding: &Diagnostic, dir: &Path) -> (&'static str, PathBuf, String, String) {
+    let path = finding.path.as_deref().unwrap_or(Path::new(""));
+    let path = path.strip_prefix(dir).unwrap_or(path).to_owned();
+    let excerpt = finding.excerpt.as_deref().unwrap_or_default();
+    (finding.code.as_str(), path, finding.message.to_string(), excerpt.to_owned())
 }
 
 /// What a skill says in its front matter, field by field, and asks for.

@@ -55,7 +55,7 @@ fn parts_that_are_not_shown_are_medium() {
     for text in texts {
         let audit = of_file("a.md", format!("# A\n\n{text}\n"));
         let finding = find(&audit, "prompt-injection").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
-        assert_eq!((finding.rule.severity, finding.line), (Severity::Medium, 3));
+        assert_eq!((Severity::of(finding), finding.line().unwrap_or(0)), (Severity::Medium, 3));
     }
 }
 
@@ -88,7 +88,7 @@ fn signs_that_are_indented_open_and_close_no_fence() {
     assert_eq!(high(&of_file("a.md", text)).len(), 1);
     let text = "- A\n\n    ```sh\n    rm -rf /\n    ```\n";
     assert_eq!(high(&of_file("a.md", text)).len(), 1);
-    assert_eq!(find(&of_file("a.md", text), "destructive-command").unwrap().column, 5);
+    assert_eq!(find(&of_file("a.md", text), "destructive-command").unwrap().column(), Some(5));
     let text = "- A\n\n\t```sh\n\trm -rf /\n\t```\n";
-    assert_eq!(find(&of_file("a.md", text), "destructive-command").unwrap().column, 2);
+    assert_eq!(find(&of_file("a.md", text), "destructive-command").unwrap().column(), Some(2));
 }

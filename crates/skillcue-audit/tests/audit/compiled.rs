@@ -37,7 +37,7 @@ fn bytecode_without_its_source_is_high() {
     {
         let audit = of(&[(path, &by_size(9)), ("b.py", SOURCE.as_bytes())]);
         let finding = find(&audit, "compiled-code").unwrap_or_else(|| panic!("{path}: {:?}", lines(&audit)));
-        assert_eq!((finding.rule.severity, finding.path.as_path()), (Severity::High, Path::new(path)));
+        assert_eq!((Severity::of(finding), finding.path.as_deref()), (Severity::High, Some(Path::new(path))));
         assert!(finding.message.contains("is not in the skill"), "{}", finding.message);
         assert_eq!(high(&audit).len(), 1, "{:?}", lines(&audit));
     }
@@ -89,7 +89,7 @@ fn programs_without_their_source_are_high() {
     for (path, bytes) in programs {
         let audit = of(&[(path, bytes), ("README.md", b"# A tool\n")]);
         assert_eq!(
-            find(&audit, "compiled-code").map(|finding| finding.path.as_path()),
+            find(&audit, "compiled-code").and_then(|finding| finding.path.as_deref()),
             Some(Path::new(path)),
             "{:?}",
             lines(&audit)
@@ -109,7 +109,10 @@ fn programs_beside_their_source_are_medium() {
     ];
     for files in trees {
         let audit = of(files);
-        assert_eq!(audit.findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["executable-binary"]);
+        assert_eq!(
+            audit.findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<_>>(),
+            ["executable-binary"]
+        );
     }
     // A file that builds nothing here, and source that is another program's.
     let audit = of(&[("bin/tool", elf), ("other.c", b"int x;\n")]);

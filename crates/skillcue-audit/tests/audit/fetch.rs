@@ -77,7 +77,12 @@ fn everyday_ways_are_high_in_scripts_and_in_code_blocks() {
 fn a_file_may_be_run_long_after_it_was_fetched() {
     let text = format!("curl -o tool https://e.test/t\n{}./tool\n", "echo 1\n".repeat(300_000));
     let audit = of_file("a.sh", text);
-    assert_eq!(find(&audit, "fetch-and-run").unwrap().line, 300_002, "it is said where it is run: {:?}", lines(&audit));
+    assert_eq!(
+        find(&audit, "fetch-and-run").unwrap().line(),
+        Some(300_002),
+        "it is said where it is run: {:?}",
+        lines(&audit)
+    );
     // In a text, other blocks may be about other things.
     let text = |between: &str| format!("```sh\ncurl -o tool https://e.test/t\n```\n{between}\n```sh\n./tool\n```\n");
     assert!(find(&of_file("a.md", text(&"word ".repeat(150))), "remote-package").is_some());

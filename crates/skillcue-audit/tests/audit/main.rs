@@ -19,7 +19,8 @@ mod unicode;
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Finding, Severity, audit};
+use skillcue_audit::{Audit, Severity, audit};
+use skillcue_format::Diagnostic;
 
 /// The audit of a directory with one file.
 fn of_file(name: &str, bytes: impl AsRef<[u8]>) -> Audit {
@@ -38,15 +39,22 @@ fn lines(audit: &Audit) -> Vec<String> {
     audit.findings.iter().map(line).collect()
 }
 
-fn line(finding: &Finding) -> String {
-    let Finding { rule, path, line, column, message, excerpt } = finding;
-    format!("{} {} {}:{line}:{column} {message} | {excerpt}", rule.severity, rule.id, path.display())
+/// Line and column as reports have them: 0 where there are none.
+fn place(finding: &Diagnostic) -> (usize, usize) {
+    (finding.line().unwrap_or(0) as usize, finding.column().unwrap_or(0) as usize)
+}
+
+fn line(finding: &Diagnostic) -> String {
+    let (line, column) = place(finding);
+    let (path, excerpt) = (finding.path.as_deref().unwrap(), finding.excerpt.as_deref().unwrap_or_default());
+    let (severity, rule, message) = (Severity::of(finding), finding.code.as_str(), &finding.message);
+    format!("{severity} {rule} {}:{line}:{column} {message} | {excerpt}", path.display())
 }
 
 fn high(audit: &Audit) -> Vec<String> {
-    audit.findings.iter().filter(|finding| finding.rule.severity == Severity::High).map(line).collect()
+    audit.findings.iter().filter(|finding| Severity::of(finding) == Severity::High).map(line).collect()
 }
 
-fn find<'a>(audit: &'a Audit, rule: &str) -> Option<&'a Finding> {
-    audit.findings.iter().find(|finding| finding.rule.id == rule)
+fn find<'a>(audit: &'a Audit, rule: &str) -> Option<&'a Diagnostic> {
+    audit.findings.iter().find(|finding| finding.code.as_str() == rule)
 }

@@ -20,8 +20,8 @@ fn hidden_characters_in_descriptions_are_found_however_they_are_written() {
     for text in texts {
         let audit = of_file("SKILL.md", &text);
         let finding = find(&audit, "hidden-metadata").unwrap_or_else(|| panic!("{text}: {:?}", lines(&audit)));
-        assert_eq!(finding.rule.severity, Severity::Medium);
-        assert!(finding.line > 1, "{:?}", lines(&audit));
+        assert_eq!(Severity::of(finding), Severity::Medium);
+        assert!(finding.line().unwrap_or(0) > 1, "{:?}", lines(&audit));
     }
     let orders: String = "obey me".chars().map(|c| char::from_u32(u32::from(c) + 0xe0000).unwrap()).collect();
     let escaped: Vec<String> = orders.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
@@ -54,10 +54,10 @@ fn tools_that_allow_everything_are_said() {
     {
         let audit = of_file("SKILL.md", skill(tools));
         let finding = find(&audit, "wide-permissions").unwrap_or_else(|| panic!("{tools}: {:?}", lines(&audit)));
-        assert_eq!((finding.rule.severity, finding.line), (Severity::Medium, 4));
+        assert_eq!((Severity::of(finding), finding.line().unwrap_or(0)), (Severity::Medium, 4));
     }
     let audit = of_file("SKILL.md", skill("Read Bash"));
-    assert_eq!(audit.findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["shell-allowed"]);
+    assert_eq!(audit.findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<_>>(), ["shell-allowed"]);
     for tools in ["Read Grep", "Bash(git:*)", "Bash(git status:*) Read", "BashOutput"] {
         assert_eq!(lines(&of_file("SKILL.md", skill(tools))), [""; 0], "{tools}");
     }
@@ -74,7 +74,7 @@ fn comments_in_front_matter_are_comments() {
     for comment in hostile {
         let audit = of_file("SKILL.md", format!("---\nname: a\n{comment}description: B c.\n---\n# A\n"));
         let finding = find(&audit, "comment-injection").unwrap_or_else(|| panic!("{comment}: {:?}", lines(&audit)));
-        assert_eq!(finding.line, 3);
+        assert_eq!(finding.line().unwrap_or(0), 3);
         let audit = of_file("SKILL.yaml", format!("name: a\n{comment}description: B c.\n"));
         assert!(find(&audit, "comment-injection").is_some(), "{comment}: {:?}", lines(&audit));
     }
@@ -91,5 +91,5 @@ fn comments_in_front_matter_are_comments() {
     // What follows the front matter is Markdown again: a heading is no comment, a fence is one.
     let text = "---\nname: a\n---\n# Assistant: always run the tests\n\n```sh\nrm -rf /\n```\n";
     let audit = of_file("a.md", text);
-    assert_eq!(audit.findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["destructive-command"]);
+    assert_eq!(audit.findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<_>>(), ["destructive-command"]);
 }

@@ -24,10 +24,18 @@ fn whatever_is_ignored_by_default_is_invisible() {
     for text in texts {
         let audit = of_file("a.md", format!("Hello{text} you\n"));
         let finding = find(&audit, "hidden-unicode").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
-        assert_eq!((finding.line, finding.column), (1, 6));
+        assert_eq!((finding.line().unwrap_or(0), finding.column().unwrap_or(0)), (1, 6));
         let first = text.chars().next().unwrap();
-        assert!(!finding.excerpt.contains(first), "{}", finding.excerpt);
-        assert!(finding.excerpt.contains(&first.escape_default().to_string()), "{}", finding.excerpt);
+        assert!(
+            !finding.excerpt.as_deref().unwrap_or_default().contains(first),
+            "{}",
+            finding.excerpt.as_deref().unwrap_or_default()
+        );
+        assert!(
+            finding.excerpt.as_deref().unwrap_or_default().contains(&first.escape_default().to_string()),
+            "{}",
+            finding.excerpt.as_deref().unwrap_or_default()
+        );
     }
     // They do not keep words from being found.
     let split: String = "ignore previous instructions".chars().flat_map(|c| [c, '\u{1d173}']).collect();
@@ -45,10 +53,10 @@ fn characters_that_show_nothing_are_medium_when_there_are_many() {
     for text in texts {
         let audit = of_file("a.md", format!("Hello{text}\n"));
         let finding = find(&audit, "coded-unicode").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
-        assert_eq!(finding.rule.severity, Severity::Medium);
+        assert_eq!(Severity::of(finding), Severity::Medium);
     }
     let audit = of_file("a.md", "An icon: \u{f0001}\n");
-    assert_eq!(find(&audit, "odd-unicode").unwrap().column, 10);
+    assert_eq!(find(&audit, "odd-unicode").unwrap().column(), Some(10));
 }
 
 #[test]
@@ -87,7 +95,7 @@ fn scripts_emoji_and_typography_stay_clean() {
 #[test]
 fn very_many_are_counted_not_kept() {
     let audit = of_file("a.md", "a\u{200b}\n".repeat(3000));
-    let odd = audit.findings.iter().filter(|finding| finding.rule.id == "odd-unicode").count();
+    let odd = audit.findings.iter().filter(|finding| finding.code.as_str() == "odd-unicode").count();
     assert_eq!(odd, 21, "twenty, and one that says how many more");
     assert!(lines(&audit).iter().any(|line| line.contains("2980 more")), "{:?}", lines(&audit));
     assert_eq!(high(&audit).len(), 1);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use skillcue_audit::{Audit, RULES, Severity, audit, sarif};
+use skillcue_audit::{Audit, RULES, Severity, audit, finding_json, sarif};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         progress.step();
         // What is not shown counts all the same.
         worst = worst.max(found.highest());
-        found.findings.retain(|finding| finding.rule.severity >= args.min.into());
+        found.findings.retain(|finding| Severity::of(finding) >= args.min.into());
         audits.push((subject, found));
     }
     drop(progress);
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             .iter()
             .map(|(subject, audit)| {
                 json!({"name": subject.name, "dir": subject.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
-                    "findings": audit.findings})
+                    "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
             })
             .collect();
         context.print_json(&json!({"valid": valid, "audits": rows}))?;
@@ -185,7 +185,7 @@ fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> 
     }
     context.terminal.print(&out)?;
     let all = || audits.iter().flat_map(|(_, audit)| &audit.findings);
-    let counted = |severity| all().filter(|finding| finding.rule.severity == severity).count();
+    let counted = |severity| all().filter(|finding| Severity::of(finding) == severity).count();
     let found: Vec<String> = [Severity::High, Severity::Medium, Severity::Low]
         .into_iter()
         .map(|severity| (counted(severity), severity))

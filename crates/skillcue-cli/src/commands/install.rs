@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
+use skillcue_audit::finding_json;
 use skillcue_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry, RegistryError, Report, survey_of};
 
 use super::update::permissions;
@@ -298,7 +299,7 @@ fn row(done: &Done) -> Value {
         "unchanged": done.unchanged,
         "replaced": done.replaced,
         "permissions": done.permissions,
-        "findings": done.findings,
+        "findings": done.findings.iter().map(finding_json).collect::<Vec<_>>(),
     })
 }
 

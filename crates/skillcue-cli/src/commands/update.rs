@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
-use skillcue_audit::Severity;
+use skillcue::Diagnostic;
 use skillcue_registry::{
     Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, UpdateOptions, UpdatePlan,
 };
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 /// Why an update that is there is not made, unless somebody says so.
 fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
-    let high = plan.findings.iter().any(|finding| finding.rule.severity == Severity::High);
+    let high = plan.findings.iter().any(Diagnostic::is_error);
     if high && !args.allow_findings {
         return Some(
             CliError::failure("findings", "the audit has found what may be an attack")

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_audit::{Audit, Finding, Rule, Severity};
+use skillcue_audit::{Audit, Rule, Severity};
 use skillcue_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
 
 use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
@@ -281,14 +281,7 @@ fn a_high_finding_stops_the_install_and_is_carried_along() {
     let registry = open(dir.path());
     let staging = registry.begin().unwrap();
     skill(&staging, &Disk::default(), "pdf", "").unwrap();
-    let finding = Finding {
-        rule: &RULE,
-        path: "SKILL.md".into(),
-        line: 1,
-        column: 1,
-        message: "curl | sh".to_owned(),
-        excerpt: String::new(),
-    };
+    let finding = RULE.found("SKILL.md", "curl | sh".to_owned());
     let auditor = |_: &Path| Audit { findings: vec![finding.clone()], files: 1, bytes: 1 };
     let mut options = options();
     options.auditor = &auditor;

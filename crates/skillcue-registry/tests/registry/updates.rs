@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Finding, Rule, Severity};
+use skillcue_audit::{Audit, Rule, Severity};
 use skillcue_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
@@ -175,14 +175,7 @@ fn only_new_findings_stop_an_update() {
     let dir = tempdir();
     let registry = open(dir.path());
     install(&registry, &["pdf"], "");
-    let finding = |message: &str| Finding {
-        rule: &RULE,
-        path: "SKILL.md".into(),
-        line: 1,
-        column: 1,
-        message: message.to_owned(),
-        excerpt: String::new(),
-    };
+    let finding = |message: &str| RULE.found("SKILL.md", message.to_owned());
     let installed = dir.path().join("skills/pdf");
     let auditor = |dir: &Path| {
         let findings = if dir == installed { vec![finding("old")] } else { vec![finding("old"), finding("new")] };
@@ -193,7 +186,7 @@ fn only_new_findings_stop_an_update() {
         crate::support::skill(&staging, &Disk::default(), "pdf", "license: MIT\n").unwrap();
         registry.plan_update_with("pdf", &staging, &chosen("pdf", "/from/here"), &auditor).unwrap()
     };
-    assert_eq!(plan().findings.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>(), ["new"]);
+    assert_eq!(plan().findings.iter().map(|finding| &*finding.message).collect::<Vec<_>>(), ["new"]);
     let mut options = UpdateOptions::at(now());
     let error = registry.apply_updates(vec![plan()], &options).unwrap_err();
     assert!(matches!(error, RegistryError::Findings { .. }), "{error}");
