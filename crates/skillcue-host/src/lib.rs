@@ -30,3 +30,8 @@ pub use programs::Programs;
 pub use registries::{Registries, own_address};
 pub use settings::{Notice, Settings, project_wants};
 pub use trust::Trust;
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! `skillcue.toml`.
+//! `skillcue.toml`: what a configuration file says, section by section.
 
 mod agent;
 mod words;

@@ -141,10 +141,10 @@ impl Skillcue {
     /// # Ok(()) }
     /// ```
     pub fn disclose<'r>(&self, request: impl Into<Request<'r>>) -> Disclosure {
-        self.disclose_request(request.into())
+        self.answer(request.into())
     }
 
-    fn disclose_request(&self, request: Request<'_>) -> Disclosure {
+    fn answer(&self, request: Request<'_>) -> Disclosure {
         let snapshot = self.snapshot();
         let options = request.options(self.mode());
         let Request { turn, session, policy, budget, .. } = request;

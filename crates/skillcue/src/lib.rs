@@ -94,3 +94,13 @@ pub use skillcue_format::{Diagnostic, Manifest, Tokens};
 pub use skillcue_load::{LoadRequest, Loaded};
 pub use skillcue_select::{Explanation, Hit, Mode, Selection, Turn};
 pub use skills::{Builder, Skillcue};
+
+/// Compiles the examples of the documentation.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/tools.md")]
+    struct Tools;
+    #[cfg(feature = "watch")]
+    #[doc = include_str!("../../../docs/watch.md")]
+    struct Watch;
+}
