@@ -10,6 +10,7 @@
 //! assert_eq!(rfc3339(std::time::UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
 //! ```
 
+pub mod binary;
 mod count;
 mod digest;
 mod error_info;

@@ -5,23 +5,22 @@
 //! does not add up — another version, a torn write, a flipped bit — is as if it were not there: damage costs time,
 //! never correctness.
 //!
-//! Layout, integers little-endian: [`MAGIC`], build, the table's length and checksum, the table (for each section its
-//! root, offset, length, the length of its head and the head's checksum), the sections. A section is a head, then parts
+//! The head of [`FORMAT`] is a table (for each section its root, offset, length, the length of its head and the head's
+//! checksum); the sections follow. A section is a head, then parts
 //! with checksums of their own: for every thousand skills their records (stamps), their paths and names, and their
 //! passages (what is known of their front matter); then blocks of front matter. A start reads the head and, in parallel,
 //! records and paths, of which it keeps the paths. Passages and blocks are read and checked when somebody asks for what
 //! is in them, and if they turn out damaged, the skill files themselves take their place.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use rustix::fs::{Mode, OFlags};
+use skillcue_base::binary::{Extent, Format, KeptFile, Reader, Writer, checksum};
+use skillcue_base::replace_file;
 use skillcue_format::{Code, Diagnostic, Place, Severity};
-use twox_hash::XxHash3_64;
 
 use crate::candidate::Invalid;
 use crate::section::{Child, Section};
@@ -29,12 +28,10 @@ use crate::skill::{Passage, Passages, Shelf, Slice, State};
 use crate::skill_dir::SmallStamp;
 use crate::walk::ListedDir;
 use crate::{Root, Skill, SkillFile, Stamp};
-use skillcue_base::replace_file;
 
-/// Changes whenever the layout or the meaning of anything in it does.
-const MAGIC: &[u8; 8] = b"skcidx07";
-/// What parsed the front matter: another build may read it differently.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// The magic changes whenever the layout or the meaning of anything in it does. The build counts because another one may
+/// read front matter differently.
+const FORMAT: Format = Format { magic: *b"skcidx08", build: env!("CARGO_PKG_VERSION") };
 /// How much text a block holds, about.
 const BLOCK: usize = 1 << 20;
 /// How many skills a chunk describes. Its records are forgotten once they are read, and the next ones take their memory.
@@ -49,17 +46,15 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The cache file, open for reading, and where its sections are.
 #[derive(Debug, Default)]
 pub(crate) struct IndexCache {
-    file: Option<Arc<File>>,
+    file: Option<Arc<KeptFile>>,
     table: Vec<Entry>,
 }
 
 /// A part of a cache file, read when asked for.
 #[derive(Debug)]
 pub(crate) struct Block {
-    file: Arc<File>,
-    offset: u64,
-    length: u64,
-    checksum: u64,
+    file: Arc<KeptFile>,
+    extent: Extent,
     /// Nothing, if it could not be read or is damaged.
     bytes: OnceLock<Option<Vec<u8>>>,
 }
@@ -67,10 +62,7 @@ pub(crate) struct Block {
 impl Block {
     /// What is in it, if it is whole. The file may have been replaced since: the handle still leads to the old one.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
-        let read = || {
-            let bytes = read_exact_at(&self.file, self.offset, self.length)?;
-            (XxHash3_64::oneshot(&bytes) == self.checksum).then_some(bytes)
-        };
+        let read = || self.extent.read(|offset, length| self.file.read(offset, length));
         self.bytes.get_or_init(read).as_deref()
     }
 }
@@ -87,7 +79,7 @@ impl KeptPassages {
     pub(crate) fn passage(&self, number: u32) -> Option<Passage> {
         let at = (number as usize).checked_mul(PASSAGE)?;
         let bytes = self.passages.bytes()?.get(at..at.checked_add(PASSAGE)?)?;
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = Reader::new(bytes);
         let block = reader.u32()?;
         let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
         let mut within = || -> Option<Slice> {
@@ -97,29 +89,13 @@ impl KeptPassages {
         };
         let (description, version, model, allowed_tools) = (within()?, within()?, within()?, within()?);
         let (first_line, body) = (reader.u32()?, reader.u32()?);
-        let digest = reader.take(16)?.try_into().ok()?;
+        let digest = reader.array()?;
         Some(Passage { block, yaml, description, version, model, allowed_tools, first_line, body, digest })
     }
 
     pub(crate) fn block(&self, number: u32) -> Option<&Block> {
         self.blocks.get(number as usize)
     }
-}
-
-/// Some bytes of a file. Lengths are those of the table, which the file is known to have.
-fn read_exact_at(file: &File, mut offset: u64, length: u64) -> Option<Vec<u8>> {
-    let length = usize::try_from(length).ok()?;
-    let mut bytes = Vec::with_capacity(length);
-    // Straight into fresh memory: clearing it first would take as long as reading.
-    while bytes.len() < length {
-        let read = rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset).ok()?;
-        if read == 0 {
-            return None;
-        }
-        offset += read as u64;
-    }
-    bytes.truncate(length);
-    Some(bytes)
 }
 
 #[derive(Debug, Clone)]
@@ -140,34 +116,11 @@ impl IndexCache {
     }
 
     fn read_table(path: &Path) -> Option<IndexCache> {
-        // Without waiting: whatever stands there, a start must not hang on it.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-        let metadata = file.metadata().ok()?;
-        if !metadata.is_file() {
-            return None;
-        }
-        let mut head = [0; 8 + 4];
-        file.read_exact(&mut head).ok()?;
-        let build = u32::from_le_bytes(head[8..].try_into().ok()?) as usize;
-        if &head[..8] != MAGIC || build != BUILD.len() {
-            return None;
-        }
-        let mut head = vec![0; build + 16];
-        file.read_exact(&mut head).ok()?;
-        let mut reader = Reader { bytes: &head, at: 0 };
-        let (build, length, checksum) = (reader.take(build)?, reader.u64()?, reader.u64()?);
-        if build != BUILD.as_bytes() || length > metadata.len() {
-            return None;
-        }
-        let mut table = vec![0; usize::try_from(length).ok()?];
-        file.read_exact(&mut table).ok()?;
-        if XxHash3_64::oneshot(&table) != checksum {
-            return None;
-        }
-        let mut reader = Reader { bytes: &table, at: 0 };
+        let file = KeptFile::open(path, u64::MAX)?;
+        let table = FORMAT.read_head(|offset, length| file.read(offset, length))?;
+        let mut reader = Reader::new(&table);
         let mut entries = Vec::new();
-        while reader.at < table.len() {
+        while !reader.is_empty() {
             let entry = Entry {
                 root: reader.blob()?.to_vec(),
                 offset: reader.u64()?,
@@ -175,7 +128,7 @@ impl IndexCache {
                 head: reader.u64()?,
                 checksum: reader.u64()?,
             };
-            if entry.offset.checked_add(entry.length)? > metadata.len() || entry.head > entry.length {
+            if entry.offset.checked_add(entry.length)? > file.size() || entry.head > entry.length {
                 return None;
             }
             entries.push(entry);
@@ -187,37 +140,19 @@ impl IndexCache {
     pub(crate) fn section(&self, root: &Arc<Root>) -> Option<Section> {
         let key = root.path.as_os_str().as_bytes();
         let entry = self.table.iter().find(|entry| entry.root == key)?;
-        let head = self.bytes(entry.offset, entry.head)?;
-        if XxHash3_64::oneshot(&head) != entry.checksum {
-            return None;
-        }
-        let mut reader = Reader { bytes: &head, at: 0 };
+        let file = self.file.as_ref()?;
+        let read = |extent: Extent| extent.read(|offset, length| file.read(offset, length));
+        let head = read(Extent { offset: entry.offset, length: entry.head, checksum: entry.checksum })?;
+        let mut reader = Reader::new(&head);
         let mut offset = entry.offset + entry.head;
-        let mut parts = || -> Option<Vec<(u64, u64, u64)>> {
-            let mut parts = Vec::new();
-            for _ in 0..reader.count()? {
-                let (length, checksum) = (reader.u64()?, reader.u64()?);
-                parts.push((offset, length, checksum));
-                offset = offset.checked_add(length)?;
-            }
-            Some(parts)
-        };
+        let mut parts =
+            || -> Option<Vec<Extent>> { (0..reader.count()?).map(|_| reader.extent(&mut offset)).collect() };
         let (records, names, passages, blocks) = (parts()?, parts()?, parts()?, parts()?);
         if offset != entry.offset + entry.length || records.len() != names.len() || names.len() != passages.len() {
             return None;
         }
-        let file = self.file.as_ref()?;
-        let block = |(offset, length, checksum)| Block {
-            file: Arc::clone(file),
-            offset,
-            length,
-            checksum,
-            bytes: OnceLock::new(),
-        };
+        let block = |extent| Block { file: Arc::clone(file), extent, bytes: OnceLock::new() };
         let blocks: Arc<[Block]> = blocks.into_iter().map(block).collect();
-        let read = |(offset, length, checksum)| {
-            self.bytes(offset, length).filter(|bytes| XxHash3_64::oneshot(bytes) == checksum)
-        };
         let chunk = |at: usize| {
             let passages = KeptPassages { passages: block(passages[at]), blocks: Arc::clone(&blocks) };
             let (text, passages) = (read(names[at])?, Passages::Kept(passages));
@@ -231,7 +166,7 @@ impl IndexCache {
     }
 
     fn bytes(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
-        read_exact_at(self.file.as_ref()?, offset, length)
+        self.file.as_ref()?.read(offset, usize::try_from(length).ok()?)
     }
 
     /// Writes the file anew: the given sections first, then what it held about other roots.
@@ -246,25 +181,23 @@ impl IndexCache {
                 kept.extend(self.bytes(entry.offset, entry.length).map(|bytes| (entry, bytes)));
             }
         }
-        let mut table = Vec::new();
+        let mut table = Writer::default();
         let table_length: usize = sections
             .iter()
             .map(|section| &section.root)
             .chain(kept.iter().map(|(entry, _)| &entry.root))
             .map(|root| 4 + root.len() + 32)
             .sum();
-        let mut offset = (MAGIC.len() + 4 + BUILD.len() + 16 + table_length) as u64;
+        let mut offset = (FORMAT.front_len() + table_length) as u64;
         let mut put = |root: &[u8], length: u64, head: u64, checksum: u64| {
-            put_blob(&mut table, root);
-            for number in [offset, length, head, checksum] {
-                table.extend_from_slice(&number.to_le_bytes());
-            }
+            table.blob(root);
+            [offset, length, head, checksum].into_iter().for_each(|number| table.u64(number));
             offset += length;
         };
         for section in sections {
             let blocks: usize = section.parts.iter().map(Vec::len).sum();
             let head = section.head.len() as u64;
-            put(&section.root, head + blocks as u64, head, XxHash3_64::oneshot(&section.head));
+            put(&section.root, head + blocks as u64, head, checksum(&section.head));
         }
         for (entry, _) in &kept {
             put(&entry.root, entry.length, entry.head, entry.checksum);
@@ -273,12 +206,7 @@ impl IndexCache {
             .iter()
             .flat_map(|section| std::iter::once(&section.head[..]).chain(section.parts.iter().map(|part| &part[..])))
             .chain(kept.iter().map(|(_, bytes)| &bytes[..]));
-        let mut head = MAGIC.to_vec();
-        put_blob(&mut head, BUILD.as_bytes());
-        head.extend_from_slice(&(table.len() as u64).to_le_bytes());
-        head.extend_from_slice(&XxHash3_64::oneshot(&table).to_le_bytes());
-        head.extend_from_slice(&table);
-        replace_file(path, std::iter::once(&head[..]).chain(parts))
+        replace_file(path, std::iter::once(&FORMAT.seal(table.as_bytes())[..]).chain(parts))
     }
 }
 
@@ -296,49 +224,44 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let [mut records, mut names, mut passages] = [const { Vec::new() }; 3];
     for chunk in section.skills.chunks(CHUNK) {
         let written = encode_chunk(chunk, &mut blocks);
-        records.push(written.records);
+        records.push(written.records.into_bytes());
         names.push(written.names);
-        passages.push(written.passages);
+        passages.push(written.passages.into_bytes());
     }
-    let mut out = Vec::with_capacity(4096);
+    let mut out = Writer::with_capacity(4096);
     for parts in [&records, &names, &passages, &blocks] {
-        put_u32(&mut out, parts.len());
-        for part in parts {
-            out.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            out.extend_from_slice(&XxHash3_64::oneshot(part).to_le_bytes());
-        }
+        out.count(parts.len());
+        parts.iter().for_each(|part| out.extent(part));
     }
-    out.extend_from_slice(&section.scanned_ns.to_le_bytes());
-    put_u32(&mut out, section.remarks.len());
+    out.i128(section.scanned_ns);
+    out.count(section.remarks.len());
     for (number, found) in &section.remarks {
-        out.extend_from_slice(&number.to_le_bytes());
+        out.u32(*number);
         put_diagnostic(&mut out, found);
     }
-    put_u32(&mut out, section.invalid.len());
+    out.count(section.invalid.len());
     for invalid in &section.invalid {
-        put_blob(&mut out, &invalid.rel);
-        put_blob(&mut out, invalid.name.as_deref().unwrap_or_default().as_bytes());
-        out.push(u8::from(invalid.stamp.is_some()));
+        out.blob(&invalid.rel);
+        out.blob(invalid.name.as_deref().unwrap_or_default().as_bytes());
+        out.u8(u8::from(invalid.stamp.is_some()));
         put_stamp(&mut out, invalid.stamp.unwrap_or(Stamp { modified_ns: 0, size: 0, inode: 0 }));
-        put_u32(&mut out, invalid.diagnostics.len());
+        out.count(invalid.diagnostics.len());
         for found in &invalid.diagnostics {
             put_diagnostic(&mut out, found);
         }
     }
-    put_u32(&mut out, section.dirs.len());
+    out.count(section.dirs.len());
     for dir in &section.dirs {
-        put_blob(&mut out, &dir.rel);
+        out.blob(&dir.rel);
         put_stamp(&mut out, dir.stamp);
-        out.push(u8::from(dir.tame));
+        out.u8(u8::from(dir.tame));
     }
-    put_u32(&mut out, section.again.len());
+    out.count(section.again.len());
     for rel in &section.again {
-        put_blob(&mut out, rel);
+        out.blob(rel);
     }
-    for start in &section.starts {
-        out.extend_from_slice(&start.to_le_bytes());
-    }
-    put_u32(&mut out, section.children.len());
+    section.starts.iter().for_each(|start| out.u32(*start));
+    out.count(section.children.len());
     for child in &section.children {
         let (kind, number) = match *child {
             Child::Skill(number) => (0_u32, number),
@@ -346,25 +269,25 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
             Child::Dir(number) => (2, number),
             Child::Again(number) => (3, number),
         };
-        out.extend_from_slice(&(number << 2 | kind).to_le_bytes());
+        out.u32(number << 2 | kind);
     }
     let parts = [records, names, passages, blocks].into_iter().flatten().collect();
-    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out, parts }
+    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out.into_bytes(), parts }
 }
 
 /// What is written of a chunk's skills, but for their front matter.
 struct Chunk {
-    records: Vec<u8>,
+    records: Writer,
     names: Vec<u8>,
-    passages: Vec<u8>,
+    passages: Writer,
 }
 
 /// Writes some skills down; their front matter goes into the blocks.
 fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
     let mut chunk = Chunk {
-        records: Vec::with_capacity(skills.len() * RECORD),
+        records: Writer::with_capacity(skills.len() * RECORD),
         names: Vec::with_capacity(skills.len() * 32),
-        passages: Vec::with_capacity(skills.len() * PASSAGE),
+        passages: Writer::with_capacity(skills.len() * PASSAGE),
     };
     for skill in skills {
         let Chunk { records, names, passages } = &mut chunk;
@@ -377,35 +300,35 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
             names.extend_from_slice(name);
         }
         for number in [start, end, names.len() - name.len(), names.len()] {
-            put_u32(records, number);
+            records.count(number);
         }
-        records.extend_from_slice(&skill.stamp.seconds.to_le_bytes());
-        records.extend_from_slice(&skill.stamp.nanoseconds.to_le_bytes());
-        records.extend_from_slice(&skill.stamp.size.to_le_bytes());
-        records.extend_from_slice(&skill.stamp.inode.to_le_bytes());
-        records.push(u8::from(skill.demanding));
+        records.u64(skill.stamp.seconds.cast_unsigned());
+        records.u32(skill.stamp.nanoseconds);
+        records.u32(skill.stamp.size);
+        records.u64(skill.stamp.inode);
+        records.u8(u8::from(skill.demanding));
 
         if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
             blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
         }
         let number = blocks.len() - 1;
         let block = &mut blocks[number];
-        put_u32(passages, number);
-        put_u32(passages, block.len());
+        passages.count(number);
+        passages.count(block.len());
         block.extend_from_slice(skill.front_matter().as_bytes());
-        put_u32(passages, block.len());
+        passages.count(block.len());
         let passage = skill.passage_or_rescued();
         // Relative to the front matter, wherever that comes to stand.
         for slice in [passage.description, passage.version, passage.model, passage.allowed_tools] {
             // A description that stands elsewhere was unfolded, and is made anew when somebody asks.
             let inside = passage.yaml.start <= slice.start && slice.end <= passage.yaml.end;
             let slice = if inside { slice } else { Slice { start: passage.yaml.start, end: passage.yaml.start } };
-            put_u32(passages, (slice.start - passage.yaml.start) as usize);
-            put_u32(passages, (slice.end - slice.start) as usize);
+            passages.u32(slice.start - passage.yaml.start);
+            passages.u32(slice.end - slice.start);
         }
-        passages.extend_from_slice(&passage.first_line.to_le_bytes());
-        passages.extend_from_slice(&passage.body.to_le_bytes());
-        passages.extend_from_slice(&passage.digest);
+        passages.u32(passage.first_line);
+        passages.u32(passage.body);
+        passages.raw(&passage.digest);
     }
     debug_assert_eq!(chunk.records.len(), skills.len() * RECORD);
     debug_assert_eq!(chunk.passages.len(), skills.len() * PASSAGE);
@@ -416,7 +339,7 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
 fn decode_chunk(records: &[u8], shelf: Shelf) -> Option<Vec<Box<Skill>>> {
     let shelf = Arc::new(shelf);
     let length = shelf.text.len();
-    let mut reader = Reader { bytes: records, at: 0 };
+    let mut reader = Reader::new(records);
     let mut skills = Vec::with_capacity(records.len() / RECORD);
     for number in 0..u32::try_from(records.len() / RECORD).ok()? {
         let mut slice = || -> Option<Slice> {
@@ -439,7 +362,7 @@ fn decode_chunk(records: &[u8], shelf: Shelf) -> Option<Vec<Box<Skill>>> {
             made: OnceLock::new(),
             extra: None,
             file: SkillFile::Markdown,
-            demanding: reader.take(1)? == [1],
+            demanding: reader.u8()? == 1,
             state: State::NEW,
         }));
     }
@@ -452,18 +375,18 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
     for _ in 0..reader.count()? {
         let number = reader.u32()?;
         let path = section.skill(number)?.path();
-        section.remarks.push((number, reader.diagnostic(path)?));
+        section.remarks.push((number, diagnostic(reader, path)?));
     }
     for _ in 0..reader.count()? {
         let rel: Box<[u8]> = reader.blob()?.into();
-        let name = Some(reader.text()?).filter(|name| !name.is_empty()).map(String::into_boxed_str);
-        let has_stamp = reader.take(1)? == [1];
-        let stamp = reader.stamp()?;
+        let name = Some(reader.text()?).filter(|name| !name.is_empty()).map(Box::from);
+        let has_stamp = reader.u8()? == 1;
+        let stamp = stamp(reader)?;
         let dir = if rel.is_empty() { root.path.clone() } else { root.path.join(std::ffi::OsStr::from_bytes(&rel)) };
         let path = dir.join(SkillFile::Markdown.name());
         let mut diagnostics = Vec::new();
         for _ in 0..reader.count()? {
-            diagnostics.push(reader.diagnostic(path.clone())?);
+            diagnostics.push(diagnostic(reader, path.clone())?);
         }
         section.invalid.push(Invalid {
             dir,
@@ -477,7 +400,7 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
     }
     for _ in 0..reader.count()? {
         let rel = reader.blob()?.into();
-        section.dirs.push(ListedDir { rel, stamp: reader.stamp()?, tame: reader.take(1)? == [1] });
+        section.dirs.push(ListedDir { rel, stamp: stamp(reader)?, tame: reader.u8()? == 1 });
     }
     for _ in 0..reader.count()? {
         section.again.push(reader.blob()?.into());
@@ -500,94 +423,41 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
     Some(section)
 }
 
-/// Reads numbers and texts, or gives up.
-struct Reader<'b> {
-    bytes: &'b [u8],
-    at: usize,
+fn stamp(reader: &mut Reader<'_>) -> Option<Stamp> {
+    Some(Stamp { modified_ns: reader.i128()?, size: reader.u64()?, inode: reader.u64()? })
 }
 
-impl<'b> Reader<'b> {
-    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
-        let taken = self.bytes.get(self.at..self.at.checked_add(count)?)?;
-        self.at += count;
-        Some(taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-
-    fn i128(&mut self) -> Option<i128> {
-        self.take(16)?.try_into().ok().map(i128::from_le_bytes)
-    }
-
-    /// How many things follow. Never more than there are bytes: memory is reserved by it.
-    fn count(&mut self) -> Option<usize> {
-        let count = self.u32()? as usize;
-        (count <= self.bytes.len()).then_some(count)
-    }
-
-    fn blob(&mut self) -> Option<&'b [u8]> {
-        let length = self.u32()? as usize;
-        self.take(length)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.blob()?.to_vec()).ok()
-    }
-
-    fn stamp(&mut self) -> Option<Stamp> {
-        Some(Stamp { modified_ns: self.i128()?, size: self.u64()?, inode: self.u64()? })
-    }
-
-    fn diagnostic(&mut self, path: PathBuf) -> Option<Diagnostic> {
-        let code = Code::from_word(&self.text()?)?;
-        let severity = match self.take(1)? {
-            [0] => Severity::Error,
-            [1] => Severity::Warning,
-            _ => Severity::Info,
-        };
-        let place = Place { line: self.u32()?, column: self.u32()?, width: self.u32()? };
-        let message = self.text()?;
-        let help = self.text()?;
-        let mut found = Diagnostic::new(code, message).with_severity(severity).at(path);
-        found.place = (place.line > 0).then_some(place);
-        found.help = (!help.is_empty()).then(|| help.into());
-        Some(found)
-    }
+fn diagnostic(reader: &mut Reader<'_>, path: PathBuf) -> Option<Diagnostic> {
+    let code = Code::from_word(reader.text()?)?;
+    let severity = match reader.u8()? {
+        0 => Severity::Error,
+        1 => Severity::Warning,
+        _ => Severity::Info,
+    };
+    let place = Place { line: reader.u32()?, column: reader.u32()?, width: reader.u32()? };
+    let message = reader.text()?.to_owned();
+    let help = reader.text()?;
+    let mut found = Diagnostic::new(code, message).with_severity(severity).at(path);
+    found.place = (place.line > 0).then_some(place);
+    found.help = (!help.is_empty()).then(|| help.to_owned().into());
+    Some(found)
 }
 
-fn put_u32(out: &mut Vec<u8>, number: usize) {
-    // A section is far below 4 GiB: `MAX_BYTES`.
-    out.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+fn put_stamp(out: &mut Writer, stamp: Stamp) {
+    out.i128(stamp.modified_ns);
+    out.u64(stamp.size);
+    out.u64(stamp.inode);
 }
 
-fn put_blob(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_u32(out, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
-fn put_stamp(out: &mut Vec<u8>, stamp: Stamp) {
-    out.extend_from_slice(&stamp.modified_ns.to_le_bytes());
-    out.extend_from_slice(&stamp.size.to_le_bytes());
-    out.extend_from_slice(&stamp.inode.to_le_bytes());
-}
-
-fn put_diagnostic(out: &mut Vec<u8>, found: &Diagnostic) {
-    put_blob(out, found.code.as_str().as_bytes());
-    out.push(match found.severity {
+fn put_diagnostic(out: &mut Writer, found: &Diagnostic) {
+    out.blob(found.code.as_str().as_bytes());
+    out.u8(match found.severity {
         Severity::Error => 0,
         Severity::Warning => 1,
         Severity::Info => 2,
     });
     let place = found.place.unwrap_or(Place { line: 0, column: 0, width: 0 });
-    for number in [place.line, place.column, place.width] {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
-    put_blob(out, found.message.as_bytes());
-    put_blob(out, found.help.as_deref().unwrap_or_default().as_bytes());
+    [place.line, place.column, place.width].into_iter().for_each(|number| out.u32(number));
+    out.blob(found.message.as_bytes());
+    out.blob(found.help.as_deref().unwrap_or_default().as_bytes());
 }

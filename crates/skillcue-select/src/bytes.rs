@@ -1,29 +1,23 @@
-//! The index as bytes, and back.
-//!
-//! Layout, integers little-endian: [`MAGIC`], this crate's version, the checksum of the rest, the rest: each array with
-//! its length before it. Whatever does not add up is as if it were not there.
+//! The index as bytes, and back: a head of [`FORMAT`], each array with its length before it. Whatever does not add up is as
+//! if it were not there.
 
-use twox_hash::XxHash3_64;
+use skillcue_base::binary::{Format, Reader, Writer};
 
 use crate::grams::Grams;
 use crate::index::{GOES_ON, Index, Kind, NO_ITEM, NONE};
 
-/// Changes whenever the layout does, or what an index means: folding, tokens, hashes.
-const MAGIC: &[u8; 8] = b"skcsel01";
-/// What built it: another build may read triggers differently.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// The magic changes whenever the layout does, or what an index means: folding, tokens, hashes. The build counts because
+/// another one may read triggers differently.
+const FORMAT: Format = Format { magic: *b"skcsel02", build: env!("CARGO_PKG_VERSION") };
 
 /// Writes an index.
 pub(crate) fn write(index: &Index) -> Vec<u8> {
-    let mut out = Vec::with_capacity(index.text.len() + index.kinds.len() * 16 + index.node_hashes.len() * 12 + 4096);
-    out.extend_from_slice(MAGIC);
-    blob(&mut out, BUILD.as_bytes());
-    let head = out.len();
-    out.extend_from_slice(&[0; 8]);
-    out.extend_from_slice(&index.key.to_le_bytes());
-    out.extend_from_slice(&index.spread.to_le_bytes());
+    let mut out =
+        Writer::with_capacity(index.text.len() + index.kinds.len() * 16 + index.node_hashes.len() * 12 + 4096);
+    out.u128(index.key);
+    out.u64(index.spread);
     for bytes in [&index.flags, &index.kinds, index.text.as_bytes(), &index.grams.bytes] {
-        blob(&mut out, bytes);
+        out.blob(bytes);
     }
     let grams = &index.grams;
     for numbers in [
@@ -44,60 +38,48 @@ pub(crate) fn write(index: &Index) -> Vec<u8> {
         &index.always,
         &index.globs,
     ] {
-        out.extend_from_slice(&(numbers.len() as u64).to_le_bytes());
-        for number in numbers {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
+        out.u32s(numbers);
     }
-    out.extend_from_slice(&(index.node_hashes.len() as u64).to_le_bytes());
-    for hash in &index.node_hashes {
-        out.extend_from_slice(&hash.to_le_bytes());
-    }
-    let checksum = XxHash3_64::oneshot(&out[head + 8..]);
-    out[head..head + 8].copy_from_slice(&checksum.to_le_bytes());
-    out
+    out.u64s(&index.node_hashes);
+    FORMAT.seal(out.as_bytes())
 }
 
 /// Reads an index, if it is whole and sound.
 pub(crate) fn read(bytes: &[u8]) -> Option<Index> {
-    let mut reader = Reader { rest: bytes.strip_prefix(MAGIC)? };
-    if reader.blob()? != BUILD.as_bytes() || reader.u64()? != XxHash3_64::oneshot(reader.rest) {
-        return None;
-    }
+    let mut reader = Reader::new(FORMAT.unseal(bytes)?);
     let index = Index {
-        key: u128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+        key: reader.u128()?,
         spread: reader.u64()?,
         flags: reader.blob()?.to_vec(),
         kinds: reader.blob()?.to_vec(),
-        text: String::from_utf8(reader.blob()?.to_vec()).ok()?,
+        text: reader.text()?.to_owned(),
         grams: Grams { bytes: reader.blob()?.to_vec(), ..Grams::default() },
-        text_starts: reader.numbers()?,
-        posting_starts: reader.numbers()?,
-        postings: reader.numbers()?,
-        trigger_starts: reader.numbers()?,
-        triggers: reader.numbers()?,
-        bounds: reader.numbers()?.try_into().ok()?,
-        node_items: reader.numbers()?,
-        symbols: reader.numbers()?,
-        symbol_items: reader.numbers()?,
+        text_starts: reader.u32s()?,
+        posting_starts: reader.u32s()?,
+        postings: reader.u32s()?,
+        trigger_starts: reader.u32s()?,
+        triggers: reader.u32s()?,
+        bounds: reader.u32s()?.try_into().ok()?,
+        node_items: reader.u32s()?,
+        symbols: reader.u32s()?,
+        symbol_items: reader.u32s()?,
         ..Index::default()
     };
     let mut index = Index {
         grams: Grams {
-            starts: reader.numbers()?,
-            items: reader.numbers()?,
-            offsets: reader.numbers()?,
-            keys: reader.numbers()?,
-            order: reader.numbers()?,
+            starts: reader.u32s()?,
+            items: reader.u32s()?,
+            offsets: reader.u32s()?,
+            keys: reader.u32s()?,
+            order: reader.u32s()?,
             ..index.grams
         },
-        always: reader.numbers()?,
-        globs: reader.numbers()?,
+        always: reader.u32s()?,
+        globs: reader.u32s()?,
         ..index
     };
-    let hashes = reader.length(8)?;
-    index.node_hashes = reader.take(hashes)?.as_chunks().0.iter().map(|hash| u64::from_le_bytes(*hash)).collect();
-    (reader.rest.is_empty() && is_sound(&index)).then(|| {
+    index.node_hashes = reader.u64s()?;
+    (reader.is_empty() && is_sound(&index)).then(|| {
         index.grams.sift();
         index
     })
@@ -146,42 +128,6 @@ fn is_sound(index: &Index) -> bool {
         && index.globs.iter().all(|item| (files..languages).contains(&(*item as usize)))
 }
 
-fn blob(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    out.extend_from_slice(bytes);
-}
-
-struct Reader<'b> {
-    rest: &'b [u8],
-}
-
-impl<'b> Reader<'b> {
-    fn take(&mut self, length: usize) -> Option<&'b [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(taken)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    /// How many bytes an array of things of that width has.
-    fn length(&mut self, width: usize) -> Option<usize> {
-        usize::try_from(self.u64()?).ok()?.checked_mul(width)
-    }
-
-    fn blob(&mut self) -> Option<&'b [u8]> {
-        let length = self.length(1)?;
-        self.take(length)
-    }
-
-    fn numbers(&mut self) -> Option<Vec<u32>> {
-        let length = self.length(4)?;
-        Some(self.take(length)?.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,13 +145,6 @@ mod tests {
         Discovery::new([Root::new(dir, Source::User)]).run()
     }
 
-    /// What somebody could do who knows the checksum.
-    fn reseal(bytes: &mut [u8]) {
-        let head = MAGIC.len() + 8 + BUILD.len();
-        let checksum = XxHash3_64::oneshot(&bytes[head + 8..]);
-        bytes[head..head + 8].copy_from_slice(&checksum.to_le_bytes());
-    }
-
     #[test]
     fn there_and_back() {
         let dir = tempfile::tempdir().unwrap();
@@ -220,15 +159,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let catalog = catalog(dir.path());
         let whole = write(&Selector::of(&catalog).index);
-        let head = MAGIC.len() + 16 + BUILD.len();
+        let head = FORMAT.unseal(&whole).unwrap();
         let turn = Turn::new("run x 12 y z c++ -> 表格 a-b $c").files(["src/a.rs"]).languages(["c"]);
         let mut accepted = 0;
-        for at in head..whole.len() {
-            for value in [0, 1, 0x7F, 0xFF, whole[at].wrapping_add(1), whole[at] ^ 0x80] {
-                let mut bytes = whole.clone();
+        for at in 0..head.len() {
+            for value in [0, 1, 0x7F, 0xFF, head[at].wrapping_add(1), head[at] ^ 0x80] {
+                // What somebody could do who knows the checksum.
+                let mut bytes = head.to_vec();
                 bytes[at] = value;
-                reseal(&mut bytes);
-                if let Some(selector) = Selector::from_bytes(&bytes) {
+                if let Some(selector) = Selector::from_bytes(&FORMAT.seal(&bytes)) {
                     accepted += 1;
                     let _ = selector.select(&catalog, &turn, &SelectOptions::default());
                     let _ = selector.explain(&catalog, &turn, "a-b");
@@ -236,9 +175,7 @@ mod tests {
             }
         }
         assert!(accepted > 0, "the test reaches beyond the checksum");
-        let mut longer = whole.clone();
-        longer.push(0);
-        reseal(&mut longer);
-        assert!(read(&longer).is_none());
+        let longer = [head, &[0]].concat();
+        assert!(read(&FORMAT.seal(&longer)).is_none());
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! They are caches in the strict sense. Whatever is missing, damaged or of another version is made anew.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use skillcue_base::binary::KeptFile;
 use skillcue_base::replace_file;
 use skillcue_catalog::Root;
 use skillcue_select::ReadAt;
@@ -45,27 +44,13 @@ impl Kept {
 
     /// What was kept, if anything.
     pub(crate) fn read(&self, kind: &str) -> Option<Vec<u8>> {
-        let path = self.path(kind);
-        let metadata = path.metadata().ok()?;
-        // A FIFO in its place must not hang a start.
-        (metadata.is_file() && metadata.len() <= MAX_BYTES).then(|| std::fs::read(&path).ok())?
+        KeptFile::open(&self.path(kind), MAX_BYTES)?.read_all()
     }
 
     /// Reads parts of what was kept, if anything. The file may be replaced meanwhile: the old one is still read.
     pub(crate) fn read_at(&self, kind: &str) -> Option<ReadAt> {
-        let path = self.path(kind);
-        if !path.metadata().ok()?.is_file() {
-            return None;
-        }
-        let file = File::open(&path).ok()?;
-        let size = file.metadata().ok().filter(|metadata| metadata.len() <= MAX_BYTES)?.len();
-        Some(Arc::new(move |offset, length| {
-            if offset.checked_add(length as u64)? > size {
-                return None;
-            }
-            let mut bytes = vec![0; length];
-            file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
-        }))
+        let file = KeptFile::open(&self.path(kind), MAX_BYTES)?;
+        Some(Arc::new(move |offset, length| file.read(offset, length)))
     }
 
     /// Keeps it. A cache that cannot be written costs time at the next start, nothing else.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use skillcue_base::binary::{Format, Reader, Writer, u32s};
 use skillcue_catalog::Skill;
 use twox_hash::XxHash3_64;
 
@@ -11,10 +12,8 @@ use crate::relevance::tokens::{Tokenizer, head};
 /// How much of a body is read, and how many of its terms are kept.
 const MAX_BODY: usize = 64 * 1024;
 const MAX_TERMS: usize = 256;
-/// Changes whenever the layout does, or what a text comes to: terms, stems, keys.
-const MAGIC: &[u8; 8] = b"skcbody1";
-/// Magic, checksum and how many bodies there are.
-const HEAD: usize = 8 + 8 + 8;
+/// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys.
+const FORMAT: Format = Format { magic: *b"skcbody2", build: env!("CARGO_PKG_VERSION") };
 
 /// What the bodies of skills come to: for each the terms in it, by a key of the caller's choice ([`body_key`]).
 ///
@@ -113,76 +112,49 @@ impl BodyTerms {
     /// All of it, to be stored: four bytes a term and some fifty a body.
     pub fn to_bytes(&self) -> Vec<u8> {
         let size = |body: &DocTerms| 16 + 3 * body.runs.len() + 4 * body.terms.len();
-        let mut bytes = Vec::with_capacity(HEAD + self.bodies.values().map(size).sum::<usize>());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[0; 8]);
-        bytes.extend_from_slice(&(self.bodies.len() as u64).to_le_bytes());
+        let mut out = Writer::with_capacity(8 + self.bodies.values().map(size).sum::<usize>());
+        out.count(self.bodies.len());
         let mut keys: Vec<u64> = self.bodies.keys().copied().collect();
         keys.sort_unstable();
         for (key, body) in keys.iter().filter_map(|key| Some((key, self.bodies.get(key)?))) {
-            bytes.extend_from_slice(&key.to_le_bytes());
-            bytes.extend_from_slice(&body.length.to_le_bytes());
+            out.u64(*key);
+            out.u32(body.length);
             // At most as many as terms, and those are few.
-            bytes.extend_from_slice(&u16::try_from(body.runs.len()).unwrap_or(0).to_le_bytes());
-            bytes.extend_from_slice(&u16::try_from(body.terms.len()).unwrap_or(0).to_le_bytes());
+            out.u16(u16::try_from(body.runs.len()).unwrap_or(0));
+            out.u16(u16::try_from(body.terms.len()).unwrap_or(0));
             for (count, size) in &body.runs {
-                bytes.push(*count);
-                bytes.extend_from_slice(&size.to_le_bytes());
+                out.u8(*count);
+                out.u16(*size);
             }
-            for term in &body.terms {
-                bytes.extend_from_slice(&term.to_le_bytes());
-            }
+            body.terms.iter().for_each(|term| out.u32(*term));
         }
-        let checksum = XxHash3_64::oneshot(&bytes[16..]);
-        bytes[8..16].copy_from_slice(&checksum.to_le_bytes());
-        bytes
+        FORMAT.seal(out.as_bytes())
     }
 
     /// What [`to_bytes`](BodyTerms::to_bytes) made; nothing, if that is of another version or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<BodyTerms> {
-        let rest = bytes.strip_prefix(MAGIC)?;
-        let (checksum, rest) = rest.split_first_chunk()?;
-        if XxHash3_64::oneshot(rest) != u64::from_le_bytes(*checksum) {
-            return None;
-        }
-        let mut reader = Reader(rest);
-        let count = u64::from_le_bytes(reader.take()?);
-        let mut bodies = HashMap::with_capacity(usize::try_from(count).ok()?.min(rest.len() / 16));
+        let mut reader = Reader::new(FORMAT.unseal(bytes)?);
+        let count = reader.count()?;
+        let mut bodies = HashMap::with_capacity(count.min(bytes.len() / 16));
         for _ in 0..count {
-            let key = u64::from_le_bytes(reader.take()?);
-            bodies.insert(key, reader.body()?);
+            let key = reader.u64()?;
+            bodies.insert(key, read_body(&mut reader)?);
         }
-        (reader.0.is_empty() && bodies.len() as u64 == count).then_some(BodyTerms { bodies })
+        (reader.is_empty() && bodies.len() == count).then_some(BodyTerms { bodies })
     }
 }
 
-/// What is left to read.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
+fn read_body(reader: &mut Reader<'_>) -> Option<DocTerms> {
+    let length = reader.u32()?;
+    let (runs, kept) = (reader.u16()?, usize::from(reader.u16()?));
+    if kept > MAX_TERMS || usize::from(runs) > kept {
+        return None;
     }
-
-    fn body(&mut self) -> Option<DocTerms> {
-        let length = u32::from_le_bytes(self.take()?);
-        let runs = u16::from_le_bytes(self.take()?);
-        let kept = usize::from(u16::from_le_bytes(self.take()?));
-        if kept > MAX_TERMS || usize::from(runs) > kept {
-            return None;
-        }
-        let runs: Box<[(u8, u16)]> = (0..runs)
-            .map(|_| Some((u8::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?))))
-            .collect::<Option<_>>()?;
-        let (terms, rest) = self.0.split_at_checked(4 * kept)?;
-        self.0 = rest;
-        let (terms, _) = terms.as_chunks();
-        let counted: usize = runs.iter().map(|(_, size)| usize::from(*size)).sum();
-        let whole = counted == kept && runs.iter().all(|(count, size)| *count > 0 && *size > 0);
-        whole.then(|| DocTerms { length, runs, terms: terms.iter().map(|term| u32::from_le_bytes(*term)).collect() })
-    }
+    let runs: Box<[(u8, u16)]> = (0..runs).map(|_| Some((reader.u8()?, reader.u16()?))).collect::<Option<_>>()?;
+    let terms = u32s(reader.raw(4 * kept)?)?.into_boxed_slice();
+    let counted: usize = runs.iter().map(|(_, size)| usize::from(*size)).sum();
+    let whole = counted == kept && runs.iter().all(|(count, size)| *count > 0 && *size > 0);
+    whole.then_some(DocTerms { length, runs, terms })
 }
 
 /// The key of a skill's body in [`BodyTerms`]: another as soon as the front matter or the skill file's stamp is.
@@ -246,12 +218,12 @@ mod tests {
     fn lies_with_a_right_checksum_do_no_harm() {
         let bytes = some().to_bytes();
         let mut accepted = 0;
-        for at in 16..bytes.len().min(400) {
+        let head = FORMAT.unseal(&bytes).unwrap();
+        for at in 0..head.len().min(400) {
             for value in [0, 1, 0x7f, 0xff] {
-                let mut changed = bytes.clone();
+                let mut changed = head.to_vec();
                 changed[at] = value;
-                let checksum = XxHash3_64::oneshot(&changed[16..]);
-                changed[8..16].copy_from_slice(&checksum.to_le_bytes());
+                let changed = FORMAT.seal(&changed);
                 if let Some(terms) = BodyTerms::from_bytes(&changed) {
                     accepted += 1;
                     // Whatever was accepted is written and read alike.

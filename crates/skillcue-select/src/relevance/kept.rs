@@ -1,7 +1,6 @@
 //! The index over texts as bytes, and back.
 //!
-//! Layout, integers little-endian: [`MAGIC`], this crate's version, the key, the head's length and checksum, the head,
-//! the parts. The head says of each part how long it is and its checksum. Reading an index back reads the head and the
+//! The head of [`FORMAT`] has the key, and of each part how long it is and its checksum; the parts follow. Reading an index back reads the head and the
 //! small parts; lists of postings, some 90 % of it, are read in blocks when a message asks for a term in them, and what
 //! guesses at misspelt words need when a word is unknown. A part that turns out damaged is as if it were empty, and the
 //! index says that it [is damaged](TextIndex::is_damaged).
@@ -9,17 +8,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use twox_hash::XxHash3_64;
+use skillcue_base::binary::{Extent, Format, Reader, Writer, u32s, u64s};
 
 use crate::TextIndex;
 use crate::relevance::field::{Blocks, Field};
 use crate::relevance::fuzzy::{Lookalikes, LookalikesStore};
 use crate::relevance::index::{Negative, Tuning};
 
-/// Changes whenever the layout does, or what a text comes to: terms, stems, keys.
-const MAGIC: &[u8; 8] = b"skctext1";
-/// What built it: another build may read texts differently.
-const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys. The build counts because
+/// another one may read texts differently.
+const FORMAT: Format = Format { magic: *b"skctext2", build: env!("CARGO_PKG_VERSION") };
 
 /// Reads some bytes of a kept index: an offset and a length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
@@ -28,24 +26,20 @@ pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Part {
     read: ReadAt,
-    offset: u64,
-    length: usize,
-    checksum: u64,
+    extent: Extent,
     damaged: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Part").field("offset", &self.offset).field("length", &self.length).finish_non_exhaustive()
+        f.debug_struct("Part").field("extent", &self.extent).finish_non_exhaustive()
     }
 }
 
 impl Part {
     /// Its bytes. Nothing, and the index is damaged, if they are not what was written.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        let bytes = (self.read)(self.offset, self.length)
-            .filter(|bytes| bytes.len() == self.length && XxHash3_64::oneshot(bytes) == self.checksum);
-        self.sound(bytes)
+        self.sound(self.extent.read(|offset, length| (self.read)(offset, length)))
     }
 
     /// Marks the index as damaged if there is nothing.
@@ -57,15 +51,11 @@ impl Part {
     }
 
     pub(crate) fn numbers(&self) -> Option<Vec<u32>> {
-        let bytes = self.bytes()?;
-        let (chunks, rest) = bytes.as_chunks();
-        rest.is_empty().then(|| chunks.iter().map(|number| u32::from_le_bytes(*number)).collect())
+        u32s(&self.bytes()?)
     }
 
     pub(crate) fn wide(&self) -> Option<Vec<u64>> {
-        let bytes = self.bytes()?;
-        let (chunks, rest) = bytes.as_chunks();
-        rest.is_empty().then(|| chunks.iter().map(|number| u64::from_le_bytes(*number)).collect())
+        u64s(&self.bytes()?)
     }
 
     fn floats(&self) -> Option<Vec<f32>> {
@@ -73,13 +63,13 @@ impl Part {
     }
 }
 
-/// What is being written.
+/// The parts, as they are written.
 #[derive(Default)]
-struct Writer {
+struct Parts {
     parts: Vec<Vec<u8>>,
 }
 
-impl Writer {
+impl Parts {
     fn bytes(&mut self, bytes: Vec<u8>) {
         self.parts.push(bytes);
     }
@@ -109,7 +99,7 @@ impl Writer {
 impl TextIndex {
     /// The index as bytes, to keep between starts, with a key by which its owner knows what it was made of.
     pub fn to_bytes(&self, key: u128) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = Parts::default();
         writer.numbers(self.skills.iter().copied());
         writer.wide(&self.names);
         writer.numbers([u32::from(self.long.is_some())]);
@@ -130,19 +120,13 @@ impl TextIndex {
             writer.numbers(lookalikes.offsets.iter().copied());
             writer.numbers(lookalikes.stems.iter().copied());
         }
-        let mut head = Vec::with_capacity(writer.parts.len() * 16);
-        for part in &writer.parts {
-            head.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            head.extend_from_slice(&XxHash3_64::oneshot(part).to_le_bytes());
-        }
-        let mut out = Vec::with_capacity(64 + head.len() + writer.parts.iter().map(Vec::len).sum::<usize>());
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&(BUILD.len() as u64).to_le_bytes());
-        out.extend_from_slice(BUILD.as_bytes());
-        out.extend_from_slice(&key.to_le_bytes());
-        out.extend_from_slice(&(head.len() as u64).to_le_bytes());
-        out.extend_from_slice(&XxHash3_64::oneshot(&head).to_le_bytes());
-        out.extend_from_slice(&head);
+        let mut head = Writer::with_capacity(20 + writer.parts.len() * 16);
+        head.u128(key);
+        head.count(writer.parts.len());
+        writer.parts.iter().for_each(|part| head.extent(part));
+        let mut out = FORMAT.front(head.as_bytes());
+        out.reserve_exact(head.len() + writer.parts.iter().map(Vec::len).sum::<usize>());
+        out.extend_from_slice(head.as_bytes());
         writer.parts.iter().for_each(|part| out.extend_from_slice(part));
         out
     }
@@ -165,30 +149,17 @@ impl TextIndex {
     /// assert_eq!(index.search("fill in a form", 3, &|_| true).hits[0].skill, 0);
     /// ```
     pub fn read_back(read: &ReadAt, key: u128) -> Option<TextIndex> {
-        let front = read(0, 16 + BUILD.len() + 32)?;
-        let rest = front.strip_prefix(MAGIC)?;
-        let rest = rest.strip_prefix(&(BUILD.len() as u64).to_le_bytes())?.strip_prefix(BUILD.as_bytes())?;
-        let rest = rest.strip_prefix(&key.to_le_bytes())?;
-        let (length, checksum) = rest.split_first_chunk()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let head = read(front.len() as u64, length)?;
-        if head.len() != length || XxHash3_64::oneshot(&head) != u64::from_le_bytes(*checksum.first_chunk()?) {
+        let head = FORMAT.read_head(|offset, length| read(offset, length))?;
+        let mut offset = (FORMAT.front_len() + head.len()) as u64;
+        let mut reader = Reader::new(&head);
+        if reader.u128()? != key {
             return None;
         }
         let damaged = Arc::new(AtomicBool::new(false));
-        let mut offset = (front.len() + length) as u64;
-        let mut parts = Vec::with_capacity(length / 16);
-        for entry in head.as_chunks::<16>().0 {
-            let (length, checksum) = entry.split_first_chunk()?;
-            let length = u64::from_le_bytes(*length);
-            parts.push(Part {
-                read: Arc::clone(read),
-                offset,
-                length: usize::try_from(length).ok()?,
-                checksum: u64::from_le_bytes(*checksum.first_chunk()?),
-                damaged: Arc::clone(&damaged),
-            });
-            offset = offset.checked_add(length)?;
+        let mut parts = Vec::new();
+        for _ in 0..reader.count()? {
+            let extent = reader.extent(&mut offset)?;
+            parts.push(Part { read: Arc::clone(read), extent, damaged: Arc::clone(&damaged) });
         }
         let mut parts = parts.into_iter();
         let skills = parts.next()?.numbers()?;
@@ -361,23 +332,24 @@ mod tests {
             },
         ]);
         let bytes = small.to_bytes(1);
-        let front = 16 + BUILD.len() + 32;
-        let length = usize::try_from(u64::from_le_bytes(bytes[front - 16..front - 8].try_into().unwrap())).unwrap();
+        let front = FORMAT.front_len();
+        let head = FORMAT.read_head(|at, length| reader(bytes.clone()).0(at, length)).unwrap();
+        let behind = front + head.len();
         let mut accepted = 0;
-        for at in front + length..bytes.len() {
+        for at in behind..bytes.len() {
             for value in [0, 1, 0x7F, 0xFF] {
-                let mut forged = bytes.clone();
-                forged[at] = value;
-                let mut start = front + length;
-                for entry in 0..length / 16 {
-                    let head = front + entry * 16;
-                    let size = usize::try_from(u64::from_le_bytes(forged[head..head + 8].try_into().unwrap())).unwrap();
-                    let checksum = XxHash3_64::oneshot(&forged[start..start + size]);
-                    forged[head + 8..head + 16].copy_from_slice(&checksum.to_le_bytes());
+                let mut parts = bytes[behind..].to_vec();
+                parts[at - behind] = value;
+                let (mut old, mut sealed, mut start) = (Reader::new(&head), Writer::default(), 0);
+                sealed.u128(old.u128().unwrap());
+                let count = old.count().unwrap();
+                sealed.count(count);
+                for _ in 0..count {
+                    let size = usize::try_from(old.extent(&mut 0).unwrap().length).unwrap();
+                    sealed.extent(&parts[start..start + size]);
                     start += size;
                 }
-                let head = XxHash3_64::oneshot(&forged[front..front + length]);
-                forged[front - 8..front].copy_from_slice(&head.to_le_bytes());
+                let forged = [FORMAT.seal(sealed.as_bytes()), parts].concat();
                 if let Some(index) = TextIndex::read_back(&reader(forged).0, 1) {
                     accepted += 1;
                     for message in ["merge pdf tables", "tabels chartz"] {
