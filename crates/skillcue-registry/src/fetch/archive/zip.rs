@@ -1,7 +1,8 @@
 //! Zip, read by its central directory.
 //!
-//! Not by the crate `zip`: it keeps entries by name, so of two with one name the first would vanish without a word, and
-//! it holds the whole central directory in memory before anybody can count it. Here both passes over it are streams.
+//! Not by the crates `zip` or `rawzip`: they are lenient about the archive's end (which of several is meant, how many entries
+//! it counts, what stands before and behind), where two readers of one archive come to see different files. `ARCHITECTURE.md`
+//! has the probe. Both passes over the directory are streams, and it is counted before any of it is read.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
