@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skillcue::{Builder, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::{Grants, Runner};
-use skillcue_mcp::host::{Host as Servers, HostDirs, Refreshed, ServerSpec};
+use skillcue_mcp::host::{Host as Servers, HostDirs, ServerRefresh, ServerSpec};
 
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -141,7 +141,7 @@ impl Host {
     }
 
     /// Asks servers whose listing is old for their skills, and waits at most so long.
-    pub fn refresh_servers(&self, wait: Duration) -> Result<Vec<Refreshed>, HostError> {
+    pub fn refresh_servers(&self, wait: Duration) -> Result<Vec<ServerRefresh>, HostError> {
         Ok(self.servers()?.map(|servers| servers.refresh_stale(wait)).unwrap_or_default())
     }
 

@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 
 use common::{PATIENCE, initialize_params, meta, server, skills};
 use serde_json::{Value, json};
-use skillcue_mcp::server::{Changed, HttpOptions, HttpServer, SkillServer};
+use skillcue::Changes;
+use skillcue_mcp::server::{HttpOptions, HttpServer, SkillServer};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -378,7 +379,7 @@ async fn requests_under_way_keep_their_places_and_health_has_one_left() {
         let reply = running.modern("tools/list", json!({})).await;
         assert_eq!((reply.status, reply.header("connection")), (503, Some("close")), "{}", reply.body);
     }
-    running.server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned()] });
+    running.server.announce(&Changes { listing: true, updated: vec!["pdf".to_owned()], ..Changes::default() });
     for stream in &mut streams {
         event(stream, "notifications/resources/list_changed").await;
     }
@@ -423,7 +424,7 @@ async fn changes_are_announced() {
     while running.server.listeners() < 2 {
         tokio::task::yield_now().await;
     }
-    running.server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned()] });
+    running.server.announce(&Changes { listing: true, updated: vec!["pdf".to_owned()], ..Changes::default() });
     for stream in [&mut legacy, &mut modern] {
         event(stream, "notifications/resources/list_changed").await;
         let updated = event(stream, "notifications/resources/updated").await;

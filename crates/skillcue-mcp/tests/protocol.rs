@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use common::{Client, pages, server, skills, write};
 use serde_json::{Value, json};
-use skillcue::Skillcue;
 use skillcue::catalog::Listing;
 use skillcue::remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue_mcp::server::{Changed, ServerOptions, SkillServer};
+use skillcue::{Changes, Skillcue};
+use skillcue_mcp::server::{ServerOptions, SkillServer};
 use tokio::sync::Notify;
 
 fn names(values: &[Value], field: &str) -> Vec<String> {
@@ -431,8 +431,8 @@ async fn changes_reach_sessions_of_the_older_protocol() {
     assert_eq!(server.listeners(), 0, "who is gone is forgotten");
 }
 
-fn changed(listing: bool, skills: &[&str]) -> Changed {
-    Changed { listing, skills: skills.iter().map(|name| (*name).to_owned()).collect() }
+fn changed(listing: bool, skills: &[&str]) -> Changes {
+    Changes { listing, updated: skills.iter().map(|name| (*name).to_owned()).collect(), ..Changes::default() }
 }
 
 #[tokio::test]
@@ -544,7 +544,7 @@ async fn changes_reach_streams_of_the_newer_protocol() {
     while server.listeners() == 0 {
         tokio::task::yield_now().await;
     }
-    server.announce(&Changed { listing: true, skills: vec!["pdf".to_owned()] });
+    server.announce(&Changes { listing: true, updated: vec!["pdf".to_owned()], ..Changes::default() });
     let news = [client.news().await, client.news().await];
     assert_eq!(methods(&news), ["notifications/prompts/list_changed", "notifications/resources/updated"]);
     assert_eq!(news[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);

@@ -38,7 +38,7 @@ pub use install::{Doing, Done, InstallOptions, Missing, Report, Teller};
 pub use limits::{Limits, News, Progress};
 pub use origin::{Origin, OriginError};
 pub use place::{Kind, Place};
-pub use registry::{Abandoned, Changed, Registry, State};
+pub use registry::{Abandoned, EnablementChange, Registry, State};
 pub use remove::{Freed, Moved};
 pub use staging::Staging;
 pub use survey::{FoundPlugin, FoundSkill, PluginAt, Survey, survey, survey_of};

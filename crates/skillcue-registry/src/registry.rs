@@ -90,7 +90,7 @@ pub(crate) fn whole(plugin: &str) -> String {
 /// What was said of an address, and is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Changed {
+pub struct EnablementChange {
     /// The address; `plugin:*` for a whole plugin.
     pub address: String,
     /// What was said before; `None` if nothing was.
@@ -246,6 +246,7 @@ impl Registry {
     /// Reads a file as it is decided to be: the journal's next text, if one is about to take its place.
     pub(crate) fn read_through<T: Entries>(&self) -> io::Result<Read<T>> {
         let path = self.place.dir().join(T::FILE);
+        tracing::trace!(target: "skillcue::registry", path = %path.display(), "reading");
         for _ in 0..TRIES {
             let decided = self.is_decided(T::FILE);
             if decided {
@@ -290,16 +291,16 @@ impl Registry {
     /// Says of addresses that they are on, or off. They need not be installed: bundled skills and those of a project have
     /// addresses, too. The name of an installed plugin means all its skills, and what was said of single ones
     /// is forgotten.
-    pub fn enable<A: AsRef<str>>(&self, addresses: &[A], on: bool) -> Result<Vec<Changed>, RegistryError> {
+    pub fn enable<A: AsRef<str>>(&self, addresses: &[A], on: bool) -> Result<Vec<EnablementChange>, RegistryError> {
         self.say(addresses, Some(on))
     }
 
     /// Says nothing of an address any more: its default holds again.
-    pub fn forget<A: AsRef<str>>(&self, addresses: &[A]) -> Result<Vec<Changed>, RegistryError> {
+    pub fn forget<A: AsRef<str>>(&self, addresses: &[A]) -> Result<Vec<EnablementChange>, RegistryError> {
         self.say(addresses, None)
     }
 
-    fn say<A: AsRef<str>>(&self, addresses: &[A], now: Option<bool>) -> Result<Vec<Changed>, RegistryError> {
+    fn say<A: AsRef<str>>(&self, addresses: &[A], now: Option<bool>) -> Result<Vec<EnablementChange>, RegistryError> {
         if let Some(wrong) = addresses.iter().map(AsRef::as_ref).find(|address| !is_address(address)) {
             return Err(RegistryError::Address { address: wrong.to_owned() });
         }
@@ -319,7 +320,7 @@ impl Registry {
                 Some(on) => writing.listed.enabled.insert(address.clone(), on),
                 None => writing.listed.enabled.remove(&address),
             };
-            changed.push(Changed { address, was, now });
+            changed.push(EnablementChange { address, was, now });
         }
         if forgotten || changed.iter().any(|changed| changed.was != changed.now) {
             writing.commit_registry()?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue_catalog::{Catalog, Skill, Source};
 
-/// What happened between two catalogs, by the names of the skills.
+/// What happened to the skills of a catalog, by their names: between two catalogs, or as a watcher was told.
 ///
 /// ```
 /// use skillcue::{Changes, Skillcue};
@@ -43,6 +43,10 @@ pub struct Changes {
     pub updated: Vec<String>,
     /// Names that are gone, sorted.
     pub removed: Vec<String>,
+    /// Names of which other files than the skill file changed, sorted; [addresses](Skill::address) of those that another
+    /// skill hides. Catalogs do not remember these files: only a watcher knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// How many names stayed as they were.
     pub unchanged: usize,
     /// Whether anything changed that a listing shows: the generation, or what is enabled or available. Editing a body
@@ -85,7 +89,17 @@ impl Changes {
 
     /// Whether nothing happened at all.
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.updated.is_empty() && self.removed.is_empty() && !self.findings
+        self.names().next().is_none() && !self.findings
+    }
+
+    /// Every name to which something happened.
+    ///
+    /// ```
+    /// let changes = skillcue::Changes { updated: vec!["pdf".to_owned()], ..Default::default() };
+    /// assert_eq!(changes.names().collect::<Vec<_>>(), ["pdf"]);
+    /// ```
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.added, &self.updated, &self.removed, &self.files].into_iter().flatten().map(String::as_str)
     }
 }
 

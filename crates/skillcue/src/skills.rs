@@ -363,7 +363,7 @@ impl Skillcue {
     }
 
     /// The same. `touched`: only there something has happened since the last time, as somebody knows who watches.
-    pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> Refreshed {
+    pub(crate) fn look_again(&self, touched: Option<&BTreeSet<PathBuf>>) -> CatalogSwap {
         // Of two that refresh at once, the one that looked first must not have the last word.
         let mut memory = skillcue_base::lock(&self.memory);
         let (discovery, moved) = asked(&self.discovery, &self.asking);
@@ -377,7 +377,7 @@ impl Skillcue {
         let old = Arc::clone(&snapshot.catalog);
         let changes = Changes::between(&old, &catalog);
         if changes.is_empty() {
-            return Refreshed { new: Arc::clone(&old), old, changes };
+            return CatalogSwap { new: Arc::clone(&old), old, changes };
         }
         let fresh = Snapshot::new(Arc::clone(&catalog), self.disclosing.clone(), self.kept.clone());
         if snapshot.is_indexed() {
@@ -387,7 +387,7 @@ impl Skillcue {
             fresh.index_bodies();
         }
         self.snapshot.store(Arc::new(fresh));
-        Refreshed { old, new: catalog, changes }
+        CatalogSwap { old, new: catalog, changes }
     }
 
     /// Makes what the first message would have to wait for.
@@ -599,9 +599,9 @@ impl Skillcue {
     }
 }
 
-/// What came of a refresh.
+/// The catalog before a refresh and after it, and what happened between them.
 #[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "only who watches asks what has changed"))]
-pub(crate) struct Refreshed {
+pub(crate) struct CatalogSwap {
     pub(crate) old: Arc<Catalog>,
     /// The same, if nothing changed.
     pub(crate) new: Arc<Catalog>,

@@ -15,6 +15,11 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        text: " Flight",
+        only_in: &["skillcue-base/src/single_flight.rs"],
+        because: "one computation or fetch for several callers is skillcue_base::SingleFlight",
+    },
+    Rule {
         text: "\".venv\"",
         only_in: &["skillcue-catalog/src/walk.rs"],
         because: "the directories that are skipped are one list: skillcue_catalog::SKIPPED_DIRECTORIES",
@@ -29,6 +34,7 @@ const RULES: &[Rule] = &[
         only_in: &["skillcue-base/src/single_flight.rs", "skillcue-scripted/"],
         because: "skillcue_base::lock does it",
     },
+    Rule { text: "\"Feb\"", only_in: &[], because: "dates of HTTP are the crate httpdate's" },
     Rule {
         text: "719_528",
         only_in: &[],
@@ -169,6 +175,26 @@ const RULES: &[Rule] = &[
         text: "renameat(",
         only_in: &["skillcue-exec/src/helper/tmp.rs", "skillcue-registry/src/disk.rs"],
         because: "the registry's changes go through Disk, the sandbox empties its own directory",
+    },
+    Rule {
+        text: "u64::from_le_bytes",
+        only_in: &[
+            "skillcue-audit/",
+            "skillcue-base/src/binary.rs",
+            "skillcue-registry/src/audit/",
+            "skillcue-registry/src/fetch/archive/zip.rs",
+        ],
+        because: "kept files are read by skillcue_base::binary; the others read files of other programs",
+    },
+    Rule {
+        text: "struct Changed",
+        only_in: &[],
+        because: "that skills have changed is skillcue::Changes, for watchers, hosts and the MCP server",
+    },
+    Rule {
+        text: "struct Refreshed",
+        only_in: &[],
+        because: "that skills have changed is skillcue::Changes; a name says what was refreshed (CatalogSwap, ServerRefresh)",
     },
 ];
 

@@ -1,6 +1,6 @@
 //! When a request is made again.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use skillcue_http::reqwest::header::{HeaderMap, RETRY_AFTER};
 
@@ -36,34 +36,13 @@ pub(super) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(seconds) = number(after) {
         return Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
     }
-    Some(date(after)?.duration_since(now).unwrap_or_default())
-}
-
-/// A date of HTTP, as servers write it today: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn date(text: &str) -> Option<SystemTime> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (_, rest) = text.split_once(", ")?;
-    let words: Vec<&str> = rest.split(' ').collect();
-    let [day, month, year, time, "GMT"] = words.as_slice() else { return None };
-    let clock: Vec<u64> = time.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [hours, minutes, seconds] = clock.as_slice() else { return None };
-    let month = MONTHS.iter().position(|name| name == month)?;
-    let day: u64 = day.parse().ok()?;
-    let year: u64 = year.parse().ok()?;
-    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) || *hours > 23 || *minutes > 59 || *seconds > 60 {
-        return None;
-    }
-    // Days up to this year, then up to this month.
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let years: u64 = (1970..year).map(|year| 365 + u64::from(leap(year))).sum();
-    let february = 28 + u64::from(leap(year));
-    let months: u64 = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].iter().take(month).sum();
-    let days = years + months + day - 1;
-    Some(UNIX_EPOCH + Duration::from_secs(days * 86_400 + hours * 3_600 + minutes * 60 + seconds))
+    Some(httpdate::parse_http_date(after).ok()?.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use skillcue_http::reqwest::header::{HeaderName, HeaderValue};
 
     use super::*;
@@ -87,14 +66,6 @@ mod tests {
             assert_eq!(after("retry-after", nonsense), None, "{nonsense}");
         }
         assert_eq!(asked(&HeaderMap::new(), UNIX_EPOCH), None);
-    }
-
-    #[test]
-    fn leap_years_count() {
-        let at = |text: &str| date(text).unwrap().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        assert_eq!(at("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
-        assert_eq!(at("Tue, 29 Feb 2000 00:00:00 GMT"), 951_782_400);
-        assert_eq!(at("Mon, 16 Nov 2026 13:00:00 GMT"), 1_794_834_000);
     }
 
     #[test]

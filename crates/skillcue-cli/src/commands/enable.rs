@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use skillcue::{Catalog, Error};
-use skillcue_registry::{Changed, State};
+use skillcue_registry::{EnablementChange, State};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -92,7 +92,7 @@ fn recorded(catalog: &Catalog, state: &State, typed: &str) -> String {
     }
 }
 
-fn line(change: &Changed) -> String {
+fn line(change: &EnablementChange) -> String {
     let already = if change.was == change.now { " already" } else { "" };
     let state = match (change.now, change.was) {
         (Some(true), _) => format!("{}{already}", paint(style::GOOD, "on")),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use skillcue::Skillcue;
 use skillcue::watch::{Event, WatchOptions};
 use skillcue_mcp::host::{Host, Outcome as Listed};
-use skillcue_mcp::server::{Changed, HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
+use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
 
 use crate::Outcome;
@@ -175,11 +175,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn watch(skills: &Arc<Skillcue>, server: &SkillServer) -> skillcue::watch::Watching {
     let server = server.clone();
     skills.watch(WatchOptions::default(), move |event| match event {
-        Event::Changed(changes) => {
-            let names = changes.added.iter().chain(&changes.updated).chain(&changes.removed);
-            server.announce(&Changed { listing: changes.listing, skills: names.cloned().collect() });
-        }
-        Event::Files { skills } => server.announce(&Changed { listing: false, skills: skills.clone() }),
+        Event::Changed(changes) => server.announce(changes),
         Event::Trouble(message) => tracing::warn!("watching: {message}"),
         Event::Recovered => tracing::info!("watching: the system tells again"),
         _ => {}
@@ -201,9 +197,7 @@ fn ask_servers(host: Host, skills: Arc<Skillcue>, server: SkillServer) -> Result
             if changed {
                 let before = skills.catalog();
                 let after = skills.refresh();
-                let changes = skillcue::Changes::between(&before, &after);
-                let names = changes.added.iter().chain(&changes.updated).chain(&changes.removed).cloned().collect();
-                server.announce(&Changed { listing: changes.listing, skills: names });
+                server.announce(&skillcue::Changes::between(&before, &after));
             }
             std::thread::sleep(ASK_AGAIN);
         }

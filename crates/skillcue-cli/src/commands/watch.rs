@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             }
             Told::End => break,
         };
-        let is_change = matches!(event, Event::Changed(_) | Event::Files { .. });
+        let is_change = matches!(event, Event::Changed(_));
         let new = skills.catalog();
         let printed = News::of(&event, &old, &new).iter().try_for_each(|news| out.print(news));
         old = new;

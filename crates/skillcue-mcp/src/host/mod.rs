@@ -64,7 +64,7 @@ struct Inner {
 
 /// What came of asking one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refreshed {
+pub struct ServerRefresh {
     /// What the user calls it.
     pub label: String,
     /// How it went; else why it did not.
@@ -145,13 +145,13 @@ impl Host {
 
     /// Asks all servers for their skills, at the same time. Each request has its server's time limit, and all of it
     /// the deadline. A server that fails keeps the skills it had.
-    pub fn refresh(&self, deadline: Duration) -> Vec<Refreshed> {
+    pub fn refresh(&self, deadline: Duration) -> Vec<ServerRefresh> {
         self.refresh_where(deadline, |_| None)
     }
 
     /// The same for those servers only whose listing is no longer fresh. One that has just failed is not asked again
     /// for a minute, so that it does not cost every command its time limit.
-    pub fn refresh_stale(&self, deadline: Duration) -> Vec<Refreshed> {
+    pub fn refresh_stale(&self, deadline: Duration) -> Vec<ServerRefresh> {
         self.refresh_where(deadline, |server| {
             if server.is_stale() {
                 return None;
@@ -170,7 +170,7 @@ impl Host {
         &self,
         deadline: Duration,
         known: impl Fn(&Server) -> Option<Result<Outcome, String>>,
-    ) -> Vec<Refreshed> {
+    ) -> Vec<ServerRefresh> {
         let started = Instant::now();
         // All are started before the first is waited for.
         let asked: Vec<_> = self
@@ -197,13 +197,13 @@ impl Host {
                 })
             }
         };
-        let refreshed: Vec<Refreshed> = asked
+        let refreshed: Vec<ServerRefresh> = asked
             .into_iter()
-            .map(|(server, asked)| Refreshed { label: server.spec.label.clone(), outcome: outcome(server, asked) })
+            .map(|(server, asked)| ServerRefresh { label: server.spec.label.clone(), outcome: outcome(server, asked) })
             .collect();
         // Whatever is listed no longer goes at once, so that the cache does not grow for ever.
         let listed_anew =
-            |refreshed: &Refreshed| matches!(refreshed.outcome, Ok(Outcome::Changed(_) | Outcome::Unchanged(_)));
+            |refreshed: &ServerRefresh| matches!(refreshed.outcome, Ok(Outcome::Changed(_) | Outcome::Unchanged(_)));
         if refreshed.iter().any(listed_anew)
             && let Err(error) = self.prune()
         {
@@ -352,6 +352,15 @@ impl Remote for RemoteServer {
     }
 
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
+        let wanted = (entry.uri.clone(), entry::content_id(entry), path.to_owned());
+        let (read, _) = self.server.flights.run(&wanted, || self.read_now(entry, path).map(Arc::new));
+        // Only who shares it with others copies it.
+        read.map(Arc::unwrap_or_clone)
+    }
+}
+
+impl RemoteServer {
+    fn read_now(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         let entry = match self.server.approved(entry) {
             Ok(entry) => entry,
             Err(Standing::Changed) if self.server.may_ask_about(&entry.uri) => {

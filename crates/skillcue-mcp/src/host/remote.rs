@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use skillcue::remote::{RemoteEntry, RemoteError, RemoteFile};
+use skillcue_base::SingleFlight;
+use skillcue_catalog::ContentId;
 
 use super::approvals::{Approvals, Standing};
 use super::cache::{ServerCache, Stamp};
@@ -28,8 +30,8 @@ const MAX_LISTING: usize = 64 << 20;
 /// How long the server is not asked again about a skill whose content has changed.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Held while a file is being fetched.
-type Flight = tokio::sync::Mutex<()>;
+/// A file of a skill as an entry lists it: the entry's URI, what it says of all its files, and the file's path.
+pub(crate) type Wanted = (String, Option<ContentId>, String);
 
 /// One server and what is known of it.
 #[derive(Debug)]
@@ -42,8 +44,8 @@ pub(crate) struct Server {
     known: Mutex<Option<Known>>,
     /// The connection, once somebody needed it. Its lock is held while it is made, so that it is made once.
     link: tokio::sync::Mutex<Option<Arc<Connection>>>,
-    /// Files that are being fetched, by URI and digest: who wants the same one waits for it.
-    flights: Mutex<HashMap<(String, String), Weak<Flight>>>,
+    /// Files that are being read: who wants the same one waits for it.
+    pub(crate) flights: SingleFlight<Wanted, Result<Arc<Vec<u8>>, RemoteError>>,
     /// When the server was last asked about a skill whose content had changed.
     asked: Mutex<HashMap<String, Instant>>,
 }
@@ -73,7 +75,7 @@ impl Server {
             around,
             known: Mutex::new(None),
             link: tokio::sync::Mutex::new(None),
-            flights: Mutex::default(),
+            flights: SingleFlight::default(),
             asked: Mutex::default(),
         }
     }
@@ -379,13 +381,8 @@ impl Server {
         }
     }
 
-    /// A file from the server, verified and kept. Whoever wants the same one meanwhile waits for it.
+    /// A file from the server, verified and kept.
     pub(crate) async fn fetch(&self, entry: &RemoteEntry, file: &RemoteFile) -> Result<Vec<u8>, RemoteError> {
-        let flight = self.flight(file);
-        let _alone = flight.lock().await;
-        if let Some(bytes) = self.cached(entry, file) {
-            return Ok(bytes);
-        }
         let problem = match self.read_verified(entry, file).await {
             Ok(bytes) => {
                 if let Some(cache) = &self.cache {
@@ -448,18 +445,6 @@ impl Server {
             }
             RemoteError::NotListed(shown(path))
         })
-    }
-
-    fn flight(&self, file: &RemoteFile) -> Arc<Flight> {
-        let mut flights = skillcue_base::lock(&self.flights);
-        flights.retain(|_, flight| flight.strong_count() > 0);
-        let key = (file.uri.clone(), file.digest.clone());
-        if let Some(flight) = flights.get(&key).and_then(Weak::upgrade) {
-            return flight;
-        }
-        let flight = Arc::new(Flight::new(()));
-        flights.insert(key, Arc::downgrade(&flight));
-        flight
     }
 
     /// One file, as the server sends it, if it is what the entry says.

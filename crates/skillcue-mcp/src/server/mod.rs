@@ -56,7 +56,7 @@ use rmcp::model::{
 use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams};
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use skillcue::{Catalog, Skillcue};
+use skillcue::{Catalog, Changes, Skillcue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::entries::Entries;
@@ -65,7 +65,6 @@ use self::session::{Audience, News, Pending, Session};
 use self::view::View;
 
 pub use self::http::{HttpOptions, HttpServer};
-pub use self::session::Changed;
 pub use self::stdio::{serve_standard_io, serve_stdio};
 
 /// The identifier of the extension "Skills over MCP".
@@ -177,10 +176,10 @@ impl SkillServer {
 
     /// Tells every client what changed among the skills, once the catalog is the new one. Waits for nobody, and may be
     /// called from any thread.
-    pub fn announce(&self, changed: &Changed) {
+    pub fn announce(&self, changes: &Changes) {
         let after = self.shared.skillcue.catalog();
         let before = self.shared.announced.swap(Arc::clone(&after));
-        self.shared.audience.announce(&News::of(changed, &before, &after));
+        self.shared.audience.announce(&News::of(changes, &before, &after));
     }
 
     /// How many clients and streams wait for news.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use rmcp::model::SubscriptionFilter;
-use skillcue::Catalog;
+use skillcue::{Catalog, Changes};
 use skillcue_base::counted;
 use tokio::sync::{Notify, watch};
 
@@ -32,15 +32,6 @@ const MAX_BACKLOG: usize = 8 << 20;
 /// How many skills that changed one log line names.
 const NAMED: usize = 10;
 
-/// What changed among the skills.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changed {
-    /// Whether the lists of resources and prompts are not what they were.
-    pub listing: bool,
-    /// The names of the skills that were added, removed or edited.
-    pub skills: Vec<String>,
-}
-
 /// A change as clients may see it.
 #[derive(Debug, Default)]
 pub(super) struct News {
@@ -58,27 +49,27 @@ pub(super) struct News {
 
 impl News {
     /// What of a change concerns skills that clients could see before it or can see now.
-    pub(super) fn of(changed: &Changed, before: &Catalog, after: &Catalog) -> News {
-        let mut news = News { skills: changed.skills.clone(), ..News::default() };
+    pub(super) fn of(changes: &Changes, before: &Catalog, after: &Catalog) -> News {
+        let mut news = News { skills: changes.names().map(str::to_owned).collect(), ..News::default() };
         // Nobody knows whose lists they are, then.
-        let is_unknown = changed.skills.is_empty();
-        (news.resources, news.prompts) = (is_unknown && changed.listing, is_unknown && changed.listing);
+        let is_unknown = news.skills.is_empty();
+        (news.resources, news.prompts) = (is_unknown && changes.listing, is_unknown && changes.listing);
         let mut names = Vec::new();
-        for name in &changed.skills {
+        for name in changes.names() {
             let versions = [before, after].into_iter().filter_map(|catalog| catalog.named(name).next());
             let mut is_visible = false;
             for skill in versions {
-                news.prompts |= changed.listing && is_prompt(skill);
+                news.prompts |= changes.listing && is_prompt(skill);
                 if is_served(skill) {
                     is_visible = true;
                     news.places.extend(uris::path(skill));
                 }
             }
             if is_visible {
-                names.push(name.as_str());
+                names.push(name);
             }
         }
-        news.resources |= changed.listing && !names.is_empty();
+        news.resources |= changes.listing && !names.is_empty();
         if !names.is_empty() {
             let count = counted(names.len(), "skill");
             let more = if names.len() > NAMED { ", …" } else { "" };

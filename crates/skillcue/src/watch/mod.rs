@@ -81,14 +81,11 @@ impl Default for WatchOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The catalog changed: [`Skillcue::catalog`] is the new one already.
+    /// Skills changed, and if anything but [`files`](Changes::files) did, the catalog: [`Skillcue::catalog`] is the new one
+    /// already. Changes of other files of skills that were there before come by themselves. Catalogs do not remember these
+    /// files, so it counts what happens once all directories are watched; nothing while polling, and not what an overflow
+    /// has hidden.
     Changed(Changes),
-    /// Of skills that were there before, other files than the skill file changed. Nobody remembers these files, so it
-    /// counts what happens once all directories are watched; nothing while polling, and not what an overflow has hidden.
-    Files {
-        /// Their names, sorted; [addresses](crate::Skill::address) of those that another skill hides.
-        skills: Vec<String>,
-    },
     /// The system does not tell what happens, or not any more, and why: from now on it is polling. Reported once each time
     /// that begins.
     Trouble(String),

@@ -14,7 +14,7 @@ use super::pending::Pending;
 use super::tree::{self, Tree};
 use super::{Event, State, WatchOptions};
 use crate::setup::Moved;
-use crate::skills::Refreshed;
+use crate::skills::CatalogSwap;
 use crate::{Changes, Skillcue};
 
 /// After so many overflows in a row that hid nothing, it is our own reading that fills the queue.
@@ -197,15 +197,15 @@ impl<F: Fn(&Event)> Worker<F> {
         if self.overflows >= OVERFLOWS {
             self.fall_back("more happens than the system can tell");
         }
-        let skills = self.files(pending, &changes);
-        if !skills.is_empty() {
-            (self.report)(&Event::Files { skills });
+        let files = self.files(pending, &changes);
+        if !files.is_empty() {
+            (self.report)(&Event::Changed(Changes { files, ..Changes::default() }));
         }
     }
 
     /// Refreshes, and reports what changed. `touched`: only there something happened.
     fn refresh(&mut self, touched: Option<&BTreeSet<PathBuf>>) -> Changes {
-        let Refreshed { old, new, changes } = self.skills.look_again(touched);
+        let CatalogSwap { old, new, changes } = self.skills.look_again(touched);
         let changes = if Arc::ptr_eq(&old, &self.last) { changes } else { Changes::between(&self.last, &new) };
         self.last = new;
         if changes.is_empty() {

@@ -53,13 +53,11 @@ impl News {
                 });
                 let removed =
                     changes.removed.iter().map(|name| News::Removed { name: name.clone(), path: path(old, name) });
-                let mut news: Vec<News> = added.chain(updated).chain(removed).collect();
+                let files = changes.files.iter().map(|name| News::Files { name: name.clone(), path: path(new, name) });
+                let mut news: Vec<News> = added.chain(updated).chain(removed).chain(files).collect();
                 news.extend(missing(old.diagnostics(), new.diagnostics()).map(News::Mended));
                 news.extend(missing(new.diagnostics(), old.diagnostics()).map(News::Found));
                 news
-            }
-            Event::Files { skills } => {
-                skills.iter().map(|name| News::Files { name: name.clone(), path: path(new, name) }).collect()
             }
             Event::Trouble(why) => vec![News::Polling(why.clone())],
             Event::Recovered => vec![News::Watching { directories: None }],
