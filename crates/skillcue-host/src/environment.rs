@@ -104,6 +104,15 @@ impl Environment {
         self.variables.iter().filter(|(name, _)| concerns_git(name)).cloned().collect()
     }
 
+    /// Returns a path that a person or a variable named, from the root of the file system: a relative one starts in this
+    /// environment's directory, which need not be the process's.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        match &self.cwd {
+            Some(cwd) => absolute(&cwd.join(path)),
+            None => absolute(path),
+        }
+    }
+
     /// Returns the directory up to which the project reaches: the nearest one above with a `.git`, else the current one.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()

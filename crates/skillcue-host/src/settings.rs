@@ -148,7 +148,7 @@ impl Settings {
             (&options.skills_dirs, "--skills-dir")
         };
         for dir in dirs {
-            let problem = match dir.metadata() {
+            let problem = match environment.resolve(dir).metadata() {
                 Ok(metadata) if metadata.is_dir() => None,
                 Ok(_) => Some("it is not a directory".to_owned()),
                 Err(error) => Some(skillcue_base::os_message(&error)),
@@ -157,7 +157,7 @@ impl Settings {
                 let message = format!("{by} {}: {problem}", dir.display());
                 return Err(HostError::usage("usage", message).help("name a directory that holds skills"));
             }
-            self.roots.push(Root::required(absolute(dir), Source::Inline));
+            self.roots.push(Root::required(environment.resolve(dir), Source::Inline));
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Settings {
     fn configure(&mut self, options: &Options, environment: &Environment, isolated: bool) -> Result<Config, HostError> {
         if let Some(file) = options.config.as_ref().or(environment.config.as_ref()) {
             let by = if options.config.is_some() { "--config" } else { "SKILLCUE_CONFIG" };
-            let file = absolute(file);
+            let file = environment.resolve(file);
             let Some((_, config)) = read_config(&file)? else {
                 return Err(HostError::usage("usage", format!("{by} {}: no such file", file.display()))
                     .help("name a skillcue.toml that is there"));

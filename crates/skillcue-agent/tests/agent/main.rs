@@ -7,7 +7,10 @@ mod batch;
 mod compaction;
 mod house;
 mod interrupted;
+#[path = "../../../skillcue/tests/support/not_for_models.rs"]
+mod not_for_models;
 mod providers;
 mod tokens;
 mod tools;
+mod visible;
 mod walk;

@@ -4,32 +4,6 @@ use crate::Sandbox;
 
 const USER: &str = "home/.config/skillcue/skillcue.toml";
 
-/// Which skills are on, by the last word of all who have one.
-fn enabled(sandbox: &Sandbox, variables: &[(&str, &str)], args: &[&str]) -> String {
-    let mut command = sandbox.command(&[args, &["list", "--enabled", "--source", "project"]].concat());
-    command.envs(variables.iter().copied());
-    let run = sandbox.finish(command.output().unwrap());
-    assert_eq!(run.code, Some(0), "{run}");
-    let names: Vec<&str> = run.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
-    names.join(" ")
-}
-
-#[test]
-fn later_files_win() {
-    let sandbox = Sandbox::new();
-    for name in ["a", "b", "c"] {
-        sandbox.skill(&format!("work/skills/{name}"), "Does it. Use when asked.");
-    }
-    sandbox.write(USER, "[skills]\ndisable = [\"a\", \"b\"]\n");
-    assert_eq!(enabled(&sandbox, &[], &[]), "c");
-    sandbox.write("work/skillcue.toml", "[skills]\nenable = [\"a\"]\ndisable = [\"c\"]\n");
-    assert_eq!(enabled(&sandbox, &[], &[]), "a");
-    sandbox.write("work/other.toml", "[skills]\ndisable = [\"a\"]\n");
-    assert_eq!(enabled(&sandbox, &[("SKILLCUE_CONFIG", "other.toml")], &[]), "b c");
-    sandbox.write("work/flag.toml", "");
-    assert_eq!(enabled(&sandbox, &[("SKILLCUE_CONFIG", "other.toml")], &["--config", "flag.toml"]), "a b c");
-}
-
 #[test]
 fn variables_stand_for_flags() {
     let sandbox = Sandbox::new();
@@ -63,12 +37,8 @@ fn variables_stand_for_flags() {
 #[test]
 fn wrong_variables_are_wrong_usage() {
     let sandbox = Sandbox::new();
-    for (name, value) in [
-        ("SKILLCUE_ISOLATED", "perhaps"),
-        ("SKILLCUE_COLOR", "blue"),
-        ("SKILLCUE_SKILLS_DIRS", "nowhere"),
-        ("SKILLCUE_CONFIG", "nowhere.toml"),
-    ] {
+    // The others are the host's, and tested there.
+    for (name, value) in [("SKILLCUE_COLOR", "blue"), ("SKILLCUE_ISOLATED", "perhaps")] {
         let run = sandbox.finish(sandbox.command(&["list"]).env(name, value).output().unwrap());
         assert_eq!(run.code, Some(2), "{name}: {run}");
         assert!(run.stderr.contains(name), "{run}");
@@ -128,27 +98,6 @@ fn a_broken_file_is_shown() {
 }
 
 #[test]
-fn without_a_home_there_is_still_a_place() {
-    let sandbox = Sandbox::new();
-    let run = |home: &str| {
-        let mut command = sandbox.command(&["list"]);
-        command.env("HOME", home);
-        sandbox.finish(command.output().unwrap())
-    };
-    assert_eq!(run("").stdout.lines().count(), 2);
-    // Root can write anywhere but below a file.
-    assert_eq!(run("/dev/null/home").stdout.lines().count(), 2);
-    let private = std::fs::read_dir(sandbox.path("tmp")).unwrap().next().unwrap().unwrap();
-    assert!(private.file_name().to_str().unwrap().starts_with("skillcue-"));
-    // Somebody else was there first.
-    std::fs::remove_dir_all(private.path()).unwrap();
-    std::fs::write(private.path(), "").unwrap();
-    let refused = run("");
-    assert_eq!(refused.code, Some(0), "{refused}");
-    assert!(refused.stderr.starts_with("warning[bundled_missing]: "), "{refused}");
-}
-
-#[test]
 fn a_file_does_not_command_the_terminal() {
     let sandbox = Sandbox::new();
     sandbox.write("work/skillcue.toml", "[skills]\ndirs = [\"/x\\u001b[2J\\u009b\\u202e\"]\n");
@@ -172,25 +121,13 @@ fn a_plugin_does_not_command_the_terminal() {
 }
 
 #[test]
-fn a_checkout_does_not_switch_what_is_not_its_own() {
+fn who_trusts_a_project_lets_it_switch() {
     let sandbox = Sandbox::new();
     sandbox.skill("home/.agents/skills/mine", "Does it. Use when asked.");
-    sandbox.skill("home/.agents/skills/off", "Does it. Use when asked.");
-    sandbox.skill("work/skills/theirs", "Does it. Use when asked.");
-    sandbox.write(USER, "[skills]\ndisable = [\"off\"]\n");
-    sandbox.write("work/skillcue.toml", "[skills]\nenable = [\"off\"]\ndisable = [\"mine\", \"theirs\"]\n");
-    let on = || {
-        let listed = sandbox.run(&["list", "--enabled", "--json"]).json();
-        let names: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|skill| skill["name"].as_str()).collect();
-        names.join(" ")
-    };
-    assert_eq!(on(), "hello-extended mine skill-author");
+    sandbox.write("work/skillcue.toml", "[skills]\ndisable = [\"mine\"]\n");
     let told = sandbox.run(&["list"]).stderr;
-    assert_eq!(told.matches("warning[untrusted_switch]").count(), 2, "{told}");
     assert!(told.contains("the project may not switch `mine` off: it is not one of its own skills"), "{told}");
-    assert!(sandbox.run(&["doctor"]).stdout.contains("untrusted_switch"));
-    // Whoever trusts the project lets it.
     assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(0));
-    assert_eq!(on(), "hello-extended off skill-author");
-    assert!(!sandbox.run(&["list"]).stderr.contains("untrusted_switch"));
+    let run = sandbox.run(&["list", "--enabled"]);
+    assert!(!run.stderr.contains("untrusted_switch") && !run.stdout.contains("mine"), "{run}");
 }

@@ -480,9 +480,6 @@ fn files_say_how_to_disclose_and_flags_win() {
     let sandbox = Sandbox::with_library();
     let ask = |args: &[&str]| sandbox.run(&[&["context", "--json"], args].concat()).json();
     sandbox.write(USER, "[disclose]\npolicy = \"hint\"\nmax_skills = 1\nfallback = \"show_all\"\n");
-    let json = ask(&["pdf, chart"]);
-    assert_eq!((&json["policy"], decisions(&json)), (&"hint".into(), "csv included, pdf omitted".to_owned()));
-    // The project's file counts for what it says, the user's for the rest.
     sandbox.write("work/skillcue.toml", "[disclose]\npolicy = \"inject\"\nmode = \"keyword\"\n");
     let json = ask(&["pdf, chart"]);
     assert_eq!((&json["policy"], decisions(&json)), (&"inject".into(), "csv included, pdf omitted".to_owned()));
@@ -490,7 +487,6 @@ fn files_say_how_to_disclose_and_flags_win() {
     assert_eq!(ask(&["What is 2+2?", "--fallback", "none"])["tier"], 1);
     assert_eq!(decisions(&ask(&["--max-skills", "2", "pdf, chart"])), "csv included, pdf included");
     assert_eq!(ask(&["--policy", "catalog", "pdf"])["policy"], "catalog");
-    assert_eq!(sandbox.isolated(&["context", "--json", "pdf"]).json()["policy"], "inject", "alone, neither counts");
     sandbox.write("work/limits.toml", "[disclose]\nmax_per_skill_tokens = 1\nmax_total_tokens = 0\n");
     let limits = ["--config", "limits.toml", "context", "--json", "chart"];
     assert_eq!(decisions(&sandbox.run(&limits).json()), "csv omitted");

@@ -299,18 +299,6 @@ fn a_second_start_reads_nothing() {
 }
 
 #[test]
-fn no_cache_leaves_no_file() {
-    let sandbox = Sandbox::with_pdf();
-    let run = sandbox.isolated(&["list", "--no-cache"]);
-    assert!(run.code == Some(0) && run.stdout.starts_with("pdf "), "{run}");
-    assert!(!sandbox.path("home/.cache").exists());
-    assert!(!sandbox.path("home/.local").exists(), "isolated: nothing is unpacked");
-    assert_eq!(sandbox.run(&["list"]).code, Some(0));
-    assert!(sandbox.path("home/.cache/skillcue/index").exists(), "or else there is one");
-    assert!(sandbox.path("home/.local").exists());
-}
-
-#[test]
 fn whoever_stops_reading_hears_no_complaint() {
     let sandbox = Sandbox::new();
     for number in 0..2000 {
