@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use skillcue_base::{Digest, Digester, Shown, os_message};
+use skillcue_base::{Digest, Digester, ErrorInfo, Shown, os_message};
 
 use crate::{EntryKind, FileError, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
@@ -225,17 +225,20 @@ impl fmt::Display for UnpinnableReason {
 }
 
 /// Why the content of a skill cannot be told.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ContentError {
     /// A directory cannot be listed, or there is too much in it.
     #[error(transparent)]
+    #[info(code = "unreadable", hint = "check that its directories can be listed, and move away what is no part of it")]
     Gap(#[from] TreeGap),
     /// The directory cannot be opened.
     #[error(transparent)]
+    #[info(transparent)]
     Dir(#[from] FileError),
     /// A file or a link cannot be read.
     #[error("cannot read {}: {}", Shown(&path.to_string_lossy()), os_message(source))]
+    #[info(code = "unreadable", hint = "check that its permissions let it be read")]
     Unreadable {
         /// Its path in the skill.
         path: PathBuf,
@@ -244,18 +247,21 @@ pub enum ContentError {
     },
     /// There are more files than are read.
     #[error("it has more than {limit} files")]
+    #[info(code = "too_large", hint = "move away what is no part of the skill")]
     Files {
         /// The limit.
         limit: usize,
     },
     /// The files have more bytes than are read.
     #[error("its files have more than {} MiB", limit / (1024 * 1024))]
+    #[info(code = "too_large", hint = "move away what is no part of the skill")]
     Bytes {
         /// The limit.
         limit: u64,
     },
     /// A name is not UTF-8.
     #[error("{}: a name is not UTF-8", Shown(&path.to_string_lossy()))]
+    #[info(code = "not_text", hint = "rename it")]
     NotUtf8 {
         /// Its path in the skill.
         path: PathBuf,

@@ -21,6 +21,7 @@ pub use stamp::{Stamp, StampPath};
 pub use tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
 
 use open::{OpenError, Root};
+use skillcue_base::Shown;
 
 /// How often a file that changes while it is read is tried. Editors write once; what is still being written after
 /// so many reads is a log, not a skill.
@@ -204,6 +205,7 @@ impl SkillDir {
 
     /// Starts a walk over everything below the directory, within the limits of depth and entries.
     pub fn tree(&self, limits: &TreeLimits) -> Result<SkillTree, FileError> {
+        tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), "walking");
         list::tree(&self.root, "", limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
     }
 
@@ -212,8 +214,32 @@ impl SkillDir {
     /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no
     /// refusal, nobody asked for them, and so it is not logged as one.
     pub fn list(&self, limits: &TreeLimits) -> Result<Listing, FileError> {
-        tracing::trace!(target: "skillcue::files", skill = self.skill(), "listing");
-        list::list(&self.root, limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
+        tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), "listing");
+        list::list(&self.root, "", limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
+    }
+
+    /// Lists every file below the directory at `path`, like [`SkillDir::list`]. The files' paths begin with `path`.
+    ///
+    /// ```
+    /// use skillcue_base::ErrorInfo as _;
+    /// use skillcue_catalog::{SkillDir, TreeLimits};
+    ///
+    /// let tmp = tempfile::tempdir()?;
+    /// std::fs::create_dir_all(tmp.path().join("scripts/old"))?;
+    /// std::fs::write(tmp.path().join("scripts/old/run.sh"), "true")?;
+    /// std::fs::write(tmp.path().join("SKILL.md"), "# How")?;
+    ///
+    /// let dir = SkillDir::open("pdf", tmp.path())?;
+    /// let listing = dir.list_below("./scripts/", &TreeLimits::default())?;
+    /// assert_eq!(listing.files.len(), 1);
+    /// assert_eq!(listing.files[0].path, "scripts/old/run.sh");
+    /// assert_eq!(dir.list_below("..", &TreeLimits::default()).unwrap_err().code(), "security");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn list_below(&self, path: &str, limits: &TreeLimits) -> Result<Listing, FileError> {
+        let below = SkillDir::meaning(&self.skill, path)?;
+        tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), path = %Shown(path), "listing");
+        list::list(&self.root, &below, limits).map_err(|error| FileError::from_open(&self.skill, path, error))
     }
 
     /// What stands directly in the directory at `path` (the skill's own is the empty path), sorted by name: the files
@@ -242,7 +268,7 @@ impl SkillDir {
         if list::is_ignored(path) {
             return Err(error(OpenError::NotFound));
         }
-        tracing::trace!(target: "skillcue::files", skill = self.skill(), path, "listing");
+        tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), path = %Shown(path), "listing");
         list::children(&self.root, path, &TreeLimits::default()).map_err(error)
     }
 

@@ -11,6 +11,8 @@ mod listing;
 mod race;
 #[path = "skill_dir/reading.rs"]
 mod reading;
+#[path = "skill_dir/walking.rs"]
+mod walking;
 
 use std::sync::OnceLock;
 

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
-use skillcue_catalog::{Listing, SkillDir};
+use skillcue_catalog::{ListedFile, Listing, SkillDir, TreeLimits};
 use skillcue_format::Manifest;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -39,7 +39,7 @@ pub struct ScriptInfo {
 /// extension, a `#!` line or the right to be executed, without those in `scripts_ignore`.
 ///
 /// ```
-/// use skillcue_catalog::{Listing, SkillDir};
+/// use skillcue_catalog::SkillDir;
 /// use skillcue_format::{FileKind, Parsed};
 ///
 /// let tmp = tempfile::tempdir()?;
@@ -58,9 +58,9 @@ pub struct ScriptInfo {
 pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
     let mut found: BTreeMap<String, ScriptInfo> = BTreeMap::new();
     let ignored = ignored(manifest);
-    let mut paths = Vec::new();
-    gather(dir, "scripts", DEPTH, &mut paths);
-    for path in paths.into_iter().filter(|path| may_be_script(path, &ignored)) {
+    let limits = TreeLimits { max_files: MOST, max_bytes: u64::MAX, max_depth: DEPTH, ..TreeLimits::default() };
+    let listed = dir.list_below("scripts", &limits).unwrap_or_default();
+    for ListedFile { path, .. } in listed.files.into_iter().filter(|file| may_be_script(&file.path, &ignored)) {
         if let Some(info) = look(dir, &path, None) {
             found.insert(path, info);
         }
@@ -95,20 +95,6 @@ fn may_be_script(path: &str, ignored: &GlobSet) -> bool {
     let below = path.strip_prefix("scripts/").unwrap_or(path);
     let is_module = name == "__init__.py" || name.starts_with('.') || path.contains("__pycache__");
     !is_module && ![name, below, path].iter().any(|it| ignored.is_match(it))
-}
-
-fn gather(dir: &SkillDir, at: &str, depth: usize, paths: &mut Vec<String>) {
-    let Ok(children) = dir.children(at) else { return };
-    for child in children {
-        let path = format!("{at}/{}", child.name);
-        if child.size.is_some() {
-            if paths.len() < MOST {
-                paths.push(path);
-            }
-        } else if depth > 0 {
-            gather(dir, &path, depth - 1, paths);
-        }
-    }
 }
 
 fn ignored(manifest: &Manifest) -> GlobSet {

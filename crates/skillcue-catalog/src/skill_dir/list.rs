@@ -3,6 +3,7 @@
 //! The walk is that of a [`SkillTree`], in the order of the whole paths' bytes; files are looked at until a limit is
 //! reached. A link to a file inside counts as that file, which no other user of the walk wants.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
@@ -137,28 +138,38 @@ pub(super) fn tree(root: &Root, path: &str, limits: &TreeLimits) -> Result<Skill
     SkillTree::new(&directory, limits).map_err(OpenError::Io)
 }
 
-pub(super) fn list(root: &Root, limits: &TreeLimits) -> Result<Listing, OpenError> {
+/// Lists the files below the directory at `below`, which is clean; the skill's own is the empty path.
+pub(super) fn list(root: &Root, below: &str, limits: &TreeLimits) -> Result<Listing, OpenError> {
     let mut listing = Listing::default();
-    let mut tree = tree(root, "", limits)?;
+    let mut tree = tree(root, below, limits)?;
+    let below = Path::new(below);
     while let Some(entry) = tree.next_entry() {
         let entry = match entry {
             Ok(entry) => entry,
+            Err(TreeGap { path, reason: GapReason::Unreadable(error) }) if path.as_os_str().is_empty() => {
+                return Err(OpenError::Io(error));
+            }
             Err(TreeGap { path, reason }) => {
-                if listing.add_gap(&path, reason)? {
+                if listing.add_gap(&below.join(path), &reason) {
                     continue;
                 }
                 break;
             }
         };
         let is_directory = entry.kind() == EntryKind::Directory;
-        let Some(path) = addressable(&entry) else {
-            listing.skip(SkipReason::Unaddressable, &with_slash(entry.path(), is_directory));
+        let full = if below.as_os_str().is_empty() {
+            Cow::Borrowed(entry.path())
+        } else {
+            Cow::Owned(below.join(entry.path()))
+        };
+        let Some(path) = full.to_str().filter(|path| lexical::check(path).is_ok()) else {
+            listing.skip(SkipReason::Unaddressable, &with_slash(&full, is_directory));
             tree.skip_directory();
             continue;
         };
         if is_directory {
             if is_ignored_name(entry.name()) {
-                listing.skip(SkipReason::IgnoredDirectory, &with_slash(entry.path(), true));
+                listing.skip(SkipReason::IgnoredDirectory, &with_slash(&full, true));
                 tree.skip_directory();
             }
             continue;
@@ -230,11 +241,6 @@ pub(super) fn children(root: &Root, path: &str, limits: &TreeLimits) -> Result<V
     Ok(children)
 }
 
-/// The entry's path, if it can be asked for by it.
-fn addressable<'t>(entry: &TreeEntry<'t>) -> Option<&'t str> {
-    entry.path().to_str().filter(|path| lexical::check(path).is_ok())
-}
-
 /// The path as a listing tells it: a directory's ends with `/`.
 fn with_slash(path: &Path, is_directory: bool) -> String {
     let mut text = path.to_string_lossy().into_owned();
@@ -278,23 +284,22 @@ impl Listing {
     }
 
     /// Notes a directory of which nothing can be listed. Returns whether the listing goes on.
-    fn add_gap(&mut self, path: &Path, reason: GapReason) -> Result<bool, OpenError> {
+    fn add_gap(&mut self, path: &Path, reason: &GapReason) -> bool {
         let at = if path.as_os_str().is_empty() { "./".to_owned() } else { with_slash(path, true) };
         match reason {
-            GapReason::Unreadable(error) if path.as_os_str().is_empty() => return Err(OpenError::Io(error)),
             GapReason::Unreadable(_) => self.skip(SkipReason::Unreadable, &at),
             GapReason::Depth(limit) => {
                 if self.stopped.is_none() {
-                    self.stopped = Some(Stopped { reason: StopReason::Depth, limit: limit as u64, at: at.clone() });
+                    self.stopped = Some(Stopped { reason: StopReason::Depth, limit: *limit as u64, at: at.clone() });
                 }
                 self.skip(SkipReason::TooDeep, &at);
             }
             GapReason::Entries(limit) => {
-                self.stopped = Some(Stopped { reason: StopReason::Entries, limit: limit as u64, at });
-                return Ok(false);
+                self.stopped = Some(Stopped { reason: StopReason::Entries, limit: *limit as u64, at });
+                return false;
             }
         }
-        Ok(true)
+        true
     }
 
     fn skip(&mut self, reason: SkipReason, path: &str) {
