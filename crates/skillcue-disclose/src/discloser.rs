@@ -119,6 +119,16 @@ impl Discloser {
     }
 
     /// Like [`new`](Discloser::new), for a caller that has the counter: the configuration's is not asked for.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use skillcue_catalog::Discovery;
+    /// use skillcue_disclose::{Bytes4, DiscloseConfig, Discloser};
+    ///
+    /// let catalog = Arc::new(Discovery::new([]).run());
+    /// let discloser = Discloser::with_counter(catalog, DiscloseConfig::default(), &Bytes4);
+    /// assert_eq!(discloser.counter().name(), "bytes4");
+    /// ```
     pub fn with_counter(
         catalog: Arc<Catalog>,
         config: DiscloseConfig,

@@ -58,6 +58,22 @@ impl Selector {
 
     /// Returns the skills that come closest to a turn by triggers and texts, best first: the hits that
     /// [`Selector::select_with`] finds in [`Mode::Hybrid`].
+    ///
+    /// ```
+    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_select::{Selector, TextIndex, Turn};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// std::fs::create_dir(dir.path().join("hiking"))?;
+    /// let text = "---\nname: hiking\ndescription: Plans hikes in the Alps.\n---\n";
+    /// std::fs::write(dir.path().join("hiking/SKILL.md"), text)?;
+    /// let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+    /// let (selector, texts) = (Selector::of(&catalog), TextIndex::of(&catalog));
+    ///
+    /// let closest = selector.closest(&catalog, &texts, &Turn::new("plan a hike for Sunday"), 3);
+    /// assert_eq!(closest[0].name, "hiking");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn closest(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> Vec<Hit> {
         self.by_both(catalog, texts, turn, limit).hits
     }

@@ -18,7 +18,7 @@ const EXPLAINED: usize = 1_000;
 const CLOSEST: usize = 3;
 
 impl Skillcue {
-    /// The skills that fit a request, ranked, each with its reasons.
+    /// Returns the skills that fit a request, ranked, each with its reasons.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -37,8 +37,8 @@ impl Skillcue {
         self.snapshot().select(&request.turn, &request.options(self.mode()))
     }
 
-    /// Ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), and never what hides from
-    /// models.
+    /// Returns ranked skills for a query, as a model may see them: like [`select`](Skillcue::select), without skills that
+    /// hide from models.
     pub fn search(&self, request: &Request<'_>) -> Selection {
         let snapshot = self.snapshot();
         let mut found = snapshot.select(&request.turn, &request.options(self.mode()));
@@ -50,7 +50,7 @@ impl Skillcue {
         found
     }
 
-    /// Why a skill fits a request, or what it would have taken.
+    /// Explains why a skill fits a request, or what it would have taken.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -83,7 +83,7 @@ impl Skillcue {
         explanation
     }
 
-    /// What the model is shown for a request.
+    /// Returns what the model is shown for a request. The request's session remembers it.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;

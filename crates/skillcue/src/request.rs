@@ -75,8 +75,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets where what the model is shown stands. A policy or a budget that is not the builder's has a price: what
-    /// depends on the whole catalog is made for this request alone.
+    /// Sets where the disclosed text is placed. With a policy or a budget other than the builder's, the parts that depend
+    /// on the whole catalog are made for this request alone.
     pub fn policy(mut self, policy: Policy) -> Request<'a> {
         self.policy = Some(policy);
         self

@@ -207,7 +207,7 @@ impl Builder {
         self
     }
 
-    /// What models are shown, and how much of it, unless a request says otherwise.
+    /// Sets what models are shown, and how much of it, unless a request says otherwise.
     ///
     /// ```
     /// use skillcue::{DiscloseConfig, Policy, Skillcue};
@@ -221,7 +221,7 @@ impl Builder {
         self
     }
 
-    /// How messages are matched, unless a request says otherwise. The default is by triggers and by texts.
+    /// Sets how messages are matched, unless a request says otherwise. The default is by triggers and by texts.
     pub fn mode(mut self, mode: Mode) -> Builder {
         self.mode = mode;
         self

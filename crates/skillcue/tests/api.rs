@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More names than these at the root, and nobody finds the one they need.
+/// With more names at the root, the one that is needed is hard to find.
 const MAX_ROOT_NAMES: usize = 45;
 
 /// What a crate defines.
@@ -139,17 +139,12 @@ impl Sources {
             });
             rest = &rest[end.unwrap() + 1..];
         }
-        match rest.trim_start().split_once(" for ") {
-            Some((_, implementer)) => {
-                self.methods
-                    .entry(ident(implementer).to_owned())
-                    .or_default()
-                    .insert(written.trim_end_matches(" {}").to_owned());
-            }
-            None => {
-                let found = functions(body(lines, at + head.len()), "    pub ");
-                self.methods.entry(ident(rest.trim_start()).to_owned()).or_default().extend(found);
-            }
+        if let Some((_, implementer)) = rest.trim_start().split_once(" for ") {
+            let written = written.trim_end_matches(" {}").to_owned();
+            self.methods.entry(ident(implementer).to_owned()).or_default().insert(written);
+        } else {
+            let found = functions(body(lines, at + head.len()), "    pub ");
+            self.methods.entry(ident(rest.trim_start()).to_owned()).or_default().extend(found);
         }
     }
 }
@@ -176,7 +171,7 @@ fn variants(body: &[&str]) -> Vec<String> {
         }
     }
     let one = |variant: String| {
-        joined(&[variant.trim_end_matches(',')]).replace("{", "{ ").replace("}", " }").replace("  ", " ")
+        joined(&[variant.trim_end_matches(',')]).replace('{', "{ ").replace('}', " }").replace("  ", " ")
     };
     variants.into_iter().map(one).collect()
 }

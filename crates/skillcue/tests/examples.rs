@@ -40,7 +40,7 @@ fn minimal_discloses() {
 
 #[test]
 fn a_chat_loads_once_and_is_shown_nothing_twice() {
-    let chat = printed(|out| chat_loop::run(out));
+    let chat = printed(chat_loop::run);
     let lines: Vec<&str> = chat.lines().collect();
     let [user, first, load, read, alice, again, second, bob, session] = lines[..] else { panic!("{chat}") };
     assert_eq!((user, again), ("user: Say bonjour to Alice", "user: And greet Bob in Japanese"));
@@ -53,14 +53,14 @@ fn a_chat_loads_once_and_is_shown_nothing_twice() {
 
 #[test]
 fn a_custom_tool_is_listed_and_called() {
-    let tools = printed(|out| custom_tool::run(out));
+    let tools = printed(custom_tool::run);
     assert!(tools.contains("count_words: Count words\nreturned: 3\nfailed: <word_count>\n"), "{tools}");
 }
 
 #[cfg(feature = "watch")]
 #[test]
 fn changes_are_followed() {
-    let changes = printed(|out| watch::run(out));
+    let changes = printed(watch::run);
     for change in ["added [\"pdf\"]", "updated [\"pdf\"]", "removed [\"pdf\"]", "0 skills at the end"] {
         assert!(changes.contains(change), "{changes}");
     }
