@@ -196,14 +196,18 @@ impl Writer {
     pub fn u32s(&mut self, numbers: &[u32]) {
         self.count(numbers.len());
         self.0.reserve(numbers.len() * 4);
-        numbers.iter().for_each(|number| self.u32(*number));
+        for number in numbers {
+            self.u32(*number);
+        }
     }
 
     /// Numbers with their count before them.
     pub fn u64s(&mut self, numbers: &[u64]) {
         self.count(numbers.len());
         self.0.reserve(numbers.len() * 8);
-        numbers.iter().for_each(|number| self.u64(*number));
+        for number in numbers {
+            self.u64(*number);
+        }
     }
 
     /// How long a part is, and its checksum. The part itself is written elsewhere; where, its neighbours say.
@@ -391,11 +395,15 @@ mod tests {
     fn file() -> Vec<u8> {
         let parts = [&b"first"[..], b"", b"third"];
         let mut head = Writer::default();
-        parts.iter().for_each(|part| head.extent(part));
+        for part in &parts {
+            head.extent(part);
+        }
         head.u32s(&[1, 2, u32::MAX]);
         head.u64s(&[u64::MAX]);
         let mut file = FORMAT.seal(head.as_bytes());
-        parts.iter().for_each(|part| file.extend_from_slice(part));
+        for part in &parts {
+            file.extend_from_slice(part);
+        }
         file
     }
 

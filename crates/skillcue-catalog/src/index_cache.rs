@@ -191,7 +191,9 @@ impl IndexCache {
         let mut offset = (FORMAT.front_len() + table_length) as u64;
         let mut put = |root: &[u8], length: u64, head: u64, checksum: u64| {
             table.blob(root);
-            [offset, length, head, checksum].into_iter().for_each(|number| table.u64(number));
+            for number in [offset, length, head, checksum] {
+                table.u64(number);
+            }
             offset += length;
         };
         for section in sections {
@@ -231,7 +233,9 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     let mut out = Writer::with_capacity(4096);
     for parts in [&records, &names, &passages, &blocks] {
         out.count(parts.len());
-        parts.iter().for_each(|part| out.extent(part));
+        for part in parts {
+            out.extent(part);
+        }
     }
     out.i128(section.scanned_ns);
     out.count(section.remarks.len());
@@ -260,7 +264,9 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     for rel in &section.again {
         out.blob(rel);
     }
-    section.starts.iter().for_each(|start| out.u32(*start));
+    for start in &section.starts {
+        out.u32(*start);
+    }
     out.count(section.children.len());
     for child in &section.children {
         let (kind, number) = match *child {
@@ -457,7 +463,9 @@ fn put_diagnostic(out: &mut Writer, found: &Diagnostic) {
         Severity::Info => 2,
     });
     let place = found.place.unwrap_or(Place { line: 0, column: 0, width: 0 });
-    [place.line, place.column, place.width].into_iter().for_each(|number| out.u32(number));
+    for number in [place.line, place.column, place.width] {
+        out.u32(number);
+    }
     out.blob(found.message.as_bytes());
     out.blob(found.help.as_deref().unwrap_or_default().as_bytes());
 }

@@ -52,7 +52,7 @@ fn one_answer_reads_each_registry_once_and_starts_nothing() {
     tracing::subscriber::with_default(reads.clone(), || {
         let host = machine.host(&[], Options::default());
         let skills = host.skills().unwrap();
-        assert_eq!(skills.catalog().get("invoices").map(|skill| skill.source()), Some(Source::Project));
+        assert_eq!(skills.catalog().get("invoices").map(skillcue::Skill::source), Some(Source::Project));
         skills.disclose("the invoices");
         skills.load("invoices", &LoadRequest::default()).unwrap();
         assert_eq!(skills.tools(&[]).len(), 3);

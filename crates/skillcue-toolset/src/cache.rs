@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use skillcue_base::binary::{Format, KeptFile, Reader, Writer};
 use skillcue_base::replace_file;
 use skillcue_catalog::{SkillDir, Stamp, StampPath};
 use twox_hash::XxHash3_128;
@@ -16,8 +17,9 @@ use twox_hash::XxHash3_128;
 use crate::message::{Compiled, Ready};
 use crate::resolve::Seen;
 
-/// What a cache file starts with. Changes when the engine or the protocol does.
-const MAGIC: &str = concat!("skillcue toolset 2, ", env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0\n");
+/// The magic changes when the protocol does, the build when this crate or the engine does. The head is what is known of the
+/// bytecode, as JSON, and the extent of the bytecode behind it.
+const FORMAT: Format = Format { magic: *b"skctool3", build: concat!(env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0") };
 /// The largest file that is read.
 const LARGEST: u64 = 160 << 20;
 
@@ -197,37 +199,19 @@ impl Kept {
     }
 }
 
-/// The header of a file that is whole, and where it ends. The digest before it is of all that follows.
-fn header_of(bytes: &[u8]) -> Option<(Header, usize)> {
-    let rest = bytes.strip_prefix(MAGIC.as_bytes())?;
-    let (digest, rest) = rest.split_at_checked(33)?;
-    if digest != digest_line(&[rest]).as_bytes() {
-        return None;
-    }
-    let end = rest.iter().position(|byte| *byte == b'\n')?;
-    Some((serde_json::from_slice(&rest[..end]).ok()?, MAGIC.len() + 33 + end + 1))
-}
-
-/// The digest of several pieces in a row, as a line.
-fn digest_line(pieces: &[&[u8]]) -> String {
-    let mut digest = XxHash3_128::new();
-    for piece in pieces {
-        digest.write(piece);
-    }
-    format!("{:032x}\n", digest.finish_128())
-}
-
 /// What is kept of a skill, if it may still be believed.
 pub(crate) fn read(cache_dir: &Path, doors: &Doors, asked: &[String]) -> Option<Kept> {
-    let path = doors.file(cache_dir);
-    if std::fs::metadata(&path).ok()?.len() > LARGEST {
-        return None;
-    }
-    let mut bytes = std::fs::read(path).ok()?;
-    let (header, start) = header_of(&bytes)?;
+    let file = KeptFile::open(&doors.file(cache_dir), LARGEST)?;
+    let at = |offset, length| file.read(offset, length);
+    let head = FORMAT.read_head(at)?;
+    let (mut reader, mut end) = (Reader::new(&head), (FORMAT.front_len() + head.len()) as u64);
+    let header: Header = serde_json::from_slice(reader.blob()?).ok()?;
+    let bytes = reader.extent(&mut end)?.read(at)?;
     // Lengths are what a file says: their sum need not fit.
     let length = header.modules.iter().try_fold(0_u64, |sum, module| sum.checked_add(module.length));
-    if length != u64::try_from(bytes.len() - start).ok()
+    if length != Some(bytes.len() as u64)
+        || end != file.size()
+        || !reader.is_empty()
         || header.asked != asked
         || header.dir != doors.dir
         || header.packages != doors.packages
@@ -235,7 +219,6 @@ pub(crate) fn read(cache_dir: &Path, doors: &Doors, asked: &[String]) -> Option<
     {
         return None;
     }
-    bytes.drain(..start);
     let mut kept = Kept {
         made: header.made,
         asked: header.asked,
@@ -266,10 +249,10 @@ pub(crate) fn write(cache_dir: &Path, doors: &Doors, kept: &Kept, ready: &Ready)
         modules: kept.modules.clone(),
         ready: ready.clone(),
     };
-    let mut line = serde_json::to_vec(&header).map_err(io::Error::other)?;
-    line.push(b'\n');
-    let digest = digest_line(&[&line, &kept.bytes]);
-    replace_file(&doors.file(cache_dir), [MAGIC.as_bytes(), digest.as_bytes(), &line, &kept.bytes])
+    let mut head = Writer::default();
+    head.blob(&serde_json::to_vec(&header).map_err(io::Error::other)?);
+    head.extent(&kept.bytes);
+    replace_file(&doors.file(cache_dir), [&FORMAT.seal(head.as_bytes())[..], &kept.bytes])
 }
 
 #[cfg(test)]

@@ -126,7 +126,9 @@ impl BodyTerms {
                 out.u8(*count);
                 out.u16(*size);
             }
-            body.terms.iter().for_each(|term| out.u32(*term));
+            for term in &body.terms {
+                out.u32(*term);
+            }
         }
         FORMAT.seal(out.as_bytes())
     }

@@ -123,11 +123,15 @@ impl TextIndex {
         let mut head = Writer::with_capacity(20 + writer.parts.len() * 16);
         head.u128(key);
         head.count(writer.parts.len());
-        writer.parts.iter().for_each(|part| head.extent(part));
+        for part in &writer.parts {
+            head.extent(part);
+        }
         let mut out = FORMAT.front(head.as_bytes());
         out.reserve_exact(head.len() + writer.parts.iter().map(Vec::len).sum::<usize>());
         out.extend_from_slice(head.as_bytes());
-        writer.parts.iter().for_each(|part| out.extend_from_slice(part));
+        for part in &writer.parts {
+            out.extend_from_slice(part);
+        }
         out
     }
 
