@@ -17,6 +17,7 @@ use skillcue_mcp::host::Host as Servers;
 
 use crate::cli::Global;
 use crate::error::CliError;
+use crate::hints;
 use crate::progress::Progress;
 use crate::report;
 use crate::seen::Seen;
@@ -96,7 +97,7 @@ impl Context {
     }
 
     fn shaped(&self, builder: skillcue::Builder) -> skillcue::Builder {
-        let builder = builder.hints(crate::hints::for_models);
+        let builder = builder.hints(hints::for_models);
         match self.shape.0.get() {
             Some(shape) => shape(builder),
             None => builder,
@@ -161,6 +162,13 @@ impl Context {
             self.terminal.warn(notice.code, &notice.message, &notice.help);
         }
         Ok(settings)
+    }
+
+    /// Prints a finding as a warning, on one line with its path.
+    pub(crate) fn warn(&self, found: &Diagnostic) {
+        let place = found.path.as_deref().map_or(String::new(), |path| format!("{}: ", self.short_path(path)));
+        let help = hints::hint_of(found).unwrap_or_default();
+        self.terminal.warn(found.code.as_str(), &format!("{place}{}", found.message), &help);
     }
 
     /// Like `settings`, without printing.

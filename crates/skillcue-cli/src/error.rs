@@ -64,6 +64,13 @@ impl CliError {
         failure
     }
 
+    /// Takes code, message and help of a finding that stops the command.
+    pub(crate) fn of_finding(found: &Diagnostic) -> CliError {
+        let mut failure = CliError::failure(found.code.as_str(), found.message.clone());
+        failure.0.help = hints::hint_of(found);
+        failure
+    }
+
     /// Like [`of`](CliError::of), where the command was used wrongly.
     pub(crate) fn of_usage(error: &(impl ErrorInfo + 'static)) -> CliError {
         let mut failure = CliError::of(error);
@@ -137,7 +144,7 @@ impl CliError {
             code: &'static str,
             message: String,
             help: Option<String>,
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "crate::hints::serialize")]
             diagnostics: Vec<Diagnostic>,
         }
         Document {

@@ -1,13 +1,15 @@
 //! The commands to type about errors of the library, which names none: it does not know which program it is part of.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::error::Error as StdError;
 use std::io;
 
+use serde::Serializer;
 use skillcue::catalog::FileError;
+use skillcue::format::{Code, Severity};
 use skillcue::load::LoadError;
 use skillcue::remote::RemoteError;
-use skillcue::{Error, ErrorInfo};
+use skillcue::{Diagnostic, Error, ErrorInfo};
 use skillcue_exec::ExecError;
 use skillcue_registry::RegistryError;
 use skillcue_toolset::ToolError;
@@ -51,6 +53,9 @@ pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
             _ => None,
         };
     }
+    if let Some(found) = error.downcast_ref() {
+        return of_finding(found).map(Cow::into_owned);
+    }
     let started = match error.downcast_ref() {
         Some(ToolError::Start(error)) => Some(error),
         _ => error.downcast_ref(),
@@ -68,9 +73,38 @@ pub(crate) fn enable_command<'n>(names: impl IntoIterator<Item = &'n str>, proje
     command
 }
 
-/// Returns what to do about a finding of the library: the command to type, or else its own help.
-pub(crate) fn help_for<'h>(code: &str, help: Option<&'h str>) -> Option<Cow<'h, str>> {
-    of_code(code).or(help).map(Cow::Borrowed)
+/// Returns a finding of the library with the command to type as its help, if there is one.
+pub(crate) fn advised(found: &Diagnostic) -> Diagnostic {
+    let mut found = found.clone();
+    found.help = hint_of(&found).map(Cow::Owned);
+    found
+}
+
+/// Writes findings of the library as JSON, each with the command to type as its help, if there is one.
+pub(crate) fn serialize<S: Serializer>(found: &[impl Borrow<Diagnostic>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(found.iter().map(|found| advised(found.borrow())))
+}
+
+/// Returns an error of the library as a finding.
+pub(crate) fn diagnostic_of(error: &(impl ErrorInfo + 'static), severity: Severity) -> Diagnostic {
+    let found = Diagnostic::named(error.code(), severity, error.to_string());
+    Diagnostic { help: hint_of(error).map(Cow::Owned), ..found }
+}
+
+fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
+    let help = found.help.as_deref().unwrap_or_default();
+    match found.code {
+        Code::YamlRepaired => Some(Cow::Borrowed("write it that way, or let `skillcue lint --fix` do it")),
+        Code::NoFrontMatter if help.starts_with("the file is empty") => {
+            Some(Cow::Borrowed("the file is empty; `skillcue new NAME` shows what belongs into it"))
+        }
+        // Of all packages this is the one that can be installed for every skill at once.
+        Code::Named("module_not_found") if found.message.contains("the package `zod`") => {
+            Some(Cow::Borrowed("run `skillcue toolset setup` once, or install zod in the skill's directory"))
+        }
+        Code::Named(word) => of_code(word).map(Cow::Borrowed),
+        _ => None,
+    }
 }
 
 fn of_code(code: &str) -> Option<&'static str> {

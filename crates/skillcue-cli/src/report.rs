@@ -11,6 +11,7 @@ use skillcue_format::Place;
 
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
+use crate::hints;
 use crate::terminal::{paint, style};
 use crate::{skill_file, text};
 
@@ -141,8 +142,8 @@ fn full(context: &Context, found: &Diagnostic, source: &mut Source) -> String {
             (None, None) => group.element(Origin::path(shown)),
         };
     }
-    if let Some(help) = &found.help {
-        group = group.element(Level::HELP.message(text::one_line(help)));
+    if let Some(help) = hints::hint_of(found) {
+        group = group.element(Level::HELP.message(text::one_line(&help)));
     }
     render(&[group])
 }

@@ -124,7 +124,7 @@ fn accepts(clause: &str, version: &[u32]) -> Option<bool> {
 
 /// Why packages are not there.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum PackagesError {
     /// There is no `uv`, or no place to keep what it brings.
     NoUv(String),
     /// They are not here yet, and the skill may not use the network.
@@ -152,21 +152,24 @@ pub(crate) struct Asking<'a> {
 
 impl Asking<'_> {
     /// Brings the packages and answers with the interpreter that has them.
-    pub(crate) fn prepare(&self) -> Result<Interpreter, Trouble> {
+    pub(crate) fn prepare(&self) -> Result<Interpreter, PackagesError> {
         let uv = interpreter::on_path("uv", self.path).ok_or_else(|| {
-            Trouble::NoUv(
+            PackagesError::NoUv(
                 "it asks for packages in its header, which needs uv (see https://docs.astral.sh/uv)".to_owned(),
             )
         })?;
         let store = self.store.ok_or_else(|| {
-            Trouble::NoUv("it asks for packages in its header, and there is no directory to keep them in".to_owned())
+            PackagesError::NoUv(
+                "it asks for packages in its header, and there is no directory to keep them in".to_owned(),
+            )
         })?;
         let wanted = Wanted::Program { name: "python3".to_owned(), options: Vec::new() };
-        let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(Trouble::NoUv)?;
+        let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(PackagesError::NoUv)?;
         // One directory a skill: by where it is, because names repeat.
         let store = store.join(&Digest::of(self.skill_dir.as_os_str().as_bytes()).to_string()[..24]);
-        std::fs::create_dir_all(&store).map_err(|error| Trouble::Failed(format!("{}: {error}", store.display())))?;
-        let store = store.canonicalize().map_err(|error| Trouble::Failed(error.to_string()))?;
+        std::fs::create_dir_all(&store)
+            .map_err(|error| PackagesError::Failed(format!("{}: {error}", store.display())))?;
+        let store = store.canonicalize().map_err(|error| PackagesError::Failed(error.to_string()))?;
 
         let sync = |network: bool| {
             let mut args = vec!["sync", "--script"].into_iter().map(OsString::from).collect::<Vec<_>>();
@@ -180,12 +183,14 @@ impl Asking<'_> {
         };
         match sync(false) {
             Ok(_) => {}
-            Err(Trouble::Failed(_)) if self.network => drop(sync(true)?),
+            Err(PackagesError::Failed(_)) if self.network => drop(sync(true)?),
             // `uv` found everything it needs here, and it still does not fit together.
-            Err(Trouble::Failed(reason)) if !reason.contains("network was disabled") && !reason.contains("offline") => {
-                return Err(Trouble::Failed(reason));
+            Err(PackagesError::Failed(reason))
+                if !reason.contains("network was disabled") && !reason.contains("offline") =>
+            {
+                return Err(PackagesError::Failed(reason));
             }
-            Err(Trouble::Failed(_)) => return Err(Trouble::NeedsNetwork),
+            Err(PackagesError::Failed(_)) => return Err(PackagesError::NeedsNetwork),
             Err(other) => return Err(other),
         }
         let mut args = vec!["python", "find", "--script"].into_iter().map(OsString::from).collect::<Vec<_>>();
@@ -203,8 +208,8 @@ impl Asking<'_> {
         store: &Path,
         args: Vec<OsString>,
         network: bool,
-    ) -> Result<String, Trouble> {
-        let failed = |error: &dyn std::fmt::Display| Trouble::Failed(error.to_string());
+    ) -> Result<String, PackagesError> {
+        let failed = |error: &dyn std::fmt::Display| PackagesError::Failed(error.to_string());
         let mut policy = Policy::program(uv);
         policy.read.extend(python.paths());
         policy.read.push(self.skill_dir.to_path_buf());
@@ -248,20 +253,20 @@ impl Asking<'_> {
                 break ended;
             }
             if (self.cancelled)() {
-                return Err(Trouble::Cancelled);
+                return Err(PackagesError::Cancelled);
             }
             if self.began.elapsed() >= self.limit {
-                return Err(Trouble::Failed(format!("uv did not finish in {} s", self.limit.as_secs())));
+                return Err(PackagesError::Failed(format!("uv did not finish in {} s", self.limit.as_secs())));
             }
         };
         let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
-        if ended.code == Some(0) { Ok(stdout) } else { Err(Trouble::Failed(last_lines(&stderr))) }
+        if ended.code == Some(0) { Ok(stdout) } else { Err(PackagesError::Failed(last_lines(&stderr))) }
     }
 }
 
 /// What `uv` answered is as little trusted as what it installed: an interpreter counts only if it is one of ours.
-fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, Trouble> {
-    let strange = || Trouble::Failed(format!("uv named {} as the interpreter", found.display()));
+fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, PackagesError> {
+    let strange = || PackagesError::Failed(format!("uv named {} as the interpreter", found.display()));
     let environment = found.parent().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(strange)?;
     let inside = environment.canonicalize().is_ok_and(|real| real == environment && real.starts_with(store));
     let real = found.canonicalize().map_err(|_| strange())?;

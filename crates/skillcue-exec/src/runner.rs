@@ -16,7 +16,7 @@ use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
-use crate::packages::{Asking, Header, Trouble};
+use crate::packages::{Asking, Header, PackagesError};
 use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
 use crate::stream::{Conversation, Stream};
@@ -265,10 +265,12 @@ impl Runner {
                 began: Instant::now(),
             };
             return asking.prepare().map(Some).map_err(|trouble| match trouble {
-                Trouble::NoUv(reason) => not_found(reason),
-                Trouble::Cancelled => RunError::Cancelled { result: None },
-                Trouble::Failed(reason) => RunError::ExecutionFailed { reason: format!("its packages: {reason}") },
-                Trouble::NeedsNetwork => {
+                PackagesError::NoUv(reason) => not_found(reason),
+                PackagesError::Cancelled => RunError::Cancelled { result: None },
+                PackagesError::Failed(reason) => {
+                    RunError::ExecutionFailed { reason: format!("its packages: {reason}") }
+                }
+                PackagesError::NeedsNetwork => {
                     let needed = Permissions { network: true, ..permissions.clone() };
                     let reason = "its packages are not here yet, and the skill does not ask for the network";
                     match self.grants().ask(request.dir, &info.path, &needed) {

@@ -252,6 +252,19 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+impl std::error::Error for Diagnostic {}
+
+/// A finding says of itself what errors say, so that a front end can add the command to type to both in one place.
+impl ErrorInfo for Diagnostic {
+    fn code(&self) -> &'static str {
+        self.code.as_str()
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        self.help.as_deref().map(Cow::Borrowed)
+    }
+}
+
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("Diagnostic", 7)?;

@@ -164,7 +164,7 @@ impl<'a> Parsed<'a> {
             self.diagnostics.push(
                 Diagnostic::new(Code::YamlRepaired, format!("{}; {}", edit.why, edit.how))
                     .with_place(places.of(edit.at..edit.at + width))
-                    .with_help("write it that way, or let `skillcue lint --fix` do it"),
+                    .with_help("write it that way"),
             );
         }
         // The repaired text parses: `repair` has tried it.
@@ -347,7 +347,7 @@ fn missing(bytes: &[u8]) -> Diagnostic {
     let start = start.trim_start();
     let first = start.lines().next().unwrap_or_default().trim_end();
     let help = if bytes.is_empty() {
-        "the file is empty; `skillcue new NAME` shows what belongs into it"
+        "the file is empty; write the front matter between two `---` lines, and the body after it"
     } else if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
         "the file is UTF-16; save it as UTF-8"
     } else if start.lines().count() == 1

@@ -359,10 +359,13 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     for (registry, source) in registries.both() {
         let mut state = registry.state();
         further.roots.extend(registries::roots(registry, &state, source));
-        further.notices.extend(std::mem::take(&mut state.trouble).into_iter().map(|trouble| Notice {
+        further.notices.extend(std::mem::take(&mut state.diagnostics).into_iter().map(|found| Notice {
             code: "registry",
-            message: format!("{}: {}", trouble.path.display(), trouble.message),
-            help: trouble.help,
+            message: match &found.path {
+                Some(path) => format!("{}: {}", path.display(), found.message),
+                None => found.message.into_owned(),
+            },
+            help: found.help.unwrap_or_default().into_owned(),
         }));
         *if source == Source::Project { &mut further.project } else { &mut further.user } = Some(state);
     }

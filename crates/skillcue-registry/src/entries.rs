@@ -1,5 +1,6 @@
 //! What stands in `registry.json` and `skillcue.lock`, and how they are read and written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use skillcue_base::os_message;
 use skillcue_catalog::{ContentId, Leaves};
+use skillcue_format::{Diagnostic, Severity};
 
 use crate::Kind;
 use crate::place::{LOCK, REGISTRY};
@@ -302,35 +304,26 @@ pub(crate) fn read_bytes(path: &Path, max: u64) -> io::Result<Result<Vec<u8>, Un
     Ok(Ok(bytes))
 }
 
-/// Something that is wrong with the registry, and does not stop it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Trouble {
-    /// The file or directory.
-    pub path: std::path::PathBuf,
-    /// What is wrong.
-    pub message: String,
-    /// What it means, and what to do.
-    pub help: String,
+/// Something that is wrong with a file or a directory of the registry, and does not stop it.
+pub(crate) fn wrong(
+    path: &Path,
+    message: impl Into<Cow<'static, str>>,
+    help: impl Into<Cow<'static, str>>,
+) -> Diagnostic {
+    Diagnostic::named("registry", Severity::Error, message).with_help(help).at(path)
 }
 
-impl Trouble {
-    pub(crate) fn new(path: &Path, message: impl Into<String>, help: impl Into<String>) -> Trouble {
-        Trouble { path: path.to_owned(), message: message.into(), help: help.into() }
-    }
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
+    wrong(path, format!("it cannot be read: {}", os_message(error)), "nothing of it counts until it can")
+}
 
-    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Trouble {
-        Trouble::new(path, format!("it cannot be read: {}", os_message(error)), "nothing of it counts until it can")
-    }
+pub(crate) fn foreign(path: &Path, why: &str) -> Diagnostic {
+    let help =
+        "it is left alone, and nothing can be changed here while it is there; rename it, or install for the user";
+    wrong(path, format!("it is not a file of Skillcue: {why}"), help)
+}
 
-    pub(crate) fn foreign(path: &Path, why: &str) -> Trouble {
-        let help =
-            "it is left alone, and nothing can be changed here while it is there; rename it, or install for the user";
-        Trouble::new(path, format!("it is not a file of Skillcue: {why}"), help)
-    }
-
-    pub(crate) fn newer(path: &Path) -> Trouble {
-        let help = "nothing of it counts here, and nothing can be changed; use the newer version";
-        Trouble::new(path, "a newer version of Skillcue has written it", help)
-    }
+pub(crate) fn newer(path: &Path) -> Diagnostic {
+    let help = "nothing of it counts here, and nothing can be changed; use the newer version";
+    wrong(path, "a newer version of Skillcue has written it", help)
 }

@@ -12,7 +12,7 @@ use skillcue_catalog::{ContentId, Leaf};
 use skillcue_format::Diagnostic;
 
 use crate::candidate::{Auditor, Candidate, serialize_findings};
-use crate::entries::{Installed, Pinned, Trouble};
+use crate::entries::{Installed, Pinned};
 use crate::journal::{Coming, Move, exists};
 use crate::registry::whole;
 use crate::same::same_source;
@@ -76,7 +76,7 @@ pub struct Report {
     /// What was installed or updated.
     pub done: Vec<Done>,
     /// What had to be mended on the way.
-    pub notes: Vec<Trouble>,
+    pub notes: Vec<Diagnostic>,
 }
 
 /// One that was installed or updated.

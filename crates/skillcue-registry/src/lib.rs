@@ -31,7 +31,7 @@ mod writing;
 
 pub use candidate::{Auditor, Chosen};
 pub use disk::{Disk, Seam, Step};
-pub use entries::{Installed, Trouble};
+pub use entries::Installed;
 pub use error::RegistryError;
 pub use fetch::{Exceeded, FetchError, Fetched, Git, Refusal, fetch};
 pub use install::{Doing, Done, InstallOptions, Missing, Report, Teller};

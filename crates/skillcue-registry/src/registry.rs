@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use skillcue_base::ErrorInfo as _;
+use skillcue_format::Diagnostic;
 
-use crate::entries::{self, Entries, Installed, Listed, Locked, Read, Trouble, is_address};
+use crate::entries::{self, Entries, Installed, Listed, Locked, Read, is_address, wrong};
 use crate::guard::Guard;
 use crate::journal::{self, Found};
 use crate::staging::{self, Staging, Swept};
@@ -61,8 +62,8 @@ pub struct State {
     pub installed: BTreeMap<String, Installed>,
     /// What somebody has enabled or disabled, by address; `plugin:*` is all of a plugin.
     pub enabled: BTreeMap<String, bool>,
-    /// What is wrong.
-    pub trouble: Vec<Trouble>,
+    /// What is wrong, and does not stop it.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl State {
@@ -166,28 +167,28 @@ impl Registry {
         self.place.target(kind, name)
     }
 
-    /// What it says, as new as the disk. What cannot be read is among the trouble, and what can still be known is here.
+    /// What it says, as new as the disk. What cannot be read is among the diagnostics, and what can still be known is here.
     pub fn state(&self) -> State {
-        let mut trouble = Vec::new();
+        let mut found = Vec::new();
         if let Err(error) = self.place.check() {
-            trouble.push(Trouble::new(self.place.dir(), error.to_string(), error.hint().unwrap_or_default()));
+            found.push(of_error(self.place.dir(), &error));
         }
         let path = self.place.journal();
         match journal::read(&self.place) {
             Ok(Found::Broken(why)) => {
                 let help = "what it says is not done; the next change sets it aside";
-                trouble.push(Trouble::new(&path, format!("it is no journal: {why}"), help));
+                found.push(wrong(&path, format!("it is no journal: {why}"), help));
             }
-            Ok(Found::Newer) => trouble.push(Trouble::newer(&path)),
-            Err(error) => trouble.push(Trouble::new(&path, error.to_string(), error.hint().unwrap_or_default())),
+            Ok(Found::Newer) => found.push(entries::newer(&path)),
+            Err(error) => found.push(of_error(&path, &error)),
             Ok(Found::Some(_)) if !self.is_at_work() => {
                 let help = "what it says counts already; the next change finishes it, or says why it cannot";
-                trouble.push(Trouble::new(&path, "an earlier change is not finished yet", help));
+                found.push(wrong(&path, "an earlier change is not finished yet", help));
             }
             Ok(Found::None | Found::Some(_)) => {}
         }
-        let listed = self.listed(&mut trouble);
-        State { installed: listed.installed, enabled: listed.enabled, trouble }
+        let listed = self.listed(&mut found);
+        State { installed: listed.installed, enabled: listed.enabled, diagnostics: found }
     }
 
     /// Whether a journal that was just seen is being carried out, or has been.
@@ -195,20 +196,20 @@ impl Registry {
         crate::guard::is_held(&self.place) || !journal::exists(&self.place.journal())
     }
 
-    fn listed(&self, trouble: &mut Vec<Trouble>) -> Listed {
+    fn listed(&self, found: &mut Vec<Diagnostic>) -> Listed {
         let path = self.place.registry_file();
         let (message, missing) = match self.read_through::<Listed>() {
             Ok(Read::Good(listed)) => return listed,
             Ok(Read::Newer) => {
-                trouble.push(Trouble::newer(&path));
+                found.push(entries::newer(&path));
                 return Listed::default();
             }
             Err(error) => {
-                trouble.push(Trouble::unreadable(&path, &error));
+                found.push(entries::unreadable(&path, &error));
                 return Listed::default();
             }
             Ok(Read::Foreign(why)) => {
-                trouble.push(Trouble::foreign(&path, &why));
+                found.push(entries::foreign(&path, &why));
                 return match self.read_through::<Locked>() {
                     Ok(Read::Good(locked)) => rebuilt(&locked),
                     _ => Listed::default(),
@@ -219,7 +220,7 @@ impl Registry {
         };
         let locked = self.read_through::<Locked>();
         if let Ok(Read::Foreign(why)) = &locked {
-            trouble.push(Trouble::foreign(&self.place.lock_file(), why));
+            found.push(entries::foreign(&self.place.lock_file(), why));
         }
         let listed = match &locked {
             Ok(Read::Good(locked)) => rebuilt(locked),
@@ -236,10 +237,12 @@ impl Registry {
                  sets the broken file aside"
             }
         };
-        trouble.push(Trouble::new(&path, message, help));
-        trouble.extend(self.strays(&listed).into_iter().map(|(_, _, path)| {
-            Trouble::new(&path, "the registry does not know it", "install it again, or move it away")
-        }));
+        found.push(wrong(&path, message, help));
+        found.extend(
+            self.strays(&listed)
+                .into_iter()
+                .map(|(_, _, path)| wrong(&path, "the registry does not know it", "install it again, or move it away")),
+        );
         listed
     }
 
@@ -412,4 +415,9 @@ impl Registry {
 pub(crate) fn rebuilt(locked: &Locked) -> Listed {
     let installed = locked.pins.iter().map(|(name, pinned)| (name.clone(), pinned.installed())).collect();
     Listed { installed, ..Listed::default() }
+}
+
+/// An error that stops nothing: all of them are one word here, as a registry that is in disorder is one thing to mend.
+fn of_error(path: &Path, error: &RegistryError) -> Diagnostic {
+    wrong(path, error.to_string(), error.hint().unwrap_or_default().into_owned())
 }

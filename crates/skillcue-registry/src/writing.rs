@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use crate::entries::{Entries, Listed, Locked, Pinned, Read, Trouble, VERSION, read_bytes};
+use skillcue_format::Diagnostic;
+
+use crate::entries::{Entries, Listed, Locked, Pinned, Read, VERSION, read_bytes, wrong};
 use crate::guard::Guard;
 use crate::journal::{self, Journal, Move};
 use crate::place::{LOCK, REGISTRY};
@@ -23,7 +25,7 @@ pub(crate) struct Writing<'r> {
     /// Broken files that are set aside with the change.
     aside: Vec<(String, u32)>,
     /// What had to be mended.
-    pub(crate) notes: Vec<Trouble>,
+    pub(crate) notes: Vec<Diagnostic>,
 }
 
 impl<'r> Writing<'r> {
@@ -73,7 +75,7 @@ impl<'r> Writing<'r> {
             _ => "what is as it was installed is locked again",
         };
         let help = format!("it now stands in {file}.broken-{number}; {kept}");
-        self.notes.push(Trouble::new(&place.dir().join(file), format!("it could not be read: {why}"), help));
+        self.notes.push(wrong(&place.dir().join(file), format!("it could not be read: {why}"), help));
         self.aside.push((file.to_owned(), number));
     }
 
@@ -103,7 +105,7 @@ impl<'r> Writing<'r> {
                 }
                 _ => {
                     let help = "install it again to lock it again";
-                    self.notes.push(Trouble::new(&dir, "it is not as it was installed, and not locked any more", help));
+                    self.notes.push(wrong(&dir, "it is not as it was installed, and not locked any more", help));
                 }
             }
         }
@@ -123,7 +125,7 @@ impl<'r> Writing<'r> {
     }
 
     /// Writes what only `registry.json` says: the file's appearance is the change.
-    pub(crate) fn commit_registry(self) -> Result<Vec<Trouble>, RegistryError> {
+    pub(crate) fn commit_registry(self) -> Result<Vec<Diagnostic>, RegistryError> {
         if !self.aside.is_empty() || self.locked.is_some() {
             let staging = self.stage()?;
             return self.commit(&staging, Vec::new(), &TrashFile::default());
@@ -156,7 +158,7 @@ impl<'r> Writing<'r> {
         staging: &Staging,
         moves: Vec<Move>,
         trash: &TrashFile,
-    ) -> Result<Vec<Trouble>, RegistryError> {
+    ) -> Result<Vec<Diagnostic>, RegistryError> {
         let (place, disk) = (&self.registry.place, &self.registry.disk);
         let number = if trash.items.is_empty() { None } else { Some(self.next_in_trash()?) };
         let mut files = vec![(REGISTRY, self.listed.text())];

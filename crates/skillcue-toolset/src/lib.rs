@@ -71,7 +71,7 @@ mod warm;
 #[cfg(feature = "engine")]
 pub use engine::engine;
 pub use measure::{MeasureError, Measured, measure};
-pub use message::{Finding, Level};
+pub use message::Level;
 pub use provider::ToolsetTools;
 pub use subject::{CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
 pub use toolsets::Toolsets;

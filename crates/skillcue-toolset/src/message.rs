@@ -4,8 +4,11 @@
 //! modules, because it can open no file; whoever asks waits. Bytecode is no text: a line that has some says how many
 //! bytes follow it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use skillcue_format::{Diagnostic, Place, Severity};
 
 /// What the host says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -170,7 +173,7 @@ pub(crate) struct Refused {
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) tools: Vec<Defined>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<WireDiagnostic>,
     /// Files that a runtime has opened itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) files: Vec<String>,
@@ -188,46 +191,71 @@ pub(crate) struct Defined {
     pub(crate) line: Option<u32>,
 }
 
-/// What is wrong with a toolset: a diagnostic with the place in the author's file.
-///
-/// The codes: `toolset_entry` (the manifest's line is no `path:Export`), `toolset_syntax`, `toolset_export`,
-/// `toolset_shape`, `toolset_threw`, `toolset_duplicate`, `toolset_schema` (part of a schema cannot be checked; the tool
-/// works), `toolset_crashed`, `module_not_found`, `module_refused`, and those of [`ToolError`](crate::ToolError) when
-/// nothing could be started.
+/// What is wrong with a toolset, as children say it and as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// What kind of finding: a stable word.
-    pub code: String,
-    /// The toolset, as the manifest has it; the skill, if it is about all of them.
-    pub toolset: String,
+pub(crate) struct WireDiagnostic {
+    /// One of [`CODES`]; a child may say anything.
+    pub(crate) code: String,
+    /// The toolset, as the manifest has it.
+    pub(crate) toolset: String,
     /// The file, relative to the skill's directory; `packages:` stands for the user's packages.
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// The line, from 1.
-    pub line: Option<u32>,
+    pub(crate) line: Option<u32>,
     /// The column, from 1, in characters.
-    pub column: Option<u32>,
+    pub(crate) column: Option<u32>,
     /// What is wrong, in one sentence.
-    pub message: String,
+    pub(crate) message: String,
     /// What to do about it.
-    pub help: Option<String>,
+    pub(crate) help: Option<String>,
 }
 
-impl Finding {
+/// The words for what is wrong with a toolset.
+const CODES: [&str; 10] = [
+    "module_not_found",
+    "module_refused",
+    "toolset_crashed",
+    "toolset_duplicate",
+    "toolset_entry",
+    "toolset_export",
+    "toolset_schema",
+    "toolset_shape",
+    "toolset_syntax",
+    "toolset_threw",
+];
+
+impl WireDiagnostic {
+    /// A finding without a place, about a toolset that is not known yet.
+    pub(crate) fn new(code: &str, message: impl Into<String>, help: Option<&str>) -> WireDiagnostic {
+        WireDiagnostic {
+            code: code.to_owned(),
+            toolset: String::new(),
+            file: None,
+            line: None,
+            column: None,
+            message: message.into(),
+            help: help.map(str::to_owned),
+        }
+    }
+
+    /// Returns it as a finding about a toolset.
+    pub(crate) fn about(self, toolset: &str) -> WireDiagnostic {
+        WireDiagnostic { toolset: toolset.to_owned(), ..self }
+    }
+
     /// Whether the tool that it is about works all the same: a part of its schema cannot be checked.
-    pub fn is_warning(&self) -> bool {
+    pub(crate) fn is_warning(&self) -> bool {
         self.code == "toolset_schema"
     }
-}
 
-impl std::fmt::Display for Finding {
-    /// One line: `file:line:column: error[code]: message`, or `warning` where the tool works.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.file.as_deref().unwrap_or(&self.toolset))?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}:{}", self.column.unwrap_or(1))?;
-        }
-        let severity = if self.is_warning() { "warning" } else { "error" };
-        write!(f, ": {severity}[{}]: {}", self.code, self.message)
+    /// Returns it for who asks what toolsets offer. Where no file is to blame, the path is the toolset as the manifest has it.
+    pub(crate) fn to_diagnostic(&self) -> Diagnostic {
+        let severity = if self.is_warning() { Severity::Warning } else { Severity::Error };
+        let code = CODES.into_iter().find(|code| *code == self.code).unwrap_or("toolset_shape");
+        let place = self.line.map(|line| Place { line, column: self.column.unwrap_or(1), width: 1 });
+        let path = self.file.as_ref().unwrap_or(&self.toolset);
+        let found = Diagnostic::named(code, severity, self.message.clone()).at(path);
+        Diagnostic { place, help: self.help.clone().map(Cow::Owned), ..found }
     }
 }
 
@@ -306,5 +334,5 @@ pub(crate) struct Stripped {
     pub(crate) id: u64,
     pub(crate) text: Option<String>,
     #[serde(default)]
-    pub(crate) finding: Option<Finding>,
+    pub(crate) finding: Option<WireDiagnostic>,
 }

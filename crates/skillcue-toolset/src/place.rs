@@ -2,11 +2,11 @@
 
 use skillcue_catalog::SkillDir;
 
-use crate::message::Finding;
+use crate::message::WireDiagnostic;
 use crate::{MAX_MODULE_BYTES, Subject};
 
 /// Adds line and column to a finding that names a file of the skill without them.
-pub(crate) fn add(subject: &Subject<'_>, finding: &mut Finding) {
+pub(crate) fn add(subject: &Subject<'_>, finding: &mut WireDiagnostic) {
     if finding.line.is_some() {
         finding.column.get_or_insert(1);
         return;

@@ -10,7 +10,7 @@ use skillcue::catalog::{Listing, SkillDir};
 use skillcue::tools::{
     Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
-use skillcue::{Catalog, Skill, Skillcue};
+use skillcue::{Catalog, Diagnostic, Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_exec::{Runner, TOOLSETS, find_program};
 
@@ -55,7 +55,7 @@ impl ToolsetTools {
             let Some(offered) = self.offered(skill) else { continue };
             if offered.tools.iter().any(|tool| tool.id == id) {
                 having.push(skill);
-            } else if offered.diagnostics.iter().any(|finding| !finding.is_warning()) {
+            } else if offered.diagnostics.iter().any(Diagnostic::is_error) {
                 unknown.push(skill);
             }
         }
@@ -211,7 +211,7 @@ impl ToolProvider for ToolsetTools {
         let offered = self.offered_for(&catalog, context.loaded, name);
         let known = named(&catalog, &offered);
         let Some(tool) = meant(&known, name) else {
-            return not_there(&catalog, name, &offered, &known, context);
+            return not_there(skills, &catalog, name, &offered, &known, context);
         };
         let dir = tool.skill.dir();
         let subject = self.subject(tool.skill, &dir)?;
@@ -237,6 +237,7 @@ fn meant<'n, 'c>(known: &'n [Named<'c>], name: &str) -> Option<&'n Named<'c>> {
 
 /// Why a name that means a skill's tool cannot be called; nothing if it means none.
 fn not_there(
+    skills: &Skillcue,
     catalog: &Catalog,
     name: &str,
     offered: &[(&Skill, Arc<Offered>)],
@@ -257,7 +258,7 @@ fn not_there(
         let mut message = format!("The skill has no such tool. Its tools are: {names}.");
         let own = offered.iter().filter(|(of, _)| std::ptr::eq(*of, skill));
         for finding in own.flat_map(|(_, offered)| &offered.diagnostics) {
-            let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+            let help = skills.hint_for(finding).map(|help| format!(" ({help})")).unwrap_or_default();
             let _ = write!(message, "\n{finding}{help}");
         }
         ("not_found", message)

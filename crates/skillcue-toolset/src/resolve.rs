@@ -270,7 +270,7 @@ impl Resolver {
             }
         }
         let help = if name == "zod" {
-            "run `skillcue toolset setup` once, or install zod in the skill's directory".to_owned()
+            "install it among your packages, or in the skill's directory".to_owned()
         } else {
             format!("install it with `npm install {name}` in the skill's directory")
         };

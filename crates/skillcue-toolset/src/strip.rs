@@ -13,24 +13,36 @@ use oxc_allocator::Allocator;
 use oxc_parser::{Parser, ParserReturn};
 use oxc_span::SourceType;
 
-use crate::message::{Finding, Strip, Stripped};
+use crate::message::{Strip, Stripped, WireDiagnostic};
 
 /// The deepest nesting of brackets that is parsed: the parser calls itself for each.
 const NESTING: usize = 1_000;
 
 /// Why a text is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub(crate) struct SyntaxError {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
 
-impl Problem {
-    fn at(text: &str, offset: usize, message: impl Into<String>, help: Option<String>) -> Problem {
+impl SyntaxError {
+    fn at(text: &str, offset: usize, message: impl Into<String>, help: Option<String>) -> SyntaxError {
         let (line, column) = place(text, offset);
-        Problem { line, column, message: message.into(), help }
+        SyntaxError { line, column, message: message.into(), help }
+    }
+
+    /// Returns it as a finding about a file.
+    pub(crate) fn in_file(self, file: &str) -> WireDiagnostic {
+        WireDiagnostic {
+            file: Some(file.to_owned()),
+            line: Some(self.line),
+            column: Some(self.column),
+            help: self.help,
+            ..WireDiagnostic::new("toolset_syntax", self.message, None)
+        }
     }
 }
 
@@ -44,12 +56,12 @@ fn place(text: &str, offset: usize) -> (u32, u32) {
 }
 
 /// The text without its types.
-pub(crate) fn strip(text: &str) -> Result<String, Problem> {
+pub(crate) fn strip(text: &str) -> Result<String, SyntaxError> {
     strip_mapped(text).map(|(text, _)| text)
 }
 
 /// The text without its types, and which of its bytes were which.
-pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), Problem> {
+pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), SyntaxError> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text, SourceType::ts())?;
     let edits = blank::edits(text, &parsed.program)?;
@@ -57,7 +69,7 @@ pub(crate) fn strip_mapped(text: &str) -> Result<(String, Vec<(usize, usize)>), 
 }
 
 /// What is wrong with a text that should be JavaScript, as far as its syntax goes.
-pub(crate) fn check(text: &str) -> Option<Problem> {
+pub(crate) fn check(text: &str) -> Option<SyntaxError> {
     parse(&Allocator::default(), text, SourceType::mjs()).err()
 }
 
@@ -65,25 +77,13 @@ pub(crate) fn check(text: &str) -> Option<Problem> {
 pub(crate) fn answer(asked: &Strip) -> Stripped {
     match strip(&asked.text) {
         Ok(text) => Stripped { id: asked.id, text: Some(text), finding: None },
-        Err(problem) => Stripped {
-            id: asked.id,
-            text: None,
-            finding: Some(Finding {
-                code: "toolset_syntax".into(),
-                toolset: String::new(),
-                file: Some(asked.path.clone()),
-                line: Some(problem.line),
-                column: Some(problem.column),
-                message: problem.message,
-                help: problem.help,
-            }),
-        },
+        Err(error) => Stripped { id: asked.id, text: None, finding: Some(error.in_file(&asked.path)) },
     }
 }
 
-fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Result<ParserReturn<'a>, Problem> {
+fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Result<ParserReturn<'a>, SyntaxError> {
     if let Some(offset) = nests_too_deeply(text) {
-        return Err(Problem::at(text, offset, format!("brackets nest deeper than {NESTING}"), None));
+        return Err(SyntaxError::at(text, offset, format!("brackets nest deeper than {NESTING}"), None));
     }
     let parsed = Parser::new(allocator, text, kind).parse();
     let Some(first) = parsed.diagnostics.iter().next() else { return Ok(parsed) };
@@ -94,7 +94,7 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str, kind: SourceType) -> Resul
     } else {
         first.help.as_ref().map(ToString::to_string)
     };
-    Err(Problem::at(text, offset, first.message.to_string(), help))
+    Err(SyntaxError::at(text, offset, first.message.to_string(), help))
 }
 
 /// Where brackets nest too deeply, counted without looking for strings and comments: close enough for a bound.

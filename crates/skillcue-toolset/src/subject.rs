@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 use skillcue_base::ErrorInfo;
 use skillcue_exec::{ExecError, Launcher, SandboxReport};
+use skillcue_format::Diagnostic;
 
-use crate::message::{Finding, Level};
+use crate::message::Level;
 
 /// How toolsets are run.
 #[derive(Debug, Clone)]
@@ -156,8 +157,15 @@ impl<'s> Subject<'s> {
 pub struct Offered {
     /// The tools, in the order of the manifest and its modules.
     pub tools: Vec<ToolSpec>,
-    /// What is wrong with the rest.
-    pub diagnostics: Vec<Finding>,
+    /// What is wrong with the rest: errors, and warnings where a tool works all the same. Paths are relative to the skill's
+    /// directory, and `packages:` stands for the user's packages; without a file, the path is the toolset as the manifest
+    /// has it, or the skill's name.
+    ///
+    /// The codes: `toolset_entry` (the manifest's line is no `path:Export`), `toolset_syntax`, `toolset_export`,
+    /// `toolset_shape`, `toolset_threw`, `toolset_duplicate`, `toolset_schema` (part of a schema cannot be checked; the tool
+    /// works), `toolset_crashed`, `module_not_found`, `module_refused`, and those of [`ToolError`] when nothing could be
+    /// started.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One tool, as a model is told of it.

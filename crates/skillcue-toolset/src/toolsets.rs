@@ -1,6 +1,5 @@
 //! The warm children, one a skill, and what is known of their tools.
 
-use skillcue_base::{ErrorInfo as _, lock};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use skillcue_base::visible;
+use skillcue_base::{lock, visible};
 use skillcue_exec::{Bounds, Job, Policy, Program};
+use skillcue_format::{Diagnostic, Severity};
 
 use crate::cache::{self, Kept};
-use crate::message::{Defined, Entry, Finding, Load, Ready};
+use crate::message::{Defined, Entry, Load, Ready, WireDiagnostic};
 use crate::place;
 use crate::resolve::{Resolver, Seen};
 use crate::schema::Schema;
@@ -105,6 +105,8 @@ struct State {
 struct Known {
     asked: Vec<String>,
     offered: Arc<Offered>,
+    /// The findings in `offered`, as they are kept.
+    findings: Vec<WireDiagnostic>,
     tools: HashMap<String, Tool>,
     kept: Mutex<Option<Arc<Kept>>>,
     /// Entries that must not be loaded again: they did not come to an end.
@@ -114,12 +116,12 @@ struct Known {
 }
 
 /// Whether a finding tells of this evaluation rather than of the files.
-fn is_passing(finding: &Finding) -> bool {
+fn is_passing(finding: &WireDiagnostic) -> bool {
     matches!(finding.code.as_str(), "toolset_threw" | "toolset_crashed")
 }
 
 /// Whether a finding tells of a module that may be installed any moment.
-fn is_missing(finding: &Finding) -> bool {
+fn is_missing(finding: &WireDiagnostic) -> bool {
     finding.code == "module_not_found"
 }
 
@@ -152,16 +154,8 @@ impl Toolsets {
             Ok(known) => Arc::clone(&known.offered),
             Err(error) => {
                 // Nothing could be started, which is one thing to say however many toolsets there are.
-                let finding = Finding {
-                    code: error.code().to_owned(),
-                    toolset: subject.name.to_owned(),
-                    file: None,
-                    line: None,
-                    column: None,
-                    message: error.to_string(),
-                    help: error.hint().map(Cow::into_owned),
-                };
-                Arc::new(Offered { tools: Vec::new(), diagnostics: vec![finding] })
+                let found = Diagnostic::of(&error, Severity::Error).at(subject.name);
+                Arc::new(Offered { tools: Vec::new(), diagnostics: vec![found] })
             }
         }
     }
@@ -285,7 +279,7 @@ impl Inner {
             // The skill's own files are looked at every time, those of packages now and then: they are many. Where
             // one is missing, a person is about to install it and to ask again.
             let thorough = state.checked.is_none_or(|checked| checked.elapsed() > Duration::from_secs(1))
-                || known.offered.diagnostics.iter().any(is_missing);
+                || known.findings.iter().any(is_missing);
             let kept = lock(&known.kept).clone();
             let due = known.retry.is_some_and(|at| Instant::now() >= at);
             if !due && kept.is_none_or(|kept| kept.is_fresh(&self.doors(subject), thorough)) {
@@ -342,7 +336,7 @@ impl Inner {
             }
         }
         let mut stuck = stuck.to_vec();
-        let before = state.known.as_ref().map(|known| known.offered.diagnostics.clone()).unwrap_or_default();
+        let before = state.known.as_ref().map(|known| known.findings.clone()).unwrap_or_default();
         findings.extend(before.into_iter().filter(|finding| stuck.contains(&finding.toolset)));
         loop {
             entries.retain(|entry| !stuck.contains(&entry.declared));
@@ -356,9 +350,9 @@ impl Inner {
                     let mut known = Known::of(subject, ready, read, stuck);
                     // What takes long to fail is tried less often.
                     let pause = begun.elapsed() * 4;
-                    if known.offered.diagnostics.iter().any(is_passing) {
+                    if known.findings.iter().any(is_passing) {
                         known.retry = Some(Instant::now() + self.options.limits.retry.max(pause));
-                    } else if subject.runtime != Runtime::Embedded && known.offered.diagnostics.iter().any(is_missing) {
+                    } else if subject.runtime != Runtime::Embedded && known.findings.iter().any(is_missing) {
                         // Other runtimes resolve modules themselves: where they looked is not known here.
                         known.retry = Some(Instant::now() + pause);
                     }
@@ -373,14 +367,12 @@ impl Inner {
                     let Some(entry) = entries.get(entry).cloned() else {
                         return Err(ToolError::Crashed { id: subject.name.to_owned(), reason });
                     };
-                    findings.push(Finding {
-                        code: "toolset_crashed".to_owned(),
+                    let message = format!("the process that loaded `{}` is gone: {reason}", entry.path);
+                    let help = "what it does when it is loaded takes too long, or too much";
+                    findings.push(WireDiagnostic {
                         toolset: entry.declared.clone(),
                         file: Some(entry.path.clone()),
-                        line: None,
-                        column: None,
-                        message: format!("the process that loaded `{}` is gone: {reason}", entry.path),
-                        help: Some("what it does when it is loaded takes too long, or too much".to_owned()),
+                        ..WireDiagnostic::new("toolset_crashed", message, Some(help))
                     });
                     stuck.push(entry.declared);
                 }
@@ -554,7 +546,7 @@ impl Pending {
         // The definitions come right before the bytecode; whoever waits for them may not have taken them yet.
         for _ in 0..200 {
             if let Some(known) = &lock(&self.0).1 {
-                let lasting = known.stuck.is_empty() && !known.offered.diagnostics.iter().any(is_passing);
+                let lasting = known.stuck.is_empty() && !known.findings.iter().any(is_passing);
                 return lasting.then(|| known.ready());
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -565,12 +557,12 @@ impl Pending {
 
 impl Known {
     fn of(subject: &Subject<'_>, ready: Ready, kept: Option<Arc<Kept>>, stuck: Vec<String>) -> Known {
-        let mut offered = Offered { tools: Vec::new(), diagnostics: ready.findings };
+        let (mut specs, mut findings) = (Vec::new(), ready.findings);
         let mut tools = HashMap::new();
         let mut all = ready.tools;
         if let Some(first) = all.get(TOOLS) {
             let left_out = all.len() - TOOLS;
-            offered.diagnostics.push(Finding {
+            findings.push(WireDiagnostic {
                 message: format!(
                     "a skill may have at most {TOOLS} tools; {left_out} {} left out",
                     if left_out == 1 { "was" } else { "were" }
@@ -585,7 +577,7 @@ impl Known {
             if !is_id(&defined.id) || tools.contains_key(&defined.id) {
                 let id = skillcue_base::Shown(crate::cut(&defined.id, 80)).to_string();
                 defined.id.clone_from(&id);
-                offered.diagnostics.push(Finding {
+                findings.push(WireDiagnostic {
                     message: format!("`{id}` is no id of a tool, or another has it"),
                     help: Some("an id has 1 to 64 letters, digits, `-` or `_`".to_owned()),
                     ..about(&defined, "toolset_shape")
@@ -594,7 +586,7 @@ impl Known {
             }
             let plain = visible(&defined.description).into_owned();
             if plain.len() < defined.description.len() {
-                offered.diagnostics.push(Finding {
+                findings.push(WireDiagnostic {
                     message: format!("the description of `{}` has control characters, which were left out", defined.id),
                     help: Some("write plain text".to_owned()),
                     ..about(&defined, "toolset_shape")
@@ -604,7 +596,7 @@ impl Known {
             if defined.description.is_empty() || defined.schema.get().len() > SCHEMA {
                 let wrong =
                     if defined.description.is_empty() { "has no description" } else { "has too large a schema" };
-                offered.diagnostics.push(Finding {
+                findings.push(WireDiagnostic {
                     message: format!("`{}` {wrong}", defined.id),
                     help: Some("say what it is for, and describe its arguments briefly".to_owned()),
                     ..about(&defined, "toolset_shape")
@@ -614,14 +606,14 @@ impl Known {
             defined.description = crate::cut(&defined.description, DESCRIPTION).to_owned();
             match visible_schema(&mut defined.schema) {
                 Ok(false) => {}
-                Ok(true) => offered.diagnostics.push(Finding {
+                Ok(true) => findings.push(WireDiagnostic {
                     message: format!("the schema of `{}` has hidden characters, which were left out", defined.id),
                     help: Some("write plain text".to_owned()),
                     ..about(&defined, "toolset_shape")
                 }),
                 // Under another name the tool would not find its argument.
                 Err(name) => {
-                    offered.diagnostics.push(Finding {
+                    findings.push(WireDiagnostic {
                         message: format!(
                             "the schema of `{}` has hidden characters in the name `{}`; the tool was left out",
                             defined.id,
@@ -635,7 +627,7 @@ impl Known {
             }
             match spec(&defined) {
                 Ok((spec, schema, unchecked)) => {
-                    offered.diagnostics.extend(unchecked.into_iter().map(|part| Finding {
+                    findings.extend(unchecked.into_iter().map(|part| WireDiagnostic {
                         message: format!("{part} in the schema of `{}` cannot be checked here", defined.id),
                         help: Some(
                             "what it would refuse is let through; docs/toolsets.md lists what is checked".to_owned(),
@@ -643,21 +635,25 @@ impl Known {
                         ..about(&defined, "toolset_schema")
                     }));
                     tools.insert(defined.id, Tool { schema });
-                    offered.tools.push(spec);
+                    specs.push(spec);
                 }
-                Err(why) => offered.diagnostics.push(Finding {
+                Err(why) => findings.push(WireDiagnostic {
                     message: format!("the schema of `{}` {why}", defined.id),
                     help: Some("`parameters` is the JSON Schema of an object".to_owned()),
                     ..about(&defined, "toolset_shape")
                 }),
             }
         }
-        for finding in &mut offered.diagnostics {
+        for finding in &mut findings {
             place::add(subject, finding);
         }
         Known {
             asked: subject.toolsets.clone(),
-            offered: Arc::new(offered),
+            offered: Arc::new(Offered {
+                tools: specs,
+                diagnostics: findings.iter().map(WireDiagnostic::to_diagnostic).collect(),
+            }),
+            findings,
             tools,
             kept: Mutex::new(kept),
             stuck,
@@ -684,7 +680,7 @@ impl Known {
                 line: spec.line,
             })
         };
-        let findings = self.offered.diagnostics.iter().filter(|finding| !finding.is_warning()).cloned();
+        let findings = self.findings.iter().filter(|finding| !finding.is_warning()).cloned();
         Ready {
             tools: self.offered.tools.iter().filter_map(defined).collect(),
             findings: findings.collect(),
@@ -738,15 +734,12 @@ fn is_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-fn about(defined: &Defined, code: &str) -> Finding {
-    Finding {
-        code: code.to_owned(),
+fn about(defined: &Defined, code: &str) -> WireDiagnostic {
+    WireDiagnostic {
         toolset: defined.id.clone(),
         file: Some(defined.file.clone()),
         line: defined.line,
-        column: None,
-        message: String::new(),
-        help: None,
+        ..WireDiagnostic::new(code, "", None)
     }
 }
 
@@ -767,21 +760,18 @@ fn spec(defined: &Defined) -> Result<(ToolSpec, Option<Schema>, Vec<String>), St
 }
 
 /// `toolsets/index:HelloToolset`.
-fn entry(declared: &str) -> Result<Entry, Box<Finding>> {
+fn entry(declared: &str) -> Result<Entry, Box<WireDiagnostic>> {
     match declared.rsplit_once(':') {
         Some((path, export)) if !path.is_empty() && !export.is_empty() => Ok(Entry {
             declared: declared.to_owned(),
             path: path.strip_prefix("./").unwrap_or(path).to_owned(),
             export: export.to_owned(),
         }),
-        _ => Err(Box::new(Finding {
-            code: "toolset_entry".to_owned(),
-            toolset: declared.to_owned(),
-            file: None,
-            line: None,
-            column: None,
-            message: format!("`{declared}` is not of the form `path:Export`"),
-            help: Some("write `toolsets/index:HelloToolset`: the module, and what it exports".to_owned()),
-        })),
+        _ => {
+            let message = format!("`{declared}` is not of the form `path:Export`");
+            let help = "write `toolsets/index:HelloToolset`: the module, and what it exports";
+            let found = WireDiagnostic::new("toolset_entry", message, Some(help));
+            Err(Box::new(WireDiagnostic { toolset: declared.to_owned(), ..found }))
+        }
     }
 }

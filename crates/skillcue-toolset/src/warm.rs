@@ -14,7 +14,7 @@ use skillcue_exec::{Child, Job, Killer, Launcher, SandboxReport};
 
 use crate::frame::{self, FrameError};
 use crate::message::{
-    Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild,
+    Abort, Call, Done, Failed, FromChild, Level, Load, ModuleAnswer, Ready, Strip, Stripped, ToChild, WireDiagnostic,
 };
 use crate::resolve::{Resolver, Seen};
 use crate::runtime::Stripper;
@@ -523,14 +523,9 @@ impl Reader {
         let failed = |message: &str| Stripped {
             id: text.id,
             text: None,
-            finding: Some(crate::Finding {
-                code: "toolset_syntax".to_owned(),
-                toolset: String::new(),
+            finding: Some(WireDiagnostic {
                 file: Some(text.path.clone()),
-                line: None,
-                column: None,
-                message: message.to_owned(),
-                help: None,
+                ..WireDiagnostic::new("toolset_syntax", message, None)
             }),
         };
         if text.text.len() > crate::MAX_MODULE_BYTES {

@@ -120,6 +120,7 @@ const RULES: &[Rule] = &[
             "skillcue-derive/",
             "skillcue-exec/src/grants.rs",
             "skillcue-exec/src/result.rs",
+            "skillcue-format/src/diagnostic.rs",
             "skillcue-host/src/error.rs",
         ],
         because: "an error's code and hint stand on its variants, #[derive(ErrorInfo)]; errors made of a code have none",

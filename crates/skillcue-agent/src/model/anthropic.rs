@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, sent_arguments};
-use super::fault::Fault;
 use super::names::Names;
+use super::request_error::RequestError;
 use super::{Request, Stop};
 use crate::Message;
 
@@ -97,13 +97,13 @@ fn blocks(message: &Message, at: usize, names: &Names) -> (&'static str, Vec<Val
 }
 
 /// Takes the data of one event.
-pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     // Some servers end both APIs' streams alike.
     if draft.done || data.trim() == "[DONE]" {
         return Ok(());
     }
     let event: Value =
-        serde_json::from_str(data).map_err(|error| Fault::malformed(format!("an event is no JSON: {error}")))?;
+        serde_json::from_str(data).map_err(|error| RequestError::malformed(format!("an event is no JSON: {error}")))?;
     let index = event["index"].as_u64();
     match event["type"].as_str() {
         Some("message_start") => cost(&event["message"]["usage"], draft),
@@ -115,7 +115,7 @@ pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
                 Some("thinking_delta") => draft.thinking(delta["thinking"].as_str().unwrap_or_default()),
                 Some("input_json_delta") => {
                     let call = draft.calls.iter_mut().rfind(|call| call.index == index);
-                    let call = call.ok_or_else(|| Fault::malformed("it writes arguments of no call"))?;
+                    let call = call.ok_or_else(|| RequestError::malformed("it writes arguments of no call"))?;
                     call.write(delta["partial_json"].as_str().unwrap_or_default());
                 }
                 _ => {}
@@ -126,21 +126,21 @@ pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
             stop(&event["delta"], draft);
         }
         Some("message_stop") => draft.done = true,
-        Some("error") => return Err(Fault::said(&event)),
+        Some("error") => return Err(RequestError::said(&event)),
         // Servers that only look like Anthropic's say it in their own way.
-        _ if event["error"].is_object() => return Err(Fault::said(&event)),
+        _ if event["error"].is_object() => return Err(RequestError::said(&event)),
         Some(_) => {}
-        None => return Err(Fault::malformed("an event has no type")),
+        None => return Err(RequestError::malformed("an event has no type")),
     }
     Ok(())
 }
 
 /// Takes an answer that comes as one document.
-pub(super) fn whole(answer: &Value, draft: &mut Draft<'_>) -> Result<(), Fault> {
+pub(super) fn whole(answer: &Value, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     if answer["type"] == "error" || answer["error"].is_object() {
-        return Err(Fault::said(answer));
+        return Err(RequestError::said(answer));
     }
-    let blocks = answer["content"].as_array().ok_or_else(|| Fault::malformed("it has no content"))?;
+    let blocks = answer["content"].as_array().ok_or_else(|| RequestError::malformed("it has no content"))?;
     for (index, block) in blocks.iter().enumerate() {
         begin(Some(index as u64), block, draft)?;
     }
@@ -150,7 +150,7 @@ pub(super) fn whole(answer: &Value, draft: &mut Draft<'_>) -> Result<(), Fault> 
     Ok(())
 }
 
-fn begin(index: Option<u64>, block: &Value, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn begin(index: Option<u64>, block: &Value, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     let text = |key: &str| block[key].as_str().unwrap_or_default();
     match block["type"].as_str() {
         Some("text") => draft.text(text("text")),

@@ -14,8 +14,8 @@ use skillcue_http::{ClientOptions, Events, Redirects, cause, is_tls_error};
 use tokio_util::sync::CancellationToken;
 
 use super::draft::Draft;
-use super::fault::{Fault, Says};
 use super::names::Names;
+use super::request_error::{RequestError, Says};
 use super::{Answer, Api, Delta, Endpoint, EndpointError, ModelError, Request, anthropic, openai, retry};
 
 /// Most bytes of an answer, and of an error.
@@ -153,14 +153,14 @@ impl Inner {
         loop {
             made += 1;
             let total = timing.total.max(timing.idle);
-            let fault = match tokio::time::timeout(total, self.attempt(body.clone(), &names, on)).await {
+            let reason = match tokio::time::timeout(total, self.attempt(body.clone(), &names, on)).await {
                 Ok(Ok(draft)) => return Ok(draft.finish(request.messages, made)),
-                Ok(Err(fault)) => fault,
-                Err(_) => Fault::Slow(total),
+                Ok(Err(reason)) => reason,
+                Err(_) => RequestError::Slow(total),
             };
-            let refused = self.endpoint.api == Api::OpenAi && wants_usage && fault.refuses_usage();
-            let (passes, asked) = (fault.passes(), fault.wait());
-            let error = fault.into_error(self.url.as_str(), &self.endpoint.model, self.endpoint.key.as_ref());
+            let refused = self.endpoint.api == Api::OpenAi && wants_usage && reason.refuses_usage();
+            let (passes, asked) = (reason.passes(), reason.wait());
+            let error = reason.into_error(self.url.as_str(), &self.endpoint.model, self.endpoint.key.as_ref());
             let wait = if refused {
                 // Some servers do not know how to be asked what an answer costs. Then they are not.
                 self.no_usage.store(true, Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Inner {
         body: Vec<u8>,
         names: &'d Names,
         on: &'d mut (dyn FnMut(Delta<'_>) + Send),
-    ) -> Result<Draft<'d>, Fault> {
+    ) -> Result<Draft<'d>, RequestError> {
         let mut draft = Draft::new(on).hiding(self.endpoint.key.as_ref());
         draft.own = names.own();
         let sent = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
@@ -213,18 +213,20 @@ impl Inner {
                 self.stream(response, &mut draft).await?;
             }
             kind if kind.ends_with("json") => self.whole(response, Vec::new(), &mut draft).await?,
-            kind => return Err(Fault::malformed(format!("it is {kind}, and neither a stream of events nor JSON"))),
+            kind => {
+                return Err(RequestError::malformed(format!("it is {kind}, and neither a stream of events nor JSON")));
+            }
         }
         Ok(draft)
     }
 
-    async fn refusal(&self, mut response: Response) -> Fault {
+    async fn refusal(&self, mut response: Response) -> RequestError {
         let status = response.status();
         let wait = retry::asked(response.headers(), SystemTime::now());
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let to = format!("it leads elsewhere: {}", to.unwrap_or("nowhere"));
-            return Fault::Status { status: status.as_u16(), says: Says::plain(to), wait: None };
+            return RequestError::Status { status: status.as_u16(), says: Says::plain(to), wait: None };
         }
         let mut body = Vec::new();
         let read = async {
@@ -238,10 +240,10 @@ impl Inner {
         };
         // The status says enough if the rest does not come, or comes a byte at a time.
         let _ = tokio::time::timeout(self.endpoint.timing.idle, read).await;
-        Fault::Status { status: status.as_u16(), says: Says::of_body(&body), wait }
+        RequestError::Status { status: status.as_u16(), says: Says::of_body(&body), wait }
     }
 
-    async fn stream(&self, mut response: Response, draft: &mut Draft<'_>) -> Result<(), Fault> {
+    async fn stream(&self, mut response: Response, draft: &mut Draft<'_>) -> Result<(), RequestError> {
         let take = match self.endpoint.api {
             Api::OpenAi => openai::event,
             Api::Anthropic => anthropic::event,
@@ -267,13 +269,13 @@ impl Inner {
                 Ok(None) => {
                     // The last event need not have ended. But half of one is none: the stream was cut.
                     events.end(&mut |data| if is_event(data) { take(data, draft) } else { Ok(()) })?;
-                    break Fault::Cut("it ends too early".to_owned());
+                    break RequestError::Cut("it ends too early".to_owned());
                 }
-                Err(fault) => break fault,
+                Err(failed) => break failed,
             };
             read += chunk.len();
             if read > MAX_ANSWER {
-                return Err(Fault::too_large("the answer", MAX_ANSWER));
+                return Err(RequestError::too_large("the answer", MAX_ANSWER));
             }
             if !begun {
                 let first = chunk.trim_ascii_start().first();
@@ -293,7 +295,12 @@ impl Inner {
     }
 
     /// Takes an answer that is one document, of which `body` has come already.
-    async fn whole(&self, mut response: Response, mut body: Vec<u8>, draft: &mut Draft<'_>) -> Result<(), Fault> {
+    async fn whole(
+        &self,
+        mut response: Response,
+        mut body: Vec<u8>,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), RequestError> {
         let idle = self.endpoint.timing.idle;
         let mut silence = Silence::new(idle);
         let mut begun = !body.trim_ascii_start().is_empty();
@@ -306,13 +313,13 @@ impl Inner {
                 silence.broken();
             }
             if body.len() + chunk.len() > MAX_ANSWER {
-                return Err(Fault::too_large("the answer", MAX_ANSWER));
+                return Err(RequestError::too_large("the answer", MAX_ANSWER));
             }
             body.extend_from_slice(&chunk);
         }
         let value = serde_json::from_slice(&body).map_err(|error| match error.classify() {
-            serde_json::error::Category::Eof => Fault::Cut("it ends too early".to_owned()),
-            _ => Fault::malformed(format!("it is no JSON: {error}")),
+            serde_json::error::Category::Eof => RequestError::Cut("it ends too early".to_owned()),
+            _ => RequestError::malformed(format!("it is no JSON: {error}")),
         })?;
         match self.endpoint.api {
             Api::OpenAi => openai::whole(&value, draft),
@@ -339,16 +346,20 @@ impl Silence {
 
     /// Waits for the next bytes: for any at all as long as the server may be idle, and not beyond `most` since there was
     /// content, though it sends something all the time.
-    async fn next<T>(&self, chunk: impl Future<Output = reqwest::Result<T>>, most: Duration) -> Result<T, Fault> {
+    async fn next<T>(
+        &self,
+        chunk: impl Future<Output = reqwest::Result<T>>,
+        most: Duration,
+    ) -> Result<T, RequestError> {
         let left = most.saturating_sub(self.since.elapsed());
         let no_content =
-            || Fault::Cut(format!("the server is there, but no content came for {} s", most.as_secs_f64()));
+            || RequestError::Cut(format!("the server is there, but no content came for {} s", most.as_secs_f64()));
         // Bytes that are there already would be taken even if no time is left.
         if left.is_zero() {
             return Err(no_content());
         }
         match tokio::time::timeout(self.idle.min(left), chunk).await {
-            Ok(chunk) => chunk.map_err(|error| Fault::Cut(cause(&error))),
+            Ok(chunk) => chunk.map_err(|error| RequestError::Cut(cause(&error))),
             Err(_) if left < self.idle => Err(no_content()),
             Err(_) => Err(nothing_came(self.idle)),
         }
@@ -361,18 +372,18 @@ fn is_event(data: &str) -> bool {
 }
 
 /// Waits for something of the server, but not for ever.
-async fn within<T>(most: Duration, waited: impl Future<Output = T>) -> Result<T, Fault> {
+async fn within<T>(most: Duration, waited: impl Future<Output = T>) -> Result<T, RequestError> {
     tokio::time::timeout(most, waited).await.map_err(|_| nothing_came(most))
 }
 
-fn nothing_came(most: Duration) -> Fault {
-    Fault::Cut(format!("nothing came for {} s", most.as_secs_f64()))
+fn nothing_came(most: Duration) -> RequestError {
+    RequestError::Cut(format!("nothing came for {} s", most.as_secs_f64()))
 }
 
 /// What it means that no answer has begun.
-fn no_answer(error: &reqwest::Error) -> Fault {
+fn no_answer(error: &reqwest::Error) -> RequestError {
     if !error.is_connect() {
-        return Fault::Cut(cause(error));
+        return RequestError::Cut(cause(error));
     }
-    if is_tls_error(error) { Fault::NoConnection(cause(error)) } else { Fault::Connect(cause(error)) }
+    if is_tls_error(error) { RequestError::NoConnection(cause(error)) } else { RequestError::Connect(cause(error)) }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use skillcue_base::Shown;
 
-use super::fault::Fault;
 use super::names::is_id;
+use super::request_error::RequestError;
 use super::secret::Mask;
 use super::{Answer, Delta, Secret, Stop, Usage};
 use crate::{Message, ToolCall};
@@ -139,9 +139,9 @@ impl<'d> Draft<'d> {
     }
 
     /// Begins a call.
-    pub(super) fn call(&mut self, index: Option<u64>, id: &str, name: &str) -> Result<&mut DraftCall, Fault> {
+    pub(super) fn call(&mut self, index: Option<u64>, id: &str, name: &str) -> Result<&mut DraftCall, RequestError> {
         if self.calls.len() == MAX_CALLS {
-            return Err(Fault::malformed(format!("it calls more than {MAX_CALLS} tools at once")));
+            return Err(RequestError::malformed(format!("it calls more than {MAX_CALLS} tools at once")));
         }
         self.calls.push(DraftCall { index, id: id.to_owned(), ..DraftCall::default() });
         let last = self.calls.len() - 1;

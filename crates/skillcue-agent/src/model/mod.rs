@@ -7,10 +7,10 @@ mod client;
 mod draft;
 mod endpoint;
 mod error;
-mod fault;
 mod names;
 mod openai;
 mod request;
+mod request_error;
 mod retry;
 mod secret;
 

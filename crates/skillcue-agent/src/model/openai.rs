@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, sent_arguments};
-use super::fault::Fault;
 use super::names::Names;
+use super::request_error::RequestError;
 use super::{Request, Stop};
 use crate::Message;
 
@@ -85,7 +85,7 @@ fn call(call: &crate::ToolCall, id: &str, names: &Names) -> Value {
 }
 
 /// Takes the data of one event.
-pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     if draft.done {
         return Ok(());
     }
@@ -94,27 +94,27 @@ pub(super) fn event(data: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
         return Ok(());
     }
     let chunk =
-        serde_json::from_str(data).map_err(|error| Fault::malformed(format!("an event is no JSON: {error}")))?;
+        serde_json::from_str(data).map_err(|error| RequestError::malformed(format!("an event is no JSON: {error}")))?;
     take(&chunk, "delta", draft)
 }
 
 /// Takes an answer that comes as one document.
-pub(super) fn whole(answer: &Value, draft: &mut Draft<'_>) -> Result<(), Fault> {
+pub(super) fn whole(answer: &Value, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     take(answer, "message", draft)?;
     if answer["choices"][0]["message"].is_object() {
         draft.done = true;
         Ok(())
     } else {
-        Err(Fault::malformed("it has no message"))
+        Err(RequestError::malformed("it has no message"))
     }
 }
 
-fn take(chunk: &Value, part: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn take(chunk: &Value, part: &str, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     if !chunk.is_object() {
-        return Err(Fault::malformed("an event is no object"));
+        return Err(RequestError::malformed("an event is no object"));
     }
     if chunk.get("error").is_some_and(|error| !error.is_null()) || chunk["object"] == "error" {
-        return Err(Fault::said(chunk));
+        return Err(RequestError::said(chunk));
     }
     if chunk["usage"].is_object() {
         let usage = &chunk["usage"];
@@ -160,7 +160,7 @@ fn take(chunk: &Value, part: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
 
 /// Takes a part of a call. By the book, calls have an index, and only the first part has id and name. Servers leave the
 /// index out, give the same one to all, repeat ids and names in each part, or send whole calls.
-fn take_call(part: &Value, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn take_call(part: &Value, draft: &mut Draft<'_>) -> Result<(), RequestError> {
     let index = part["index"].as_u64();
     let id = part["id"].as_str().unwrap_or_default();
     let name = part["function"]["name"].as_str().unwrap_or_default();

@@ -3,15 +3,14 @@
 use std::io::Read as _;
 
 use serde_json::{Map, Value, json};
+use skillcue::Diagnostic;
 use skillcue::tools::{Call, ToolContext, ToolOutput};
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::ExecError;
-use skillcue_toolset::Finding;
 
 use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::hints;
 use crate::progress::Progress;
 use crate::{Outcome, text};
 
@@ -112,10 +111,9 @@ fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
 }
 
 /// The error for a build that cannot run toolsets at all, with the words that `tools` has for it.
-fn without_engine(findings: &[Finding]) -> Option<CliError> {
-    let finding = findings.iter().find(|finding| finding.code == ExecError::NoEngine.code())?;
-    let help = hints::help_for(&finding.code, finding.help.as_deref()).unwrap_or_default();
-    Some(CliError::failure("no_engine", finding.message.clone()).help(help))
+fn without_engine(findings: &[Diagnostic]) -> Option<CliError> {
+    let finding = findings.iter().find(|finding| finding.code() == ExecError::NoEngine.code())?;
+    Some(CliError::of_finding(finding))
 }
 
 /// Why there is nothing to call.
@@ -150,20 +148,14 @@ fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError
 
 #[cfg(test)]
 mod tests {
+    use skillcue::format::Severity;
+
     use super::*;
 
     /// Issue 15: `call` said that there is no such tool where `tools` said that there is no engine.
     #[test]
     fn a_build_without_an_engine_says_so() {
-        let finding = |code: &str| Finding {
-            code: code.to_owned(),
-            toolset: "hello".to_owned(),
-            file: None,
-            line: None,
-            column: None,
-            message: ExecError::NoEngine.to_string(),
-            help: None,
-        };
+        let finding = |code| Diagnostic::named(code, Severity::Error, ExecError::NoEngine.to_string());
         assert!(without_engine(&[finding("toolset_syntax")]).is_none());
         let error = without_engine(&[finding("toolset_syntax"), finding("no_engine")]).unwrap();
         let json = serde_json::to_string(&error.json()).unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use skillcue::catalog::Discovery;
 use skillcue::format::Severity;
-use skillcue::{Catalog, Root, Skill, Source};
+use skillcue::{Catalog, Diagnostic, Root, Skill, Source};
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Support;
 use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
@@ -20,9 +20,10 @@ use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints;
 use crate::progress::Progress;
 use clients::{Listed, Simulated, simulate};
-use findings::{Copies, Finding, copies};
+use findings::{Copies, copies, of_notice};
 use machine::{Kept, Program, Versions, kept, programs};
 use skillcue_host::Trust;
 
@@ -53,7 +54,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct Checkup {
     valid: bool,
-    diagnostics: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
     versions: Versions,
     config: ConfigFiles,
     roots: Vec<Looked>,
@@ -147,10 +148,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let environment = context.environment()?;
     let settings = context.lenient_settings()?;
-    let mut found: Vec<Finding> = settings.notices.iter().map(Finding::from).collect();
-    found.extend(settings.diagnostics.iter().map(Finding::from));
+    let mut found: Vec<Diagnostic> = settings.notices.iter().map(of_notice).collect();
+    found.extend(settings.diagnostics.iter().map(hints::advised));
     let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();
-    found.extend(catalog.diagnostics().iter().map(Finding::from));
+    found.extend(catalog.diagnostics().iter().map(hints::advised));
     let copies = copies(&catalog);
     found.extend(copies.iter().filter_map(Copies::finding));
     let servers = servers(context, &mut found)?;
@@ -160,8 +161,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let progress = Progress::unknown("looking at each root");
     let roots = settings.all_roots().map(|root| looked(root, &catalog)).collect();
     drop(progress);
-    found.sort_by(|a, b| (a.severity, a).cmp(&(b.severity, b)));
-    found.dedup();
+    findings::sort(&mut found);
     let untrusted = settings.notices.iter().filter(|notice| notice.code.starts_with("untrusted")).count();
     Ok(Checkup {
         valid: !found.iter().any(|found| found.severity == Severity::Error),
@@ -252,18 +252,18 @@ fn shadowed(catalog: &Catalog) -> Vec<Hidden> {
         .collect()
 }
 
-fn servers(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Server>, CliError> {
+fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Server>, CliError> {
     for server in &context.quiet_settings()?.servers {
         if let Err(error) = ServerSpec::from_config(server, |name| std::env::var(name).ok()) {
             let help = "correct it below [[mcp]] in skillcue.toml";
-            found.push(Finding::new("mcp_server", Severity::Error, error.to_string()).help(help));
+            found.push(Diagnostic::named("mcp_server", Severity::Error, error.to_string()).with_help(help));
         }
     }
     let host = context.servers()?;
     let status: Vec<ServerStatus> = host.map(Host::status).unwrap_or_default();
     for problem in host.map(Host::diagnostics).unwrap_or_default() {
         let help = "`skillcue mcp inspect NAME` says more about a server";
-        found.push(Finding::new("mcp_server", Severity::Warning, problem).help(help));
+        found.push(Diagnostic::named("mcp_server", Severity::Warning, problem).with_help(help));
     }
     let server = |status: ServerStatus| Server {
         name: status.label,
@@ -276,31 +276,31 @@ fn servers(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Server>, C
     Ok(status.into_iter().map(server).collect())
 }
 
-fn sandbox(context: &Context, found: &mut Vec<Finding>) -> Result<Option<Support>, CliError> {
+fn sandbox(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Option<Support>, CliError> {
     let support = match context.programs()?.launcher().support() {
         Ok(support) => support,
         Err(error) => {
-            found.push(Finding::of(&error, Severity::Warning));
+            found.push(hints::diagnostic_of(&error, Severity::Warning));
             return Ok(None);
         }
     };
     if !support.sandboxed {
         let message = "there is no sandbox on this machine: scripts and toolsets do not run";
         let help = "`skillcue status` says what is missing";
-        found.push(Finding::new("no_sandbox", Severity::Warning, message).help(help));
+        found.push(Diagnostic::named("no_sandbox", Severity::Warning, message).with_help(help));
     }
     Ok(Some(support))
 }
 
-fn records(context: &Context, found: &mut Vec<Finding>) -> Result<Records, CliError> {
+fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Records, CliError> {
     let grants = context.grants()?;
     if let Some(trouble) = grants.trouble() {
         let file = grants.path().map(Path::to_path_buf).unwrap_or_default();
-        found.push(Finding::new("permissions", Severity::Error, trouble).at(file).help("move the file away"));
+        found.push(Diagnostic::named("permissions", Severity::Error, trouble).at(file).with_help("move the file away"));
     }
     let trusted_projects = Trust::open(context.environment()?).map_or_else(
         |error| {
-            found.push(Finding::new(error.code(), Severity::Error, error.message()));
+            found.push(Diagnostic::named(error.code(), Severity::Error, error.message().to_owned()));
             0
         },
         |trust| trust.projects().count(),

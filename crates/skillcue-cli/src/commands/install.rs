@@ -227,7 +227,7 @@ struct Told {
 
 fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Result<Outcome, CliError> {
     for note in reports.iter().flat_map(|report| &report.notes) {
-        context.terminal.warn("registry", &format!("{}: {}", context.short_path(&note.path), note.message), &note.help);
+        context.warn(note);
     }
     for (name, reason) in &told.skipped {
         context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to mend it");

@@ -45,6 +45,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct LintJson<'l> {
     valid: bool,
+    #[serde(serialize_with = "crate::hints::serialize")]
     diagnostics: &'l [Diagnostic],
     #[serde(skip_serializing_if = "Option::is_none")]
     fixed: Option<&'l [Fixed]>,

@@ -37,6 +37,7 @@ struct ShowJson<'s> {
     triggers: &'s Triggers,
     raw: Option<Node<'s>>,
     files: &'s [ListedFile],
+    #[serde(serialize_with = "crate::hints::serialize")]
     diagnostics: &'s [&'s Diagnostic],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     places: Vec<PlaceJson>,

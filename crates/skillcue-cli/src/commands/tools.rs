@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use skillcue_toolset::Finding;
+use skillcue::Diagnostic;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -82,13 +82,13 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
         }
         context.terminal.print(&out)?;
     }
-    Ok(if offered.diagnostics.iter().all(Finding::is_warning) { Outcome::Done } else { Outcome::Wanting })
+    Ok(if !offered.diagnostics.iter().any(Diagnostic::is_error) { Outcome::Done } else { Outcome::Wanting })
 }
 
 /// What is wrong with a toolset, on one line that editors understand.
-fn tell(finding: &Finding, context: &Context) {
+fn tell(finding: &Diagnostic, context: &Context) {
     let mut said = text::one_line(&finding.to_string());
-    if let Some(help) = hints::help_for(&finding.code, finding.help.as_deref()) {
+    if let Some(help) = hints::hint_of(finding) {
         let _ = write!(said, "\n  {}: {}", paint(style::HELP, "help"), text::one_line(&help));
     }
     context.terminal.say(&said);

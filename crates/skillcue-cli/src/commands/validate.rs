@@ -37,6 +37,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 pub(crate) struct CheckJson<'c> {
     pub(crate) valid: bool,
+    #[serde(serialize_with = "crate::hints::serialize")]
     pub(crate) diagnostics: &'c [Diagnostic],
 }
 

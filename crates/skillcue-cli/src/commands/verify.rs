@@ -44,9 +44,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let found = if args.names.is_empty() { registry.verify_all() } else { registry.verify(&args.names) };
         drop(progress);
         verified.extend(found?);
-        for trouble in registry.state().trouble {
-            let message = format!("{}: {}", context.short_path(&trouble.path), trouble.message);
-            context.terminal.warn("registry", &message, &trouble.help);
+        for found in registry.state().diagnostics {
+            context.warn(&found);
         }
     }
     let valid = verified.iter().all(Verified::is_clean);

@@ -32,7 +32,7 @@ const CLOSED: &str = "the server has closed the connection";
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum ConnectionError {
     /// It took too long. Nobody knows what it is doing: the connection is given up.
     #[error("no answer within {} ms", .0.as_millis())]
     Slow(Duration),
@@ -79,12 +79,12 @@ impl ClientHandler for Visitor {
 
 impl Connection {
     /// Connects and greets, within the server's time limit.
-    pub(crate) async fn open(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, Trouble> {
+    pub(crate) async fn open(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, ConnectionError> {
         let opened = tokio::time::timeout(spec.timeout, Connection::greet(spec, around)).await;
-        opened.unwrap_or(Err(Trouble::Slow(spec.timeout)))
+        opened.unwrap_or(Err(ConnectionError::Slow(spec.timeout)))
     }
 
-    async fn greet(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, Trouble> {
+    async fn greet(spec: &ServerSpec, around: &Surroundings) -> Result<Connection, ConnectionError> {
         let lifecycle = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -100,16 +100,17 @@ impl Connection {
                     env: inherited.chain(chosen).collect(),
                     cwd: cwd.as_deref().unwrap_or(Path::new("/")),
                 };
-                let running = around.running.upgrade().ok_or_else(|| Trouble::Gone("the host has ended".to_owned()))?;
+                let running =
+                    around.running.upgrade().ok_or_else(|| ConnectionError::Gone("the host has ended".to_owned()))?;
                 let running = mpsc::Sender::clone(&running);
                 let spawned = wire::spawn(&spec.label, &start, &around.stop, running);
                 let (pipes, guard) = spawned.map_err(|error| {
-                    Trouble::Gone(format!("{program} cannot be started: {}", skillcue_base::os_message(&error)))
+                    ConnectionError::Gone(format!("{program} cannot be started: {}", skillcue_base::os_message(&error)))
                 })?;
                 (serve_client_with_lifecycle_and_ct(Visitor, pipes, lifecycle, stop).await, Some(guard))
             }
             ServerTransport::Url { url, headers, token } => {
-                let http = Http::new(url, spec.timeout).map_err(Trouble::Gone)?;
+                let http = Http::new(url, spec.timeout).map_err(ConnectionError::Gone)?;
                 let headers: HashMap<HeaderName, HeaderValue> = headers
                     .iter()
                     .filter_map(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)))
@@ -120,19 +121,21 @@ impl Connection {
                 (serve_client_with_lifecycle_and_ct(Visitor, transport, lifecycle, stop).await, None)
             }
         };
-        let service = service.map_err(|error| Trouble::Gone(refusal(&error)))?;
+        let service = service.map_err(|error| ConnectionError::Gone(refusal(&error)))?;
         let connection = Connection { service, timeout: spec.timeout, _program: program };
         let offers = |peer: &rmcp::model::ServerPeerInfo| {
             peer.capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(EXTENSION))
         };
         if !connection.service.peer_info().as_deref().is_some_and(offers) {
-            return Err(Trouble::Nonsense(format!("the server offers no skills: it does not declare {EXTENSION}")));
+            return Err(ConnectionError::Nonsense(format!(
+                "the server offers no skills: it does not declare {EXTENSION}"
+            )));
         }
         Ok(connection)
     }
 
     /// Sends one request and waits for its answer, within the server's time limit.
-    pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, Trouble> {
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, ConnectionError> {
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
         let answered = tokio::time::timeout(self.timeout, async {
             let pending = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
@@ -140,19 +143,21 @@ impl Connection {
         })
         .await;
         match answered {
-            Err(_) => Err(Trouble::Slow(self.timeout)),
+            Err(_) => Err(ConnectionError::Slow(self.timeout)),
             Ok(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Ok(Ok(_)) => Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that"))),
+            Ok(Ok(_)) => Err(ConnectionError::Nonsense(format!("what it answers to {method} is no answer to that"))),
             Ok(Err(ServiceError::McpError(error))) => {
                 let message = shown(&error.message);
-                Err(Trouble::Refused(format!("{method}: {message} ({})", error.code.0)))
+                Err(ConnectionError::Refused(format!("{method}: {message} ({})", error.code.0)))
             }
             Ok(Err(ServiceError::UnexpectedResponse)) => {
-                Err(Trouble::Nonsense(format!("what it answers to {method} is no answer to that")))
+                Err(ConnectionError::Nonsense(format!("what it answers to {method} is no answer to that")))
             }
-            Ok(Err(ServiceError::TransportSend(error))) => Err(Trouble::Gone(wire::cause(error.error.as_ref()))),
-            Ok(Err(ServiceError::TransportClosed)) => Err(Trouble::Gone(CLOSED.to_owned())),
-            Ok(Err(error)) => Err(Trouble::Gone(wire::cause(&error))),
+            Ok(Err(ServiceError::TransportSend(error))) => {
+                Err(ConnectionError::Gone(wire::cause(error.error.as_ref())))
+            }
+            Ok(Err(ServiceError::TransportClosed)) => Err(ConnectionError::Gone(CLOSED.to_owned())),
+            Ok(Err(error)) => Err(ConnectionError::Gone(wire::cause(&error))),
         }
     }
 

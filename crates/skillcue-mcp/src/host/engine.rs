@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Surroundings, Trouble};
+use super::connection::{ConnectionError, Surroundings};
 
 /// How much longer than the limit a caller waits for the threads to say that the limit has passed.
 const SLACK: Duration = Duration::from_secs(1);
@@ -45,15 +45,16 @@ impl Engine {
         Surroundings { stop: self.stop.clone(), running }
     }
 
-    fn handle(&self) -> Result<Handle, Trouble> {
+    fn handle(&self) -> Result<Handle, ConnectionError> {
         let mut runtime = skillcue_base::lock(&self.runtime);
         if runtime.is_none() {
             let built = Builder::new_multi_thread().worker_threads(2).thread_name("skillcue-mcp").enable_all().build();
-            *runtime = Some(built.map_err(|error| Trouble::Gone(format!("no thread can be started: {error}")))?);
+            *runtime =
+                Some(built.map_err(|error| ConnectionError::Gone(format!("no thread can be started: {error}")))?);
         }
         match &*runtime {
             Some(runtime) => Ok(runtime.handle().clone()),
-            None => Err(Trouble::Gone("no thread can be started".to_owned())),
+            None => Err(ConnectionError::Gone("no thread can be started".to_owned())),
         }
     }
 
@@ -62,7 +63,7 @@ impl Engine {
         &self,
         limit: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<Pending<T>, Trouble> {
+    ) -> Result<Pending<T>, ConnectionError> {
         let (done, result) = mpsc::sync_channel(1);
         let task = self.handle()?.spawn(async move {
             // The caller may have given up: then nobody wants the result.
@@ -76,7 +77,7 @@ impl Engine {
         &self,
         limit: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ConnectionError> {
         self.start(limit, work)?.wait(limit)
     }
 }
@@ -91,15 +92,15 @@ pub(crate) struct Pending<T> {
 
 impl<T> Pending<T> {
     /// Waits for its end. `left` is what is left of its limit.
-    pub(crate) fn wait(self, left: Duration) -> Result<T, Trouble> {
+    pub(crate) fn wait(self, left: Duration) -> Result<T, ConnectionError> {
         match self.result.recv_timeout(left.saturating_add(SLACK)) {
             Ok(Some(result)) => Ok(result),
-            Ok(None) => Err(Trouble::Slow(self.limit)),
+            Ok(None) => Err(ConnectionError::Slow(self.limit)),
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 self.task.abort();
-                Err(Trouble::Slow(self.limit))
+                Err(ConnectionError::Slow(self.limit))
             }
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(Trouble::Gone("the work was given up".to_owned())),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(ConnectionError::Gone("the work was given up".to_owned())),
         }
     }
 }

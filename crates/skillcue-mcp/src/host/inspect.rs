@@ -3,9 +3,9 @@
 use serde::Serialize;
 use skillcue::remote::RemoteEntry;
 
-use super::connection::Trouble;
+use super::connection::ConnectionError;
 use super::listing::shown;
-use super::remote::{Problem, Server};
+use super::remote::{ReadError, Server};
 
 /// What a server offers, and whether it keeps its word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ impl Report {
 
 /// Lists a server's skills; with `verify`, fetches and checks their files, too. Of a skill whose `SKILL.md` is not what
 /// was listed, nothing more is fetched.
-pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, Trouble> {
+pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, ConnectionError> {
     let (protocol, name) = server.greeting().await?;
     let listing = server.list().await?;
     let mut skills = Vec::with_capacity(listing.entries.len());
@@ -75,7 +75,7 @@ fn outline(entry: &RemoteEntry) -> SkillReport {
     }
 }
 
-async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), Trouble> {
+async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), ConnectionError> {
     let Some(files) = &entry.files else {
         report.findings.push("its files are made up as it goes, so nothing can be verified or approved".to_owned());
         return Ok(());
@@ -85,9 +85,11 @@ async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -
     for file in first.into_iter().chain(rest) {
         match server.read_verified(entry, file).await {
             Ok(_) => report.verified += 1,
-            Err(Problem::Trouble(trouble @ (Trouble::Slow(_) | Trouble::Gone(_)))) => return Err(trouble),
-            Err(Problem::Trouble(trouble)) => report.findings.push(format!("{}: {trouble}", shown(&file.uri))),
-            Err(Problem::Unverified(problem)) => report.findings.push(problem),
+            Err(ReadError::Connection(error @ (ConnectionError::Slow(_) | ConnectionError::Gone(_)))) => {
+                return Err(error);
+            }
+            Err(ReadError::Connection(error)) => report.findings.push(format!("{}: {error}", shown(&file.uri))),
+            Err(ReadError::Unverified(problem)) => report.findings.push(problem),
         }
         if report.verified == 0 {
             break;

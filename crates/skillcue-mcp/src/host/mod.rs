@@ -28,7 +28,7 @@ pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
 
 use approvals::Standing;
 use cache::ServerCache;
-use connection::Trouble;
+use connection::ConnectionError;
 use engine::{Engine, Pending};
 use remote::Server;
 
@@ -85,7 +85,7 @@ pub enum Outcome {
 /// A server that is being asked, or need not be.
 enum Asked {
     Known(Result<Outcome, String>),
-    Pending(Result<Pending<Result<Outcome, String>>, Trouble>),
+    Pending(Result<Pending<Result<Outcome, String>>, ConnectionError>),
 }
 
 /// How one server is, as far as is known without asking it.
@@ -189,8 +189,8 @@ impl Host {
             Asked::Known(outcome) => outcome,
             Asked::Pending(pending) => {
                 let left = deadline.saturating_sub(started.elapsed());
-                pending.and_then(|pending| pending.wait(left)).unwrap_or_else(|trouble| {
-                    let message = trouble.to_string();
+                pending.and_then(|pending| pending.wait(left)).unwrap_or_else(|error| {
+                    let message = error.to_string();
                     server.failed(&message);
                     self.inner.give_up(server);
                     Err(message)
@@ -295,7 +295,7 @@ impl Host {
         let server = Arc::new(Server::new(spec, None, approvals, engine.surroundings()));
         let looked_at = Arc::clone(&server);
         let report = engine.run(deadline, async move { inspect::inspect(&looked_at, verify).await });
-        report.and_then(|report| report).map_err(|trouble| server.unreachable(&trouble))
+        report.and_then(|report| report).map_err(|error| server.unreachable(&error))
     }
 
     fn server(&self, label: &str) -> Option<&Arc<Server>> {
@@ -316,9 +316,9 @@ impl Inner {
     ) -> Result<T, RemoteError> {
         match self.engine.run(server.spec.timeout, work) {
             Ok(result) => result,
-            Err(trouble) => {
+            Err(error) => {
                 self.give_up(server);
-                Err(server.unreachable(&trouble))
+                Err(server.unreachable(&error))
             }
         }
     }

@@ -14,7 +14,7 @@ use skillcue_catalog::ContentId;
 
 use super::approvals::{Approvals, Standing};
 use super::cache::{ServerCache, Stamp};
-use super::connection::{Connection, Surroundings, Trouble};
+use super::connection::{Connection, ConnectionError, Surroundings};
 use super::entry::content_id;
 use super::listing::{Failure, Gathering, Listing, shown};
 use super::spec::ServerSpec;
@@ -179,7 +179,7 @@ impl Server {
     // Asking ------------------------------------------------------------------------------------------------------
 
     /// The connection, and whether it had been there before.
-    async fn connected(&self) -> Result<(Arc<Connection>, bool), Trouble> {
+    async fn connected(&self) -> Result<(Arc<Connection>, bool), ConnectionError> {
         let mut link = self.link.lock().await;
         if let Some(connection) = link.as_ref().filter(|connection| connection.is_open()) {
             return Ok((Arc::clone(connection), true));
@@ -204,18 +204,18 @@ impl Server {
     }
 
     /// Asks the server. A connection that had died meanwhile is made anew, once.
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, Trouble> {
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, ConnectionError> {
         let (connection, kept) = self.connected().await?;
         let answer = connection.ask(method, params.clone()).await;
-        let Err(trouble @ (Trouble::Slow(_) | Trouble::Gone(_))) = answer else { return answer };
+        let Err(error @ (ConnectionError::Slow(_) | ConnectionError::Gone(_))) = answer else { return answer };
         self.hang_up(&connection).await;
         drop(connection);
-        if !kept || matches!(trouble, Trouble::Slow(_)) {
-            return Err(trouble);
+        if !kept || matches!(error, ConnectionError::Slow(_)) {
+            return Err(error);
         }
         let (connection, _) = self.connected().await?;
         let answer = connection.ask(method, params).await;
-        if let Err(Trouble::Slow(_) | Trouble::Gone(_)) = &answer {
+        if let Err(ConnectionError::Slow(_) | ConnectionError::Gone(_)) = &answer {
             self.hang_up(&connection).await;
         }
         answer
@@ -224,7 +224,7 @@ impl Server {
     // Listing -----------------------------------------------------------------------------------------------------
 
     /// Asks for all skills, page by page.
-    pub(crate) async fn list(&self) -> Result<Listing, Trouble> {
+    pub(crate) async fn list(&self) -> Result<Listing, ConnectionError> {
         let mut gathering = Gathering::default();
         let mut cursors: HashSet<String> = HashSet::new();
         let mut cursor: Option<String> = None;
@@ -238,7 +238,9 @@ impl Server {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let result = self.ask("skills/list", params).await?;
             let Some(skills) = result.get("skills").and_then(Value::as_array) else {
-                return Err(Trouble::Nonsense("what it answers to skills/list has no list of skills".to_owned()));
+                return Err(ConnectionError::Nonsense(
+                    "what it answers to skills/list has no list of skills".to_owned(),
+                ));
             };
             bytes += serde_json::to_vec(skills).map_or(0, |text| text.len());
             if bytes > MAX_LISTING {
@@ -278,8 +280,8 @@ impl Server {
     pub(crate) async fn refresh(&self) -> Result<Outcome, String> {
         match self.list().await {
             Ok(listing) => Ok(self.keep(&listing)),
-            Err(trouble) => {
-                let message = trouble.to_string();
+            Err(error) => {
+                let message = error.to_string();
                 self.failed(&message);
                 Err(message)
             }
@@ -341,8 +343,7 @@ impl Server {
 
     /// Asks for one skill, listed or not, and keeps its entry.
     pub(crate) async fn get(&self, uri: &str) -> Result<Arc<RemoteEntry>, RemoteError> {
-        let answer =
-            self.ask("skills/get", json!({ "uri": uri })).await.map_err(|trouble| self.unreachable(&trouble))?;
+        let answer = self.ask("skills/get", json!({ "uri": uri })).await.map_err(|error| self.unreachable(&error))?;
         let read = answer.get("skill").ok_or_else(|| "it has no `skill`".to_owned()).and_then(entry::read);
         let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {}", shown(uri), shown(&problem))))?;
         if entry.uri != uri {
@@ -393,12 +394,12 @@ impl Server {
             Err(problem) => problem,
         };
         let (error, problem) = match problem {
-            Problem::Unverified(problem) => {
+            ReadError::Unverified(problem) => {
                 self.warn(&file.uri, &problem);
                 (RemoteError::Unverified(problem.clone()), problem)
             }
-            Problem::Trouble(trouble @ Trouble::Refused(_)) => (self.unreachable(&trouble), trouble.to_string()),
-            Problem::Trouble(trouble) => return Err(self.unreachable(&trouble)),
+            ReadError::Connection(error @ ConnectionError::Refused(_)) => (self.unreachable(&error), error.to_string()),
+            ReadError::Connection(error) => return Err(self.unreachable(&error)),
         };
         // The listing may simply be old. Then the server has another entry, which nobody has approved yet.
         match self.get(&entry.uri).await {
@@ -448,15 +449,15 @@ impl Server {
     }
 
     /// One file, as the server sends it, if it is what the entry says.
-    pub(crate) async fn read_verified(&self, entry: &RemoteEntry, file: &RemoteFile) -> Result<Vec<u8>, Problem> {
-        let answer = self.ask("resources/read", json!({ "uri": file.uri })).await.map_err(Problem::Trouble)?;
-        let bytes = content(&answer, &file.uri).map_err(Problem::Unverified)?;
-        verify::check(entry, file, &bytes).map_err(Problem::Unverified)?;
+    pub(crate) async fn read_verified(&self, entry: &RemoteEntry, file: &RemoteFile) -> Result<Vec<u8>, ReadError> {
+        let answer = self.ask("resources/read", json!({ "uri": file.uri })).await.map_err(ReadError::Connection)?;
+        let bytes = content(&answer, &file.uri).map_err(ReadError::Unverified)?;
+        verify::check(entry, file, &bytes).map_err(ReadError::Unverified)?;
         Ok(bytes)
     }
 
-    pub(crate) fn unreachable(&self, trouble: &Trouble) -> RemoteError {
-        RemoteError::Unreachable(format!("{}: {trouble}", self.spec.label))
+    pub(crate) fn unreachable(&self, error: &ConnectionError) -> RemoteError {
+        RemoteError::Unreachable(format!("{}: {error}", self.spec.label))
     }
 
     /// One line for whoever watches over security.
@@ -475,7 +476,7 @@ impl Server {
     }
 
     /// The protocol's version and what the server calls itself.
-    pub(crate) async fn greeting(&self) -> Result<(String, Option<String>), Trouble> {
+    pub(crate) async fn greeting(&self) -> Result<(String, Option<String>), ConnectionError> {
         let (connection, _) = self.connected().await?;
         Ok((connection.protocol(), connection.calls_itself()))
     }
@@ -487,8 +488,8 @@ pub(crate) fn not_approved(standing: Standing) -> RemoteError {
 
 /// Why a file was not had.
 #[derive(Debug)]
-pub(crate) enum Problem {
-    Trouble(Trouble),
+pub(crate) enum ReadError {
+    Connection(ConnectionError),
     Unverified(String),
 }
 

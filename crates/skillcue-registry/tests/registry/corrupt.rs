@@ -33,19 +33,19 @@ fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
         let state = registry.state();
         assert_eq!(state.installed.keys().collect::<Vec<_>>(), ["csv", "pdf"], "{broken:?}");
         assert!(state.enabled.is_empty(), "{broken:?}");
-        assert_eq!(state.trouble.len(), 1, "{broken:?}: {:?}", state.trouble);
-        assert!(state.trouble[0].help.contains("skillcue.lock"), "{:?}", state.trouble);
+        assert_eq!(state.diagnostics.len(), 1, "{broken:?}: {:?}", state.diagnostics);
+        assert!(state.diagnostics[0].help.as_deref().unwrap().contains("skillcue.lock"), "{:?}", state.diagnostics);
         assert_eq!(read(dir.path(), "registry.json"), broken, "reading changes nothing");
     }
     let broken = read(dir.path(), "registry.json");
     registry.enable(&["csv"], true).unwrap();
     assert_eq!(read(dir.path(), "registry.json.broken-1"), broken);
     let state = registry.state();
-    assert_eq!((state.installed.len(), state.enabled.len(), state.trouble.len()), (2, 1, 0));
+    assert_eq!((state.installed.len(), state.enabled.len(), state.diagnostics.len()), (2, 1, 0));
     assert!(is_clean(&registry));
     write(dir.path(), "registry.json", "again");
     let report = install(&registry, &["xml"], "");
-    assert!(report.notes[0].help.contains("registry.json.broken-2"), "{:?}", report.notes);
+    assert!(report.notes[0].help.as_deref().unwrap().contains("registry.json.broken-2"), "{:?}", report.notes);
     assert_eq!(read(dir.path(), "registry.json.broken-2"), "again");
     assert_eq!(registry.gc(None).unwrap().broken.len(), 2, "they are listed, and left");
     assert_eq!(read(dir.path(), "registry.json.broken-2"), "again");
@@ -55,11 +55,11 @@ fn a_broken_registry_is_rebuilt_from_the_lock_and_everything_is_off() {
 fn a_missing_registry_is_not_an_empty_one() {
     let dir = tempdir();
     let registry = open(dir.path());
-    assert_eq!(registry.state().trouble, [], "where nothing is, nothing is missing");
+    assert_eq!(registry.state().diagnostics, [], "where nothing is, nothing is missing");
     install(&registry, &["pdf"], "");
     std::fs::remove_file(dir.path().join("registry.json")).unwrap();
     let state = registry.state();
-    assert_eq!((state.installed.len(), state.trouble.len()), (1, 1));
+    assert_eq!((state.installed.len(), state.diagnostics.len()), (1, 1));
     registry.enable(&["csv"], true).unwrap();
     assert_eq!(registry.state().installed.len(), 1);
 }
@@ -91,8 +91,8 @@ fn with_both_broken_what_stands_there_is_reported_and_left() {
     write(dir.path(), "skillcue.lock", "?");
     let state = registry.state();
     assert!(state.installed.is_empty());
-    assert_eq!(state.trouble.len(), 2, "{:?}", state.trouble);
-    assert!(state.trouble[1].path.ends_with("skills/pdf"));
+    assert_eq!(state.diagnostics.len(), 2, "{:?}", state.diagnostics);
+    assert!(state.diagnostics[1].path.as_deref().unwrap().ends_with("skills/pdf"));
     registry.enable(&["csv"], true).unwrap();
     assert!(dir.path().join("skills/pdf/SKILL.md").is_file());
     assert_eq!(registry.verify_all().unwrap()[0].standing, Standing::Stray);
@@ -110,7 +110,7 @@ fn what_a_later_version_wrote_is_left_alone() {
         install(&registry, &["pdf"], "");
         let newer = "{\"version\": 2, \"installed\": \"otherwise\"}";
         write(dir.path(), file, newer);
-        assert_eq!(registry.state().trouble.len(), usize::from(file != "skillcue.lock"), "{file}");
+        assert_eq!(registry.state().diagnostics.len(), usize::from(file != "skillcue.lock"), "{file}");
         let error = registry.remove(&["pdf"], now()).unwrap_err();
         assert!(matches!(error, RegistryError::Newer { .. }), "{file}: {error}");
         assert_eq!(read(dir.path(), file), newer);
@@ -140,9 +140,9 @@ fn a_broken_journal_is_set_aside() {
     install(&registry, &["pdf"], "");
     write(dir.path(), ".registry/journal.json", "{ \"version\": 1, \"stag");
     let registry = open(dir.path());
-    assert_eq!(registry.state().trouble.len(), 1);
+    assert_eq!(registry.state().diagnostics.len(), 1);
     registry.enable(&["pdf"], true).unwrap();
-    assert_eq!(registry.state().trouble, []);
+    assert_eq!(registry.state().diagnostics, []);
     assert!(dir.path().join(".registry/journal.json.broken-1").is_file());
     assert_eq!(registry.gc(None).unwrap().broken.len(), 1);
 }

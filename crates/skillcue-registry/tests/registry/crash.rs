@@ -86,7 +86,7 @@ fn kill_everywhere(operation: &str) -> usize {
         }
         if operation != "mend" || now == after {
             assert!(is_clean(&registry), "{operation} after {steps}");
-            assert_eq!(registry.state().trouble, [], "{operation} after {steps}");
+            assert_eq!(registry.state().diagnostics, [], "{operation} after {steps}");
         }
         let all = all_below(&place);
         assert_eq!(

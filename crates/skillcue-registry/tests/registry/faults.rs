@@ -112,7 +112,7 @@ fn what_is_decided_counts_for_readers_before_it_is_done() {
     let lock = std::fs::File::open(dir.path().join(".registry/lock")).unwrap();
     lock.lock().unwrap();
     let state = open(dir.path()).state();
-    assert!(state.installed.is_empty() && state.enabled.is_empty() && state.trouble.is_empty(), "{state:?}");
+    assert!(state.installed.is_empty() && state.enabled.is_empty() && state.diagnostics.is_empty(), "{state:?}");
     lock.unlock().unwrap();
     let registry = open(dir.path());
     assert!(!dir.path().join("skills/pdf").exists(), "opening has finished it");

@@ -30,9 +30,9 @@ fn a_file_of_another_program_is_left_alone() {
             let registry = project(dir.path());
             let state = registry.state();
             assert!(state.installed.is_empty(), "{file}: {text}");
-            let trouble = state.trouble.iter().find(|trouble| trouble.path == path).unwrap();
-            assert!(trouble.message.starts_with("it is not a file of Skillcue: "), "{text}: {trouble:?}");
-            assert!(trouble.help.contains("rename it"), "{trouble:?}");
+            let found = state.diagnostics.iter().find(|found| found.path.as_deref() == Some(&*path)).unwrap();
+            assert!(found.message.starts_with("it is not a file of Skillcue: "), "{text}: {found:?}");
+            assert!(found.help.as_deref().unwrap().contains("rename it"), "{found:?}");
 
             let staging = registry.begin().unwrap();
             skill(&staging, &Disk::default(), "pdf", "").unwrap();
@@ -85,7 +85,7 @@ fn what_a_file_calls_a_commit_must_be_one() {
             let text = text.lines().filter(|line| !line.contains("\"commit\"")).collect::<Vec<_>>().join("\n");
             std::fs::write(&path, text.replace("\"kind\": \"skill\",", &said)).unwrap();
         }
-        assert_eq!(registry.state().trouble, []);
+        assert_eq!(registry.state().diagnostics, []);
         assert_eq!(registry.state().installed["pdf"].commit, commit, "from the registry");
         std::fs::remove_dir_all(dir.path().join(".skillcue/skills/pdf")).unwrap();
         assert_eq!(registry.restore_plan().unwrap()[0].commit, commit, "from the lock");
@@ -101,7 +101,7 @@ fn a_project_brings_no_huge_files() {
     text.push_str(&" ".repeat(16 << 20));
     std::fs::write(&path, &text).unwrap();
     let state = project(dir.path()).state();
-    assert!(state.trouble[0].message.contains("too large"), "{:?}", state.trouble);
+    assert!(state.diagnostics[0].message.contains("too large"), "{:?}", state.diagnostics);
     let error = project(dir.path()).enable(&["pdf"], true).unwrap_err();
     assert!(matches!(error, RegistryError::NotOurs { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap().len(), text.len());
@@ -111,6 +111,6 @@ fn a_project_brings_no_huge_files() {
     let path = user.path().join("registry.json");
     let text = std::fs::read_to_string(&path).unwrap() + &" ".repeat(16 << 20);
     std::fs::write(&path, text).unwrap();
-    assert_eq!(open(user.path()).state().trouble, []);
+    assert_eq!(open(user.path()).state().diagnostics, []);
     assert_eq!(open(user.path()).verify_all().unwrap()[0].standing, Standing::Locked);
 }

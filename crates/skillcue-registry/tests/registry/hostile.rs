@@ -36,7 +36,7 @@ fn names_in_the_files_lead_nowhere() {
             let registry = open(dir.path());
             let state = registry.state();
             assert!(state.installed.is_empty(), "{name}");
-            assert_eq!(state.trouble.len(), 1, "{name}");
+            assert_eq!(state.diagnostics.len(), 1, "{name}");
             assert!(registry.restore_plan().unwrap().is_empty(), "{name}");
             install(&registry, &["pdf"], "");
             assert!(dir.path().join("registry.json.broken-1").is_file());
@@ -100,7 +100,7 @@ fn a_journal_of_a_checkout_leads_nowhere() {
         std::fs::write(dir.join(".registry/journal.json"), &text).unwrap();
         let registry = open(&dir);
         let short: String = text.chars().take(200).collect();
-        assert_eq!(registry.state().trouble.len(), 1, "{short}");
+        assert_eq!(registry.state().diagnostics.len(), 1, "{short}");
         registry.enable(&["pdf"], true).unwrap();
         assert!(registry.verify_all().unwrap()[0].is_clean(), "{short}");
         assert!(dir.join(".registry/journal.json.broken-1").is_file());
@@ -190,13 +190,13 @@ fn directories_of_ours_that_are_links_are_refused() {
         assert!(matches!(registry.begin(), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert!(matches!(registry.enable(&["pdf"], true), Err(RegistryError::NotADirectory { .. })), "{link}");
         assert!(matches!(registry.gc(None), Err(RegistryError::NotADirectory { .. })), "{link}");
-        assert_eq!(registry.state().trouble.len(), 1, "{link}");
+        assert_eq!(registry.state().diagnostics.len(), 1, "{link}");
         assert_eq!(contents(outside.path()), before, "{link}");
         // A directory in the link's place is no trouble.
         std::fs::remove_file(dir.path().join(link)).unwrap();
         std::fs::create_dir(dir.path().join(link)).unwrap();
         registry.enable(&["pdf"], true).unwrap();
-        assert_eq!(registry.state().trouble, [], "{link}");
+        assert_eq!(registry.state().diagnostics, [], "{link}");
     }
 }
 

@@ -123,8 +123,8 @@ fn opening_a_project_writes_nothing() {
     let registry = Registry::open(place, Disk::default());
     let state = registry.state();
     assert_eq!(state.installed.keys().collect::<Vec<_>>(), ["csv"], "what is decided counts");
-    assert_eq!(state.trouble.len(), 1, "{:?}", state.trouble);
-    assert!(state.trouble[0].message.contains("not finished"), "{:?}", state.trouble);
+    assert_eq!(state.diagnostics.len(), 1, "{:?}", state.diagnostics);
+    assert!(state.diagnostics[0].message.contains("not finished"), "{:?}", state.diagnostics);
     registry.verify_all().unwrap();
     registry.trash();
     registry.restore_plan().unwrap();
@@ -132,7 +132,7 @@ fn opening_a_project_writes_nothing() {
     assert_eq!(stamps(dir.path()), before);
 
     registry.enable(&["csv"], true).unwrap();
-    assert_eq!(registry.state().trouble, []);
+    assert_eq!(registry.state().diagnostics, []);
     assert!(!dir.path().join(".skillcue/skills/pdf").exists());
     assert!(!inner.join("staging/1-1-1").exists());
 }

@@ -206,7 +206,7 @@ fn what_can_never_be_finished_is_given_up() {
     std::fs::write(dir.path().join(".registry/journal.json"), text).unwrap();
     let stuck = below(&dir.path().join(".registry/trash"));
     let registry = Registry::open(Place::user(dir.path()), stuck);
-    assert_eq!(registry.state().trouble.len(), 1, "{:?}", registry.state().trouble);
+    assert_eq!(registry.state().diagnostics.len(), 1, "{:?}", registry.state().diagnostics);
     let error = registry.remove(&["csv"], now()).unwrap_err();
     assert!(matches!(error, RegistryError::Unfinished { .. }), "{error}");
     assert!(error.hint().unwrap().contains("giving it up"), "{}", error.hint().unwrap());
@@ -214,7 +214,7 @@ fn what_can_never_be_finished_is_given_up() {
     assert_eq!(abandoned.names, ["pdf"]);
     assert!(abandoned.journal.ends_with(".registry/journal.json.broken-1"));
     assert!(abandoned.reason.contains("trash"), "{}", abandoned.reason);
-    assert_eq!(registry.state().trouble, []);
+    assert_eq!(registry.state().diagnostics, []);
     registry.enable(&["csv"], true).unwrap();
     assert!(is_clean(&registry));
 

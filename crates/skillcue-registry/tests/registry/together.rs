@@ -95,7 +95,7 @@ fn two_processes_lose_nothing() {
     }
     let registry = open(dir.path());
     let state = registry.state();
-    assert_eq!(state.trouble, []);
+    assert_eq!(state.diagnostics, []);
     let mut installed = BTreeMap::new();
     let mut enabled = BTreeMap::new();
     for who in ["ann", "bob"] {
@@ -132,7 +132,7 @@ fn a_reader_never_misses_a_skill_that_is_updated() {
             while !over.load(Ordering::Relaxed) || looks == 0 {
                 assert!(std::fs::read_to_string(&file).unwrap().starts_with("---\nname: pdf\n"));
                 let state = open(dir.path()).state();
-                assert_eq!((state.installed.len(), state.trouble.len()), (1, 0));
+                assert_eq!((state.installed.len(), state.diagnostics.len()), (1, 0));
                 looks += 1;
             }
         });

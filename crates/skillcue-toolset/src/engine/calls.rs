@@ -17,6 +17,7 @@ use super::loading::{self, Tool};
 use super::{place, value};
 use crate::message::{
     Abort, Aborted, Bytecode, Call, Compiled, Done, Entry, Failed, FromChild, Level, Load, Loading, Ready, ToChild,
+    WireDiagnostic,
 };
 
 /// Jobs run before the inbox and timers get a look in.
@@ -133,15 +134,15 @@ impl<'js> Calls<'js> {
             self.link.watch.until.set(Some(until));
             match self.entry(&load.schemas, entry, until) {
                 Ok(tools) => {
-                    for (tool, trouble) in tools {
-                        match (tool, trouble) {
+                    for (tool, found) in tools {
+                        match (tool, found) {
                             (Some(tool), _) => self.add(entry, tool, &mut ready),
-                            (None, Some(trouble)) => ready.findings.push(loading::finding(entry, trouble)),
+                            (None, Some(found)) => ready.findings.push(found.about(&entry.declared)),
                             (None, None) => {}
                         }
                     }
                 }
-                Err(trouble) => ready.findings.push(loading::finding(entry, trouble)),
+                Err(found) => ready.findings.push(found.about(&entry.declared)),
             }
         }
         ready.findings.truncate(FINDINGS);
@@ -166,19 +167,19 @@ impl<'js> Calls<'js> {
                 return;
             }
             let message = format!("there are two tools `{id}`; the first one counts, in {}", first.defined.file);
-            let mut trouble = loading::trouble("toolset_duplicate", message, Some("give one of them another id"));
-            trouble.file = Some(tool.defined.file.clone());
-            trouble.line = tool.defined.line;
-            trouble.column = tool.column;
-            ready.findings.push(loading::finding(entry, trouble));
+            let mut found = WireDiagnostic::new("toolset_duplicate", message, Some("give one of them another id"));
+            found.file = Some(tool.defined.file.clone());
+            found.line = tool.defined.line;
+            found.column = tool.column;
+            ready.findings.push(found.about(&entry.declared));
             return;
         }
         self.defined += tool.defined.schema.get().len() + tool.defined.description.len();
         if self.defined > DEFINITIONS {
             let message = format!("the definition of `{id}` does not fit: all of a skill have {DEFINITIONS} bytes");
-            let mut trouble = loading::trouble("toolset_shape", message, Some("say less, or in fewer tools"));
-            trouble.file = Some(tool.defined.file.clone());
-            ready.findings.push(loading::finding(entry, trouble));
+            let mut found = WireDiagnostic::new("toolset_shape", message, Some("say less, or in fewer tools"));
+            found.file = Some(tool.defined.file.clone());
+            ready.findings.push(found.about(&entry.declared));
             return;
         }
         ready.tools.push(tool.defined.clone());
@@ -191,8 +192,8 @@ impl<'js> Calls<'js> {
         schemas: &[(String, Box<RawValue>)],
         entry: &Entry,
         until: Instant,
-    ) -> Result<Vec<(Option<Tool<'js>>, Option<super::link::Trouble>)>, super::link::Trouble> {
-        self.link.trouble.take();
+    ) -> Result<Vec<(Option<Tool<'js>>, Option<WireDiagnostic>)>, WireDiagnostic> {
+        self.link.first.take();
         self.link.watch.hit.set(None);
         let Ok(promise) = Module::import(&self.ctx, entry.path.as_str()) else {
             return Err(self.why(entry, &self.ctx.catch()));
@@ -228,16 +229,16 @@ impl<'js> Calls<'js> {
             } else {
                 "did not finish loading in time"
             };
-            let mut trouble = loading::trouble("toolset_threw", format!("`{}` {message}", entry.path), None);
-            trouble.file = Some(file);
-            return Err(trouble);
+            let mut found = WireDiagnostic::new("toolset_threw", format!("`{}` {message}", entry.path), None);
+            found.file = Some(file);
+            return Err(found);
         }
         let Some(Ok(namespace)) = promise.result::<Object<'js>>() else {
             return Err(self.why(entry, &self.ctx.catch()));
         };
-        let (tools, troubles) = loading::tools(&self.ctx, schemas, entry, &file, &namespace);
+        let (tools, wrong) = loading::tools(&self.ctx, schemas, entry, &file, &namespace);
         let tools = tools.into_iter().map(|tool| (Some(tool), None));
-        Ok(tools.chain(troubles.into_iter().map(|trouble| (None, Some(trouble)))).collect())
+        Ok(tools.chain(wrong.into_iter().map(|found| (None, Some(found)))).collect())
     }
 
     fn file_of(&self, entry: &Entry) -> String {
@@ -246,9 +247,9 @@ impl<'js> Calls<'js> {
     }
 
     /// Why a toolset did not load.
-    fn why(&self, entry: &Entry, thrown: &Value<'js>) -> super::link::Trouble {
-        if let Some(trouble) = self.link.trouble.take() {
-            return trouble;
+    fn why(&self, entry: &Entry, thrown: &Value<'js>) -> WireDiagnostic {
+        if let Some(found) = self.link.first.take() {
+            return found;
         }
         let late = self.link.watch.hit.take().is_some();
         let thrown = place::thrown(&self.ctx, thrown);
@@ -260,7 +261,7 @@ impl<'js> Calls<'js> {
             (false, false) => format!("`{}` threw while it was loaded: {}", entry.path, thrown.message),
         };
         let imported = if missing { self.missing_import(&message) } else { None };
-        let mut trouble = loading::trouble(code, message, None);
+        let mut found = WireDiagnostic::new(code, message, None);
         let place = imported.or(thrown.place).or_else(|| {
             // What was thrown is no error and knows no place; most often there is one `throw` it can have been.
             let file = self.file_of(entry);
@@ -270,11 +271,11 @@ impl<'js> Calls<'js> {
         });
         match place {
             Some(place) => {
-                (trouble.file, trouble.line, trouble.column) = (Some(place.file), Some(place.line), Some(place.column));
+                (found.file, found.line, found.column) = (Some(place.file), Some(place.line), Some(place.column));
             }
-            None => trouble.file = Some(self.file_of(entry)),
+            None => found.file = Some(self.file_of(entry)),
         }
-        trouble
+        found
     }
 
     /// Where a name is imported that its module does not export.

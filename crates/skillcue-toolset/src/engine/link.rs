@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::frame;
-use crate::message::{FromChild, Kind, Level, Log, ModuleAnswer, Refused, ToChild};
+use crate::message::{FromChild, Kind, Level, Log, ModuleAnswer, Refused, ToChild, WireDiagnostic};
 
 /// Lines of one tool's log until the rest is only counted; refilled with every call.
 const LOG_LINES: u32 = 1_000;
@@ -19,17 +19,6 @@ const LOG_LINE: usize = 8 << 10;
 const INCOMING: usize = 16 << 20;
 /// All bytecode of one skill.
 const BYTECODE: u64 = 128 << 20;
-
-/// A finding before it is known which toolset it is about.
-#[derive(Debug, Clone)]
-pub(super) struct Trouble {
-    pub(super) code: &'static str,
-    pub(super) file: Option<String>,
-    pub(super) line: Option<u32>,
-    pub(super) column: Option<u32>,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
 
 /// Modules and their bytecode.
 pub(super) type Pieces = Vec<(String, Vec<u8>)>;
@@ -55,9 +44,9 @@ pub(super) struct Link {
     /// Bytecode made in this run, if it is wanted.
     pub(super) compiled: RefCell<Option<Pieces>>,
     /// What was wrong with modules that did not load.
-    pub(super) broken: RefCell<HashMap<String, Trouble>>,
+    pub(super) broken: RefCell<HashMap<String, WireDiagnostic>>,
     /// The first thing that went wrong since somebody looked.
-    pub(super) trouble: RefCell<Option<Trouble>>,
+    pub(super) first: RefCell<Option<WireDiagnostic>>,
     graph: Cell<(usize, usize)>,
     log_left: Cell<u32>,
     log_dropped: Cell<usize>,
@@ -112,7 +101,7 @@ impl Link {
             cached: RefCell::default(),
             compiled: RefCell::default(),
             broken: RefCell::default(),
-            trouble: RefCell::default(),
+            first: RefCell::default(),
             graph: Cell::default(),
             log_left: Cell::new(LOG_LINES),
             log_dropped: Cell::new(0),
@@ -189,8 +178,8 @@ impl Link {
     }
 
     /// Notes what is wrong; the first finding counts, later ones follow from it.
-    pub(super) fn report(&self, trouble: Trouble) {
-        self.trouble.borrow_mut().get_or_insert(trouble);
+    pub(super) fn report(&self, found: WireDiagnostic) {
+        self.first.borrow_mut().get_or_insert(found);
     }
 
     pub(super) fn log(&self, level: Level, text: &str, call: Option<u64>) {

@@ -4,9 +4,8 @@ use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Value};
 use serde_json::value::RawValue;
 
-use super::link::Trouble;
 use super::{place, value};
-use crate::message::{Defined, Entry, Finding};
+use crate::message::{Defined, Entry, WireDiagnostic};
 
 /// The largest schema a tool may have.
 const SCHEMA: usize = 256 << 10;
@@ -27,24 +26,6 @@ pub(super) struct Tool<'js> {
     pub(super) column: Option<u32>,
 }
 
-/// A finding about an entry.
-pub(super) fn finding(entry: &Entry, trouble: Trouble) -> Finding {
-    Finding {
-        code: trouble.code.to_owned(),
-        toolset: entry.declared.clone(),
-        file: trouble.file,
-        line: trouble.line,
-        column: trouble.column,
-        message: trouble.message,
-        help: trouble.help,
-    }
-}
-
-/// A finding at a place.
-pub(super) fn trouble(code: &'static str, message: impl Into<String>, help: Option<&str>) -> Trouble {
-    Trouble { code, file: None, line: None, column: None, message: message.into(), help: help.map(str::to_owned) }
-}
-
 const SHAPE_HELP: &str = "export an array of `Tool.define(id, {description, parameters, execute})`";
 
 /// The tools of one export, and what is wrong with those that are none.
@@ -54,19 +35,19 @@ pub(super) fn tools<'js>(
     entry: &Entry,
     file: &str,
     namespace: &Object<'js>,
-) -> (Vec<Tool<'js>>, Vec<Trouble>) {
+) -> (Vec<Tool<'js>>, Vec<WireDiagnostic>) {
     let mut found = Vec::new();
-    let mut troubles = Vec::new();
-    let here = |mut trouble: Trouble| {
-        trouble.file.get_or_insert_with(|| file.to_owned());
-        trouble
+    let mut wrong = Vec::new();
+    let here = |mut found: WireDiagnostic| {
+        found.file.get_or_insert_with(|| file.to_owned());
+        found
     };
     let exported = match namespace.get::<_, Value<'js>>(entry.export.as_str()) {
         Ok(exported) if !exported.is_undefined() => exported,
         Ok(_) => {
             let names: Vec<String> = namespace.keys::<String>().flatten().take(20).collect();
             let message = format!("`{}` exports no `{}`", entry.path, entry.export);
-            let mut missing = trouble("toolset_export", message, None);
+            let mut missing = WireDiagnostic::new("toolset_export", message, None);
             missing.help = Some(if names.is_empty() {
                 "it exports nothing".to_owned()
             } else {
@@ -76,7 +57,7 @@ pub(super) fn tools<'js>(
         }
         Err(_) => {
             let thrown = place::thrown(ctx, &ctx.catch());
-            return (found, vec![here(trouble("toolset_export", thrown.message, None))]);
+            return (found, vec![here(WireDiagnostic::new("toolset_export", thrown.message, None))]);
         }
     };
     let items: Vec<Value<'js>> = match exported.as_array() {
@@ -84,19 +65,19 @@ pub(super) fn tools<'js>(
         None if exported.as_object().is_some_and(is_tool) => vec![exported.clone()],
         None => {
             let message = format!("`{}` is {}, not an array of tools", entry.export, a(exported.type_name()));
-            return (found, vec![here(trouble("toolset_shape", message, Some(SHAPE_HELP)))]);
+            return (found, vec![here(WireDiagnostic::new("toolset_shape", message, Some(SHAPE_HELP)))]);
         }
     };
     for (index, item) in items.into_iter().enumerate() {
         match tool(ctx, schemas, file, &item) {
             Ok(tool) => found.push(tool),
-            Err(mut wrong) => {
-                wrong.message = format!("`{}[{index}]` {}", entry.export, wrong.message);
-                troubles.push(here(wrong));
+            Err(mut found) => {
+                found.message = format!("`{}[{index}]` {}", entry.export, found.message);
+                wrong.push(here(found));
             }
         }
     }
-    (found, troubles)
+    (found, wrong)
 }
 
 fn is_tool(object: &Object<'_>) -> bool {
@@ -113,12 +94,12 @@ fn tool<'js>(
     schemas: &[(String, Box<RawValue>)],
     file: &str,
     item: &Value<'js>,
-) -> Result<Tool<'js>, Trouble> {
-    let shape = |message: String| trouble("toolset_shape", message, Some(SHAPE_HELP));
+) -> Result<Tool<'js>, WireDiagnostic> {
+    let shape = |message: String| WireDiagnostic::new("toolset_shape", message, Some(SHAPE_HELP));
     let Some(object) = item.as_object() else {
         return Err(shape(format!("is {}, not a tool", a(item.type_name()))));
     };
-    let get = |key: &str| -> Result<Value<'js>, Trouble> {
+    let get = |key: &str| -> Result<Value<'js>, WireDiagnostic> {
         object.get::<_, Value<'js>>(key).map_err(|_| {
             let thrown = place::thrown(ctx, &ctx.catch());
             shape(format!("has a `{key}` that cannot be read: {}", thrown.message))
@@ -129,18 +110,18 @@ fn tool<'js>(
         let (file, line) = rest.rsplit_once(':')?;
         Some((file.to_owned(), line.parse::<u32>().ok()?, column.parse::<u32>().ok()?))
     });
-    let placed = |mut trouble: Trouble| {
+    let placed = |mut found: WireDiagnostic| {
         if let Some((file, line, column)) = &origin {
-            (trouble.file, trouble.line, trouble.column) = (Some(file.clone()), Some(*line), Some(*column));
+            (found.file, found.line, found.column) = (Some(file.clone()), Some(*line), Some(*column));
         }
-        trouble
+        found
     };
     let id = value::text(&get("id")?).ok_or_else(|| placed(shape("has no `id`".into())))?;
     let well_formed = (1..=64).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !well_formed {
         let message = format!("has the id {:?}, which is not 1 to 64 letters, digits, `-` or `_`", crate::cut(&id, 80));
-        return Err(placed(trouble("toolset_shape", message, Some("give it another id"))));
+        return Err(placed(WireDiagnostic::new("toolset_shape", message, Some("give it another id"))));
     }
     let named = |what: &str| placed(shape(format!("(`{id}`) {what}")));
     let description = match value::text(&get("description")?) {

@@ -10,9 +10,9 @@ use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Result, Value, WriteOptions};
 
-use super::link::{Link, Trouble};
+use super::link::Link;
 use super::place;
-use crate::message::{FromChild, Kind, ModuleAnswer, ModuleQuestion, Refused, Source, SourceQuestion};
+use crate::message::{FromChild, Kind, ModuleAnswer, ModuleQuestion, Refused, Source, SourceQuestion, WireDiagnostic};
 use crate::{resolve, strip};
 
 /// The module that every toolset imports, and that no file holds.
@@ -73,13 +73,13 @@ impl Asking {
     fn refuse(&self, ctx: &Ctx<'_>, base: &str, name: &str, refused: Refused) -> Error {
         let at = place::written(base).and_then(|written| place::of_specifier(&written.text, name));
         let message = refused.message.clone();
-        self.0.report(Trouble {
-            code: if refused.code == "module_not_found" { "module_not_found" } else { "module_refused" },
+        let code = if refused.code == "module_not_found" { "module_not_found" } else { "module_refused" };
+        self.0.report(WireDiagnostic {
             file: (!base.is_empty()).then(|| base.to_owned()),
             line: at.map(|at| at.0),
             column: at.map(|at| at.1),
-            message: refused.message,
             help: refused.help,
+            ..WireDiagnostic::new(code, refused.message, None)
         });
         Exception::throw_message(ctx, &message)
     }
@@ -92,9 +92,8 @@ impl Asking {
         let (text, moved) = match source.kind {
             Kind::Ts => match strip::strip_mapped(&source.text) {
                 Ok(stripped) => stripped,
-                Err(problem) => {
-                    let trouble = of_problem(id, problem);
-                    self.0.broken.borrow_mut().insert(id.to_owned(), trouble);
+                Err(error) => {
+                    self.0.broken.borrow_mut().insert(id.to_owned(), error.in_file(id));
                     (source.text.clone(), vec![(0, 0)])
                 }
             },
@@ -122,22 +121,11 @@ impl Asking {
         }
     }
 
-    fn fail(&self, ctx: &Ctx<'_>, id: &str, trouble: Trouble) -> Error {
-        let message = trouble.message.clone();
-        self.0.broken.borrow_mut().insert(id.to_owned(), trouble.clone());
-        self.0.report(trouble);
+    fn fail(&self, ctx: &Ctx<'_>, id: &str, found: WireDiagnostic) -> Error {
+        let message = found.message.clone();
+        self.0.broken.borrow_mut().insert(id.to_owned(), found.clone());
+        self.0.report(found);
         Exception::throw_syntax(ctx, &message)
-    }
-}
-
-fn of_problem(file: &str, problem: strip::Problem) -> Trouble {
-    Trouble {
-        code: "toolset_syntax",
-        file: Some(file.to_owned()),
-        line: Some(problem.line),
-        column: Some(problem.column),
-        message: problem.message,
-        help: problem.help,
     }
 }
 
@@ -156,20 +144,18 @@ impl Loader for Asking {
         }
         let (kind, text) = self.source(ctx, name)?;
         let known = self.0.broken.borrow().get(name).cloned();
-        if let Some(trouble) = known {
-            return Err(self.fail(ctx, name, trouble));
+        if let Some(found) = known {
+            return Err(self.fail(ctx, name, found));
         }
         if kind == Kind::Json {
             if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
-                let trouble = Trouble {
-                    code: "toolset_syntax",
+                let found = WireDiagnostic {
                     file: Some(name.to_owned()),
                     line: u32::try_from(error.line()).ok(),
                     column: u32::try_from(error.column()).ok(),
-                    message: format!("this is not JSON: {error}"),
-                    help: None,
+                    ..WireDiagnostic::new("toolset_syntax", format!("this is not JSON: {error}"), None)
                 };
-                return Err(self.fail(ctx, name, trouble));
+                return Err(self.fail(ctx, name, found));
             }
             JSON.with_borrow_mut(|texts| texts.insert(name.to_owned(), text));
             return Module::declare_def::<JsonModule, _>(ctx.clone(), name);
@@ -177,22 +163,20 @@ impl Loader for Asking {
         let module = match Module::declare(ctx.clone(), name, text.as_bytes()) {
             Ok(module) => module,
             // An import of the module that could not be had: whoever failed to get it has said so.
-            Err(error) if self.0.trouble.borrow().is_some() => return Err(error),
+            Err(error) if self.0.first.borrow().is_some() => return Err(error),
             Err(_) => {
                 let thrown = place::thrown(ctx, &ctx.catch());
                 // The parser for TypeScript words it better; the engine knows rules it does not check.
-                let trouble = strip::check(&text).map_or_else(
-                    || Trouble {
-                        code: "toolset_syntax",
+                let found = strip::check(&text).map_or_else(
+                    || WireDiagnostic {
                         file: Some(name.to_owned()),
                         line: thrown.place.as_ref().map(|place| place.line),
                         column: thrown.place.as_ref().map(|place| place.column),
-                        message: thrown.message,
-                        help: None,
+                        ..WireDiagnostic::new("toolset_syntax", thrown.message, None)
                     },
-                    |problem| of_problem(name, problem),
+                    |error| error.in_file(name),
                 );
-                return Err(self.fail(ctx, name, trouble));
+                return Err(self.fail(ctx, name, found));
             }
         };
         if let Some(compiled) = &mut *self.0.compiled.borrow_mut()

@@ -19,10 +19,10 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
 use super::edits::Edits;
-use super::{Problem, enums};
+use super::{SyntaxError, enums};
 
 /// The changes that make JavaScript of a program.
-pub(super) fn edits<'a>(text: &'a str, program: &Program<'a>) -> Result<Edits, Problem> {
+pub(super) fn edits<'a>(text: &'a str, program: &Program<'a>) -> Result<Edits, SyntaxError> {
     let mut blanker = Blanker {
         text,
         edits: Edits::default(),
@@ -56,7 +56,7 @@ struct Blanker<'a> {
     values: HashSet<&'a str>,
     /// Names of types declared here.
     types: HashSet<&'a str>,
-    problem: Option<Problem>,
+    problem: Option<SyntaxError>,
     /// What a constructor's parameters are to set, and whether that waits for `super()`.
     fields: Option<(String, bool)>,
 }
@@ -67,7 +67,7 @@ fn range(span: Span) -> Range<usize> {
 
 impl<'a> Blanker<'a> {
     fn refuse(&mut self, span: Span, message: &str, help: &str) {
-        let problem = || Problem::at(self.text, span.start as usize, message, Some(help.to_owned()));
+        let problem = || SyntaxError::at(self.text, span.start as usize, message, Some(help.to_owned()));
         if self.problem.is_none() {
             self.problem = Some(problem());
         }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Launcher;
-use skillcue_toolset::{CallContext, Finding, Offered, Options, Subject, ToolError, ToolResult, Toolsets};
+use skillcue_format::Diagnostic;
+use skillcue_toolset::{CallContext, Offered, Options, Subject, ToolError, ToolResult, Toolsets};
 
 pub(crate) struct Skill {
     pub(crate) dir: tempfile::TempDir,
@@ -63,7 +64,7 @@ impl Skill {
         self.toolsets.tools(&Subject::new("s", &path, &self.declared))
     }
 
-    pub(crate) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Diagnostic> {
         self.tools().diagnostics.clone()
     }
 

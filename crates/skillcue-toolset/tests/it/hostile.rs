@@ -267,7 +267,7 @@ fn links_out_of_the_skill_are_refused() {
     std::os::unix::fs::symlink("../secret.ts", skill.path().join("link.ts")).unwrap();
     let findings = skill.findings();
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].code, "module_refused");
+    assert_eq!(findings[0].code.as_str(), "module_refused");
     assert!(findings[0].message.contains("leads out"), "{findings:?}");
     // The control: a link that stays inside is followed.
     std::fs::remove_file(skill.path().join("link.ts")).unwrap();
@@ -412,7 +412,7 @@ fn a_skill_cannot_be_too_many_modules() {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let findings = Skill::with(options(), &files, &["i:T"]).findings();
         assert_eq!(findings.len(), usize::from(refused), "{modules}: {findings:?}");
-        assert!(findings.iter().all(|finding| finding.code == "module_refused"), "{findings:?}");
+        assert!(findings.iter().all(|finding| finding.code.as_str() == "module_refused"), "{findings:?}");
     }
 }
 
@@ -552,7 +552,7 @@ fn schemas_hide_nothing() {
         assert!(!json!(offered.tools[0].schema).to_string().contains(['\u{e004f}', '\u{202e}', '\u{200b}', '\u{1b}']));
         let joined = &offered.tools[1].schema["properties"]["kind"]["description"];
         assert_eq!(joined, "👩\u{200d}💻 größe", "what is seen stays");
-        let said: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+        let said: Vec<&str> = offered.diagnostics.iter().map(|finding| &*finding.message).collect();
         assert!(said.iter().any(|said| said.contains("the schema of `a` has hidden characters")), "{said:?}");
         for id in ["b", "c"] {
             let left_out =
@@ -576,9 +576,9 @@ fn models_are_told_nothing_that_is_not_seen() {
     let offered = skill.tools();
     assert_eq!(offered.tools[0].description, "one[31mtwo\n\tthree");
     assert_eq!(offered.tools.len(), 255);
-    let said: Vec<&str> = offered.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+    let said: Vec<&str> = offered.diagnostics.iter().map(|finding| &*finding.message).collect();
     assert!(said.iter().any(|said| said.contains("46 were left out")), "{said:?}");
     assert!(said.iter().any(|said| said.contains("`a` has control characters")), "{said:?}");
     assert!(said.iter().any(|said| said.contains("`b` has no description")), "{said:?}");
-    assert!(offered.diagnostics.iter().all(|finding| finding.line.is_some() && finding.column.is_some()));
+    assert!(offered.diagnostics.iter().all(|finding| finding.place.is_some()));
 }

@@ -23,7 +23,7 @@ fn what_failed_once_is_tried_again() {
     options.limits.retry = Duration::from_hours(1);
     let patient = Skill::with(options.clone(), &[("i.ts", MOODY)], &["i:T"]);
     let first = patient.findings();
-    assert_eq!(first[0].code, "toolset_threw");
+    assert_eq!(first[0].code.as_str(), "toolset_threw");
     assert_eq!(patient.findings(), first, "not before its time");
     patient.toolsets.end();
     drop(patient);
@@ -101,7 +101,8 @@ fn a_package_that_was_missing_is_seen_as_soon_as_it_is_there() {
         options.packages = Some(packages.clone());
         let mut skill =
             Skill::with(options.clone(), &[("toolsets/index.ts", SEED_EXAMPLE)], &["toolsets/index:MyToolset"]);
-        let codes = |skill: &Skill| skill.findings().into_iter().map(|finding| finding.code).collect::<Vec<_>>();
+        let codes =
+            |skill: &Skill| skill.findings().into_iter().map(|finding| finding.code.as_str()).collect::<Vec<_>>();
         assert_eq!(codes(&skill), ["module_not_found"]);
         assert_eq!(codes(&skill), ["module_not_found"], "and so it is when asked again");
         if in_a_new_process {
@@ -136,7 +137,7 @@ fn a_package_may_turn_up_anywhere_on_the_way() {
         options.packages = Some(dir.path().join("packages"));
         let skill = Skill { dir, ..Skill::with(options, &[], &["toolsets/deep/index:MyToolset"]) };
         write(&skill.path().join("toolsets/deep/index.ts"), SEED_EXAMPLE);
-        assert_eq!(skill.findings()[0].code, "module_not_found", "{place}");
+        assert_eq!(skill.findings()[0].code.as_str(), "module_not_found", "{place}");
         for (path, text) in FAKE_ZOD {
             let path = path.strip_prefix("node_modules/").unwrap();
             write(&skill.dir.path().join(place).join(path), text);

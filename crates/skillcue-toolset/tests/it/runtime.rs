@@ -39,7 +39,7 @@ impl InNode {
         self.skill.toolsets.call(&self.subject(&path), id, &arguments, &CallContext::new("s1"))
     }
 
-    fn findings(&self) -> Vec<skillcue_toolset::Finding> {
+    fn findings(&self) -> Vec<skillcue_format::Diagnostic> {
         let path = self.skill.path();
         self.skill.toolsets.tools(&self.subject(&path)).diagnostics.clone()
     }
@@ -116,7 +116,7 @@ fn broken_toolsets_in_node_are_diagnostics_too() {
         let node = InNode::with(patient(), &[("bad.ts", text), ("good.ts", good)], &["bad:T", "good:T"]);
         let findings = node.findings();
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
-        assert_eq!((findings[0].code.as_str(), findings[0].line), (code, line), "{text}: {findings:?}");
+        assert_eq!((findings[0].code.as_str(), findings[0].line()), (code, line), "{text}: {findings:?}");
         assert_eq!(node.call("ok", json!({})).unwrap().output, "fine");
     }
 }
@@ -130,7 +130,7 @@ export const T = [Tool.define('t', { description: 'd', execute: () => said })];"
     let mut options = patient();
     options.limits.retry = std::time::Duration::from_hours(1);
     let node = InNode::with(options, &[("i.ts", text)], &["i:T"]);
-    assert_eq!(node.findings()[0].code, "module_not_found");
+    assert_eq!(node.findings()[0].code.as_str(), "module_not_found");
     let package = node.skill.path().join("node_modules/late");
     write(&package.join("package.json"), "{\"name\": \"late\", \"type\": \"module\", \"main\": \"index.js\"}");
     write(&package.join("index.js"), "export const said = 'here now';");
@@ -177,7 +177,7 @@ fn a_runtime_that_nobody_granted_is_refused() {
     for runtime in [Runtime::Node, Runtime::Bun, Runtime::Deno] {
         let subject = Subject { runtime, ..Subject::new("s", &path, &skill.declared) };
         let toolsets = Toolsets::new(options());
-        assert_eq!(toolsets.tools(&subject).diagnostics[0].code, "not_granted");
+        assert_eq!(toolsets.tools(&subject).diagnostics[0].code.as_str(), "not_granted");
         let error = toolsets.call(&subject, "t", &Map::new(), &CallContext::new("s")).unwrap_err();
         assert_eq!(error.code(), "not_granted");
     }

@@ -5,7 +5,7 @@ use super::*;
 use crate::model::{Answer, Delta, SystemText};
 use crate::{Origin, Part, Piece, ToolCall, ToolResult};
 
-fn read(events: &[Value]) -> Result<Answer, Fault> {
+fn read(events: &[Value]) -> Result<Answer, RequestError> {
     let mut on = |_: Delta<'_>| {};
     let mut draft = Draft::new(&mut on);
     for data in events {
@@ -153,11 +153,11 @@ fn why_it_stopped() {
 #[test]
 fn errors_and_nonsense_in_a_stream() {
     let error = |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "x"}});
-    assert!(read(&[error("overloaded_error")]).is_err_and(|fault| fault.passes()));
-    assert!(read(&[error("api_error")]).is_err_and(|fault| fault.passes()));
-    assert!(read(&[error("invalid_request_error")]).is_err_and(|fault| !fault.passes()));
-    assert!(read(&[json!({"error": {"message": "x"}})]).is_err_and(|fault| fault.passes()));
-    assert!(read(&[json!([])]).is_err_and(|fault| !fault.passes()));
+    assert!(read(&[error("overloaded_error")]).is_err_and(|failed| failed.passes()));
+    assert!(read(&[error("api_error")]).is_err_and(|failed| failed.passes()));
+    assert!(read(&[error("invalid_request_error")]).is_err_and(|failed| !failed.passes()));
+    assert!(read(&[json!({"error": {"message": "x"}})]).is_err_and(|failed| failed.passes()));
+    assert!(read(&[json!([])]).is_err_and(|failed| !failed.passes()));
     let stray =
         json!({"type": "content_block_delta", "index": 4, "delta": {"type": "input_json_delta", "partial_json": "{"}});
     assert!(read(&[stray]).is_err());

@@ -7,7 +7,7 @@ use crate::{Origin, Part, Piece, ToolCall, ToolResult};
 
 const DIALECT: Dialect = Dialect { new_limit: false, wants_usage: true };
 
-fn read(events: &[Value]) -> Result<Answer, Fault> {
+fn read(events: &[Value]) -> Result<Answer, RequestError> {
     let mut on = |_: Delta<'_>| {};
     let mut draft = Draft::new(&mut on);
     for data in events {
@@ -17,7 +17,7 @@ fn read(events: &[Value]) -> Result<Answer, Fault> {
     Ok(draft.finish(&[], 1))
 }
 
-fn deltas(deltas: &[Value]) -> Result<Answer, Fault> {
+fn deltas(deltas: &[Value]) -> Result<Answer, RequestError> {
     let chunk = |delta: &Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
     let mut events: Vec<Value> = deltas.iter().map(chunk).collect();
     events.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
@@ -219,10 +219,10 @@ fn costs_may_come_anywhere() {
 
 #[test]
 fn errors_and_nonsense_in_a_stream() {
-    assert!(read(&[json!({"error": {"message": "x", "code": 503}})]).is_err_and(|fault| fault.passes()));
-    assert!(read(&[json!({"error": {"message": "x", "code": 400}})]).is_err_and(|fault| !fault.passes()));
+    assert!(read(&[json!({"error": {"message": "x", "code": 503}})]).is_err_and(|failed| failed.passes()));
+    assert!(read(&[json!({"error": {"message": "x", "code": 400}})]).is_err_and(|failed| !failed.passes()));
     assert!(read(&[json!({"object": "error", "message": "x", "code": 400})]).is_err());
-    assert!(read(&[json!(5)]).is_err_and(|fault| !fault.passes()));
+    assert!(read(&[json!(5)]).is_err_and(|failed| !failed.passes()));
     let mut on = |_: Delta<'_>| {};
     assert!(event("{", &mut Draft::new(&mut on)).is_err());
     assert!(whole(&json!({"choices": []}), &mut Draft::new(&mut on)).is_err());

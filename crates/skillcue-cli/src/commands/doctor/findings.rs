@@ -5,70 +5,27 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue::catalog::{Place, SkillDir, SkillFile};
 use skillcue::format::Severity;
-use skillcue::{Catalog, Diagnostic, ErrorInfo, Skill};
-
+use skillcue::{Catalog, Diagnostic, Skill};
 use skillcue_host::Notice;
 
 /// Largest skill file there is.
 const MAX_FILE: u64 = 1 << 20;
 
-/// One thing that is wrong: a diagnostic, or something about the set-up that no file is to blame for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Finding {
-    #[serde(serialize_with = "crate::text::maybe_lossy")]
-    pub(super) path: Option<PathBuf>,
-    pub(super) line: Option<u32>,
-    pub(super) column: Option<u32>,
-    pub(super) code: String,
-    pub(super) severity: Severity,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
-
-impl Finding {
-    pub(super) fn new(code: &str, severity: Severity, message: impl Into<String>) -> Finding {
-        let (path, line, column, help) = (None, None, None, None);
-        Finding { path, line, column, code: code.to_owned(), severity, message: message.into(), help }
-    }
-
-    pub(super) fn of(error: &(impl ErrorInfo + 'static), severity: Severity) -> Finding {
-        let mut found = Finding::new(error.code(), severity, error.to_string());
-        found.help = crate::hints::hint_of(error);
-        found
-    }
-
-    pub(super) fn help(mut self, help: impl Into<String>) -> Finding {
-        self.help = Some(help.into());
-        self
-    }
-
-    pub(super) fn at(mut self, path: impl Into<PathBuf>) -> Finding {
-        self.path = Some(path.into());
-        self
-    }
-}
-
-impl From<&Diagnostic> for Finding {
-    fn from(found: &Diagnostic) -> Finding {
-        Finding {
-            path: found.path.clone(),
-            line: found.place.map(|place| place.line),
-            column: found.place.map(|place| place.column),
-            code: found.code.as_str().to_owned(),
-            severity: found.severity,
-            message: found.message.to_string(),
-            help: found.help.as_ref().map(ToString::to_string),
-        }
-    }
-}
-
 /// What the configuration wants and does not get is as good as broken: somebody relies on it.
-impl From<&Notice> for Finding {
-    fn from(notice: &Notice) -> Finding {
-        let broken = notice.code.starts_with("untrusted") || matches!(notice.code, "registry" | "config");
-        let severity = if broken { Severity::Error } else { Severity::Warning };
-        Finding::new(notice.code, severity, &notice.message).help(&notice.help)
+pub(super) fn of_notice(notice: &Notice) -> Diagnostic {
+    let broken = notice.code.starts_with("untrusted") || matches!(notice.code, "registry" | "config");
+    let severity = if broken { Severity::Error } else { Severity::Warning };
+    Diagnostic::named(notice.code, severity, notice.message.clone()).with_help(notice.help.clone())
+}
+
+/// Sorts findings by how bad they are, by their places and by their codes, as words.
+pub(super) fn sort(found: &mut Vec<Diagnostic>) {
+    fn key(found: &Diagnostic) -> impl Ord {
+        let place = (&found.path, found.line(), found.column());
+        (found.severity, place, found.code.as_str(), &found.message, &found.help)
     }
+    found.sort_by(|a, b| key(a).cmp(&key(b)));
+    found.dedup();
 }
 
 /// Skills that stand in several places.
@@ -108,7 +65,7 @@ fn text(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
 }
 
 impl Copies {
-    pub(super) fn finding(&self) -> Option<Finding> {
+    pub(super) fn finding(&self) -> Option<Diagnostic> {
         let first = self.places.first().filter(|_| !self.same)?;
         let others: Vec<String> = self.places.iter().skip(1).map(|place| place.display().to_string()).collect();
         let message = format!(
@@ -117,6 +74,6 @@ impl Copies {
             self.places.len()
         );
         let help = format!("compare it with {}, and remove or rename one", others.join(", "));
-        Some(Finding::new("copies_differ", Severity::Warning, message).at(first).help(help))
+        Some(Diagnostic::named("copies_differ", Severity::Warning, message).at(first).with_help(help))
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use skillcue::Diagnostic;
 use skillcue::format::Severity;
 
 use super::clients::{Simulated, Unit};
-use super::findings::Finding;
 use super::{Checkup, Looked, Server};
 use crate::commands::status;
 use crate::context::Context;
@@ -282,9 +282,9 @@ impl Page<'_> {
             return String::new();
         }
         let mut out = heading("Findings");
-        let mut by_code: BTreeMap<(Severity, &str), Vec<&Finding>> = BTreeMap::new();
+        let mut by_code: BTreeMap<(Severity, &str), Vec<&Diagnostic>> = BTreeMap::new();
         for finding in found {
-            by_code.entry((finding.severity, &finding.code)).or_default().push(finding);
+            by_code.entry((finding.severity, finding.code.as_str())).or_default().push(finding);
         }
         for ((severity, code), findings) in by_code {
             let style = match severity {
@@ -298,7 +298,7 @@ impl Page<'_> {
             let few = if severity == Severity::Info { self.few(0) } else { self.few(FIRST) };
             for finding in findings.iter().take(few) {
                 if let Some(path) = &finding.path {
-                    let place = match (finding.line, finding.column) {
+                    let place = match (finding.line(), finding.column()) {
                         (Some(line), Some(column)) => format!(":{line}:{column}"),
                         _ => String::new(),
                     };

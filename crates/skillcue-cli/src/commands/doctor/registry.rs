@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use skillcue::Source;
-use skillcue::format::Severity;
+use skillcue::format::{Code, Severity};
+use skillcue::{Diagnostic, Source};
 use skillcue_registry::{Standing, Verified};
 
-use super::findings::Finding;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints;
 use crate::progress::Progress;
 
 /// One registry.
@@ -27,7 +27,7 @@ pub(super) struct Installed {
 }
 
 /// Compares everything that is installed with its lock.
-pub(super) fn section(context: &Context, found: &mut Vec<Finding>) -> Result<Vec<Installed>, CliError> {
+pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Installed>, CliError> {
     let mut sections = Vec::new();
     for (registry, source) in context.registries()?.present() {
         let path = registry.place().registry_file();
@@ -37,19 +37,20 @@ pub(super) fn section(context: &Context, found: &mut Vec<Finding>) -> Result<Vec
         let drift: Vec<Verified> = match verified {
             Ok(verified) => verified.into_iter().filter(|one| !one.is_clean()).collect(),
             Err(error) => {
-                found.push(Finding { code: "registry".to_owned(), ..Finding::of(&error, Severity::Error) }.at(&path));
+                let found_here = hints::diagnostic_of(&error, Severity::Error).at(&path);
+                found.push(Diagnostic { code: Code::Named("registry"), ..found_here });
                 Vec::new()
             }
         };
         found.extend(drift.iter().map(|one| finding(one).at(registry.dir_of(one.kind, &one.name))));
         let state = registry.state();
-        let (things, trouble) = (state.installed.len(), state.trouble.len());
+        let (things, trouble) = (state.installed.len(), state.diagnostics.len());
         sections.push(Installed { source, path, things, trouble, drift, trash: registry.trash().len() });
     }
     Ok(sections)
 }
 
-fn finding(one: &Verified) -> Finding {
+fn finding(one: &Verified) -> Diagnostic {
     let (severity, said, help) = match one.standing {
         Standing::Absent => (
             Severity::Error,
@@ -70,5 +71,5 @@ fn finding(one: &Verified) -> Finding {
             "`skillcue verify` says what is different; `skillcue update --overwrite-edits` takes it back",
         ),
     };
-    Finding::new("drift", severity, said).help(help)
+    Diagnostic::named("drift", severity, said).with_help(help)
 }

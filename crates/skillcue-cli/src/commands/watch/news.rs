@@ -7,6 +7,7 @@ use skillcue::format::Severity;
 use skillcue::watch::Event;
 use skillcue::{Catalog, Diagnostic, Skill};
 
+use crate::hints;
 use crate::terminal::{paint, style};
 use crate::text;
 
@@ -76,8 +77,8 @@ impl News {
             }
             News::Removed { name, path } => of_skill("removed", name, path),
             News::Files { name, path } => of_skill("files", name, path),
-            News::Found(found) => json!({"event": "found", "diagnostic": found}),
-            News::Mended(found) => json!({"event": "mended", "diagnostic": found}),
+            News::Found(found) => json!({"event": "found", "diagnostic": hints::advised(found)}),
+            News::Mended(found) => json!({"event": "mended", "diagnostic": hints::advised(found)}),
             News::Polling(why) => json!({"event": "polling", "reason": why}),
             News::Watching { directories } => json!({"event": "watching", "directories": directories}),
         }

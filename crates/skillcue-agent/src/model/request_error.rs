@@ -14,7 +14,7 @@ const MAX_SAYS: usize = 500;
 
 /// What went wrong with one request, in the server's words.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum RequestError {
     /// The server says no, or says in the middle of its answer that it cannot go on.
     Status { status: u16, says: Says, wait: Option<Duration> },
     /// There is no connection; it may come.
@@ -135,51 +135,54 @@ fn number<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<u64> {
     words.into_iter().find_map(|word| digits(word).parse().ok())
 }
 
-impl From<EventTooLarge> for Fault {
-    fn from(error: EventTooLarge) -> Fault {
-        Fault::too_large("an event of the answer", error.max_bytes)
+impl From<EventTooLarge> for RequestError {
+    fn from(error: EventTooLarge) -> RequestError {
+        RequestError::too_large("an event of the answer", error.max_bytes)
     }
 }
 
-impl Fault {
-    pub(super) fn too_large(what: &'static str, most: usize) -> Fault {
-        Fault::TooLarge { what, most }
+impl RequestError {
+    pub(super) fn too_large(what: &'static str, most: usize) -> RequestError {
+        RequestError::TooLarge { what, most }
     }
 
-    pub(super) fn malformed(reason: impl Into<String>) -> Fault {
-        Fault::Malformed(reason.into())
+    pub(super) fn malformed(reason: impl Into<String>) -> RequestError {
+        RequestError::Malformed(reason.into())
     }
 
     /// An error that comes where an answer should.
-    pub(super) fn said(value: &Value) -> Fault {
+    pub(super) fn said(value: &Value) -> RequestError {
         let says = Says::of_json(value);
-        Fault::Status { status: says.status(), says, wait: None }
+        RequestError::Status { status: says.status(), says, wait: None }
     }
 
     /// Whether the same request may succeed later.
     pub(super) fn passes(&self) -> bool {
         match self {
-            Fault::Status { status, says, .. } => {
+            RequestError::Status { status, says, .. } => {
                 let later = matches!(status, 408 | 409 | 425 | 429 | 500..600);
                 // Some servers fail where they should refuse.
                 let never = (*status >= 500 && says.too_long()) || says.has("insufficient_quota");
                 later && !never
             }
-            Fault::Connect(_) | Fault::Cut(_) => true,
-            Fault::NoConnection(_) | Fault::Slow(_) | Fault::Malformed(_) | Fault::TooLarge { .. } => false,
+            RequestError::Connect(_) | RequestError::Cut(_) => true,
+            RequestError::NoConnection(_)
+            | RequestError::Slow(_)
+            | RequestError::Malformed(_)
+            | RequestError::TooLarge { .. } => false,
         }
     }
 
     /// Whether the server does not know how to be asked what an answer costs.
     pub(super) fn refuses_usage(&self) -> bool {
-        matches!(self, Fault::Status { status: 400 | 422, says, .. }
+        matches!(self, RequestError::Status { status: 400 | 422, says, .. }
             if says.has("stream_options") || says.has("include_usage"))
     }
 
     /// How long the server wants to be left alone.
     pub(super) fn wait(&self) -> Option<Duration> {
         match self {
-            Fault::Status { wait, .. } => *wait,
+            RequestError::Status { wait, .. } => *wait,
             _ => None,
         }
     }
@@ -191,7 +194,7 @@ impl Fault {
         let url = key.map_or_else(|| url.to_owned(), |key| key.hide_in(url));
         let (model, attempts) = (model.to_owned(), 0);
         match self {
-            Fault::Status { status, says, wait } => {
+            RequestError::Status { status, says, wait } => {
                 let (long, unknown) = (says.too_long(), says.has("model_not_found"));
                 let says = shown(&says.text, key);
                 match status {
@@ -207,16 +210,16 @@ impl Fault {
                     _ => ModelError::Refused { url, status, says, attempts },
                 }
             }
-            Fault::Connect(reason) | Fault::NoConnection(reason) => {
+            RequestError::Connect(reason) | RequestError::NoConnection(reason) => {
                 ModelError::Unreachable { url, reason: shown(&reason, key), attempts }
             }
-            Fault::Cut(reason) => ModelError::Cut { url, reason: shown(&reason, key), attempts },
-            Fault::Slow(most) => {
+            RequestError::Cut(reason) => ModelError::Cut { url, reason: shown(&reason, key), attempts },
+            RequestError::Slow(most) => {
                 let reason = format!("it is not whole after {} s", most.as_secs_f64());
                 ModelError::Cut { url, reason, attempts }
             }
-            Fault::Malformed(reason) => ModelError::Malformed { url, reason: shown(&reason, key), attempts },
-            Fault::TooLarge { what, most } => ModelError::TooLarge { what, most, attempts },
+            RequestError::Malformed(reason) => ModelError::Malformed { url, reason: shown(&reason, key), attempts },
+            RequestError::TooLarge { what, most } => ModelError::TooLarge { what, most, attempts },
         }
     }
 }
@@ -254,8 +257,8 @@ mod tests {
     use super::*;
 
     fn code(status: u16, body: &Value) -> &'static str {
-        let fault = Fault::Status { status, says: Says::of_json(body), wait: None };
-        fault.into_error("http://h", "m", None).code()
+        let failed = RequestError::Status { status, says: Says::of_json(body), wait: None };
+        failed.into_error("http://h", "m", None).code()
     }
 
     #[test]
@@ -300,7 +303,7 @@ mod tests {
             ),
         ] {
             assert_eq!(code(status, &body), "too_long", "{body}");
-            assert!(!Fault::Status { status, says: Says::of_json(&body), wait: None }.passes(), "{body}");
+            assert!(!RequestError::Status { status, says: Says::of_json(&body), wait: None }.passes(), "{body}");
         }
     }
 
@@ -348,7 +351,7 @@ mod tests {
             for code in ["null", "context_length_exceeded"] {
                 let body = json!({"error": {"message": text, "type": "invalid_request_error", "code": code}});
                 if code == "null" || text.contains("context") {
-                    let error = Fault::Status { status: 400, says: Says::of_json(&body), wait: None };
+                    let error = RequestError::Status { status: 400, says: Says::of_json(&body), wait: None };
                     let error = error.into_error("http://h", "m", None);
                     assert_eq!(error.code(), word, "{text}");
                     assert_eq!(error.hint().unwrap().contains("shorter answer"), word == "refused", "{text}");
@@ -410,7 +413,7 @@ mod tests {
             (json!({"error": {"message": "x", "code": 7}}), 500),
             (json!({"error": "x"}), 500),
         ] {
-            let Fault::Status { status: found, .. } = Fault::said(&error) else { panic!() };
+            let RequestError::Status { status: found, .. } = RequestError::said(&error) else { panic!() };
             assert_eq!(found, status, "{error}");
         }
     }
