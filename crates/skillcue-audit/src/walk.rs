@@ -181,12 +181,7 @@ impl Walk<'_> {
     }
 
     fn not_opened(&mut self, error: FileError) {
-        let error = match error {
-            FileError::Unreadable { source, .. } => source,
-            FileError::NotFound { .. } => rustix::io::Errno::NOENT.into(),
-            other => io::Error::other(other),
-        };
-        self.not_read(Path::new(""), &error);
+        self.not_read(Path::new(""), &error.into());
     }
 
     fn not_read(&mut self, path: &Path, error: &io::Error) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::OFlags;
-use skillcue_catalog::{Content, ContentError, FileError, GapReason, SkillDir, SkillTree, TreeLimits};
+use skillcue_catalog::{Content, ContentError, GapReason, SkillDir, SkillTree, TreeLimits};
 
 use crate::RegistryError;
 
@@ -35,7 +35,7 @@ pub(crate) fn scan(dir: &Path) -> Result<Content, RegistryError> {
             }
         }
         ContentError::Unreadable { path, source } => RegistryError::file("read", &dir.join(path), source),
-        ContentError::Dir(FileError::Unreadable { source, .. }) => RegistryError::file("look at", dir, source),
+        ContentError::Dir(error) => RegistryError::file("look at", dir, error.into()),
         other => RegistryError::file("read", dir, io::Error::other(other)),
     })
 }

@@ -149,6 +149,17 @@ impl FileError {
     }
 }
 
+impl From<FileError> for io::Error {
+    /// Returns what the operating system said, where it said something.
+    fn from(error: FileError) -> io::Error {
+        match error {
+            FileError::Unreadable { source, .. } => source,
+            FileError::NotFound { .. } => rustix::io::Errno::NOENT.into(),
+            other => io::Error::other(other),
+        }
+    }
+}
+
 /// What is wrong with a path that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, ErrorInfo)]
 #[info(code = "security")]

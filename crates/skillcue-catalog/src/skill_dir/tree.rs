@@ -5,6 +5,7 @@
 //! that of the whole paths' bytes if a directory's name is compared with a `/` behind it (`a-b` comes before `a/x`, `a.md`
 //! between them), whatever order the file system has.
 
+use std::cmp::Ordering;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -107,10 +108,15 @@ struct Name {
 }
 
 impl Name {
-    /// Returns the bytes that the name is sorted by: a directory as its contents will be.
-    fn sorted_by(&self) -> impl Iterator<Item = &u8> {
-        let end: &[u8] = if self.kind == EntryKind::Directory { b"/" } else { b"" };
-        self.name.to_bytes().iter().chain(end)
+    /// Compares two names of one directory, a directory's with a `/` behind it, as the paths of its contents have it.
+    fn order(&self, other: &Name) -> Ordering {
+        let (one, two) = (self.name.to_bytes(), other.name.to_bytes());
+        let shared = one.len().min(two.len());
+        // What comes behind the bytes that both have.
+        let rest = |name: &Name, bytes: &[u8]| {
+            bytes.get(shared).copied().or_else(|| (name.kind == EntryKind::Directory).then_some(b'/'))
+        };
+        one[..shared].cmp(&two[..shared]).then_with(|| rest(self, one).cmp(&rest(other, two)))
     }
 }
 
@@ -335,7 +341,7 @@ impl SkillTree {
             }
             names.push(Name { name: name.to_owned(), kind: kind_of(kind) });
         }
-        names.sort_unstable_by(|a, b| a.sorted_by().cmp(b.sorted_by()));
+        names.sort_unstable_by(Name::order);
         Ok(Frame { dir, rest: names.into_iter(), path_len: self.path.len() })
     }
 }

@@ -22,14 +22,8 @@ const MAX_LEFT_OUT: usize = 1000;
 /// Copies the directory at `path`, but for what git keeps there.
 pub(super) fn fetch(path: &Path, into: &Path, disk: &Disk, watch: &Watch<'_>) -> Result<(), FetchError> {
     // The directory itself was named by a person and may be reached through links.
-    let opened = SkillDir::open(&path.to_string_lossy(), path).map_err(|error| {
-        let source = match error {
-            FileError::Unreadable { source, .. } => source,
-            FileError::NotFound { .. } => Errno::NOENT.into(),
-            other => io::Error::other(other),
-        };
-        FetchError::Read { path: path.to_path_buf(), source }
-    })?;
+    let unreadable = |error: FileError| FetchError::Read { path: path.to_path_buf(), source: error.into() };
+    let opened = SkillDir::open(&path.to_string_lossy(), path).map_err(unreadable)?;
     let target =
         std::fs::symlink_metadata(into).map_err(|source| FetchError::Read { path: into.to_path_buf(), source })?;
     let mut copy = Copy { top: path, target: (target.dev(), target.ino()), watch, tree: Tree::new(into, disk, watch) };
@@ -52,8 +46,7 @@ impl Copy<'_> {
             max_entries: self.watch.limits.entries.saturating_add(MAX_LEFT_OUT),
             ..TreeLimits::default()
         };
-        let unreadable = |error| FetchError::Read { path: self.top.to_path_buf(), source: io::Error::other(error) };
-        let mut tree = dir.tree(&limits).map_err(unreadable)?;
+        let mut tree = dir.tree(&limits).map_err(|error| self.unreadable(b"", error.into()))?;
         while let Some(entry) = tree.next_entry() {
             let entry = entry.map_err(|gap| self.gap(gap))?;
             if !self.entry(&entry)? {
