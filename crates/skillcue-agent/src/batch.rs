@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Agent, AgentError, Approvals, Conversation, Event, Hooks, TurnReport};
+use crate::{Agent, AgentConsent, AgentError, Conversation, Event, Hooks, TurnReport};
 
 /// A conversation to be held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,13 +40,13 @@ pub async fn batch(
     jobs: usize,
     begin: &(dyn Fn(&Task) -> Result<Conversation, AgentError> + Sync),
     done: &mut (dyn FnMut(TaskDone) + Send),
-    approvals: &Approvals,
+    consent: &AgentConsent,
     cancel: &CancellationToken,
 ) {
     let hold = |task: Task| async move {
         let id = task.id.clone();
         // One that panics must not take the others with it.
-        let held = AssertUnwindSafe(hold(agent, task, begin, approvals, cancel)).catch_unwind().await;
+        let held = AssertUnwindSafe(hold(agent, task, begin, consent, cancel)).catch_unwind().await;
         let lost = |_| TaskDone {
             id,
             session: String::new(),
@@ -66,7 +66,7 @@ async fn hold(
     agent: &Agent,
     task: Task,
     begin: &(dyn Fn(&Task) -> Result<Conversation, AgentError> + Sync),
-    approvals: &Approvals,
+    consent: &AgentConsent,
     cancel: &CancellationToken,
 ) -> TaskDone {
     let mut done = TaskDone {
@@ -91,7 +91,7 @@ async fn hold(
             problems.push(format!("{provider}: {message}"));
         }
     };
-    let hooks = Hooks { events: &events, approvals, cancel };
+    let hooks = Hooks { events: &events, consent, cancel };
     for message in &task.messages {
         done.outcome = agent.turn(&mut conversation, message, &hooks).await;
         match &done.outcome {

@@ -6,8 +6,8 @@
 
 mod account;
 mod agent;
-mod approval;
 mod batch;
+mod consent;
 mod memory;
 mod message;
 pub mod model;
@@ -19,8 +19,8 @@ mod trace;
 
 pub use account::account;
 pub use agent::{Agent, AgentError, AgentOptions, Conversation, Event, Hooks, SYSTEM, TurnReport};
-pub use approval::{Allowed, Approvals, Ask, AskKind, Asker, Choice, Policy};
 pub use batch::{Task, TaskDone, batch};
+pub use consent::{AgentConsent, Asker, Policy};
 pub use memory::{Fact, Memory, MemoryError, MemoryProvider, facts};
 pub use message::{Message, Origin, Piece, ToolCall, ToolResult};
 pub use parts::{Part, Parts};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{replace_file, set_aside};
+use crate::replace_file;
 
 /// The version of the files' format.
 const VERSION: u64 = 1;
@@ -21,8 +21,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// How often the lock is tried meanwhile.
 const LOCK_STEP: Duration = Duration::from_millis(5);
 
-/// A list of records in a JSON file: read again when it has changed, written whole, under a lock. What cannot be read
-/// counts as nothing and is set aside before it would be overwritten; what a later version has written is left alone.
+/// A list of records in a JSON file: read again when it has changed, written whole, under a lock. A file that cannot be
+/// read, or that a later version has written, counts as empty and is never overwritten: changing it is an error.
 ///
 /// ```
 /// let dir = tempfile::tempdir()?;
@@ -70,13 +70,6 @@ pub enum RecordsError {
     Format(String),
 }
 
-/// Why a file cannot be used.
-enum Unreadable {
-    /// A later version's.
-    Newer(String),
-    Broken(String),
-}
-
 impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
     /// The records in the file at `path`; without one, they last as long as this value.
     pub fn new(what: &'static str, path: Option<PathBuf>) -> Records<T> {
@@ -111,22 +104,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
             DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
         }
         let guard = lock_file(path).map_err(fail)?;
-        let mut kept = match self.load(path)? {
-            Ok(kept) => kept,
-            Err(Unreadable::Newer(message)) => return Err(RecordsError::Format(message)),
-            // What cannot be read is kept for its owner to look at, and nothing in it counts.
-            Err(Unreadable::Broken(_)) => {
-                let aside = set_aside(path).map_err(fail)?;
-                tracing::warn!(
-                    target: "skillcue::security",
-                    "the {} in {} could not be read and now stand in {}; nothing of them counts",
-                    self.what,
-                    path.display(),
-                    aside.display(),
-                );
-                Vec::new()
-            }
-        };
+        let mut kept = self.load(path)?;
         let result = change(&mut kept);
         let list = serde_json::to_value(&kept).map_err(|error| fail(error.into()))?;
         let file = Map::from_iter([("version".to_owned(), VERSION.into()), (self.what.to_owned(), list)]);
@@ -152,8 +130,7 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
         }
         state.stamp = now;
         let (kept, trouble) = match self.load(path) {
-            Ok(Ok(kept)) => (kept, None),
-            Ok(Err(Unreadable::Newer(message) | Unreadable::Broken(message))) => (Vec::new(), Some(message)),
+            Ok(kept) => (kept, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
         if let Some(trouble) = &trouble {
@@ -163,28 +140,21 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
         state
     }
 
-    fn load(&self, path: &Path) -> Result<Result<Vec<T>, Unreadable>, RecordsError> {
+    fn load(&self, path: &Path) -> Result<Vec<T>, RecordsError> {
         let bytes = match std::fs::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(Vec::new())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             bytes => bytes.map_err(|error| RecordsError::File { path: path.to_owned(), error })?,
         };
-        let said = |problem: &str| format!("the {} in {}: {problem}", self.what, path.display());
-        let not_readable = |error: &serde_json::Error| {
-            Unreadable::Broken(said(&format!("not readable ({error}); nothing of them counts")))
-        };
-        let mut file: Map<String, Value> = match serde_json::from_slice(&bytes) {
-            Ok(file) => file,
-            Err(error) => return Ok(Err(not_readable(&error))),
-        };
-        Ok(match file.get("version").and_then(Value::as_u64) {
-            Some(VERSION) => {
-                serde_json::from_value(file.remove(self.what).unwrap_or_default()).map_err(|error| not_readable(&error))
-            }
+        let said = |problem: &str| RecordsError::Format(format!("the {} in {}: {problem}", self.what, path.display()));
+        let not_readable = |error: serde_json::Error| said(&format!("not readable ({error}); nothing of them counts"));
+        let mut file: Map<String, Value> = serde_json::from_slice(&bytes).map_err(not_readable)?;
+        match file.get("version").and_then(Value::as_u64) {
+            Some(VERSION) => serde_json::from_value(file.remove(self.what).unwrap_or_default()).map_err(not_readable),
             Some(newer) if newer > VERSION => {
-                Err(Unreadable::Newer(said("written by a newer version, which this one does not understand")))
+                Err(said("written by a newer version, which this one does not understand"))
             }
-            _ => Err(Unreadable::Broken(said("of an unknown version; nothing of them counts"))),
-        })
+            _ => Err(said("of an unknown version; nothing of them counts")),
+        }
     }
 }
 
@@ -233,26 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_set_aside_and_a_newer_one_left_alone() {
+    fn a_file_that_cannot_be_read_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("names.json");
-        for broken in ["{ not json", "[]", r#"{"version":1,"names":[1]}"#, r#"{"names":[]}"#] {
+        let newer = r#"{"version":2,"names":[]}"#;
+        for broken in ["{ not json", "[]", r#"{"version":1,"names":[1]}"#, r#"{"names":[]}"#, newer] {
             std::fs::write(&path, broken).unwrap();
             let names = names(&path);
             assert_eq!((names.list().len(), names.trouble().is_some()), (0, true), "{broken}");
+            assert_eq!(names.trouble().unwrap().contains("newer"), broken == newer);
+            assert!(names.change(Vec::clear).is_err(), "{broken}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
         }
-        let names = names(&path);
-        names.change(|list| list.push("pdf".to_owned())).unwrap();
-        assert_eq!(names.trouble(), None);
-        let aside = dir.path().join("names.json.broken-1");
-        assert_eq!(std::fs::read_to_string(aside).unwrap(), r#"{"names":[]}"#);
-
-        let newer = r#"{"version":2,"names":[]}"#;
-        std::fs::write(&path, newer).unwrap();
-        assert_eq!(names.list(), [""; 0]);
-        assert!(names.trouble().unwrap().contains("newer"));
-        assert!(names.change(Vec::clear).is_err());
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -108,27 +108,4 @@ fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // Best effort: the error that matters is the one above.
         let _ = put(&before);
     })
-}
-
-/// Moves a file that cannot be read beside itself, under the first free name `FILE.broken-N`, and returns that name.
-///
-/// ```
-/// let dir = tempfile::tempdir()?;
-/// let path = dir.path().join("a.json");
-/// std::fs::write(&path, "{")?;
-/// assert_eq!(skillcue_base::set_aside(&path)?, dir.path().join("a.json.broken-1"));
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
-    let mut number = 1_u64;
-    loop {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".broken-{number}"));
-        let aside = PathBuf::from(name);
-        if !aside.try_exists()? {
-            fs::rename(path, &aside)?;
-            return Ok(aside);
-        }
-        number += 1;
-    }
 }

@@ -108,7 +108,7 @@ impl Catalog {
                 let (to, verb) = if on { ("on", "enable") } else { ("off", "disable") };
                 let shown = Shown(word);
                 let message = format!("the project may not switch `{shown}` {to}: it is not one of its own skills");
-                let help = format!("`skillcue {verb} {shown}` does it for you; `skillcue trust` lets the project");
+                let help = format!("`skillcue {verb} {shown}` does it for you; `skillcue allow` lets the project");
                 refused.push(Diagnostic::new(Code::UntrustedSwitch, message).with_help(help));
             }
         }

@@ -1,4 +1,5 @@
-//! Sources → discovery → an immutable [`Catalog`]; and [`SkillDir`], the only door to a skill's files.
+//! Sources → discovery → an immutable [`Catalog`]; [`SkillDir`], the only door to a skill's files; and [`consent`], the one
+//! record of what a person has allowed skills, scripts, toolsets and projects.
 //!
 //! [`Discovery`] looks for skill directories below its [`Root`]s, reads their front matter and nothing else, decides
 //! which of several skills of one name counts, and never fails: what is wrong with a file becomes a diagnostic, and the
@@ -31,6 +32,7 @@ mod body;
 mod candidate;
 mod catalog;
 mod checkout;
+pub mod consent;
 mod content;
 mod discovery;
 mod index_cache;

@@ -53,7 +53,7 @@ impl Cli {
     /// Reads the command line.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        let read = Cli::grammar().try_get_matches_from(&args);
+        let read = Cli::grammar().try_get_matches_from(&args).map_err(suggest_consent);
         let mistyped = match &read {
             Ok(matches) => matches.subcommand_name().and_then(|name| mistyped(name, &args)),
             Err(error) if error.kind() == ErrorKind::UnknownArgument => {
@@ -69,6 +69,22 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// Suggests the three commands of consent for words that other programs use for them, which are spelled unlike them.
+fn suggest_consent(mut error: clap::Error) -> clap::Error {
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => return error,
+    };
+    let verb = match word {
+        "approve" | "grant" | "trust" => "allow",
+        "revoke" | "untrust" => "deny",
+        "approvals" | "permissions" => "allowed",
+        _ => return error,
+    };
+    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb.to_owned()]));
+    error
 }
 
 /// The complaint about an unknown `--word` that stands where a message is due. A message may begin with a hyphen, as in
@@ -173,8 +189,6 @@ pub(crate) enum Command {
     Call(commands::call::Args),
     /// Install what toolsets import
     Toolset(commands::toolset::Args),
-    /// Show what the programs of skills may do beyond the sandbox, grant it, take it back
-    Permissions(commands::permissions::Args),
     /// Talk to a model that uses the skills, or have it answer
     Agent(commands::agent::Args),
     /// List the agent's conversations, show one, remove them
@@ -185,18 +199,18 @@ pub(crate) enum Command {
     Memory(commands::memory::Args),
     /// Serve the skills to MCP clients, or look at an MCP server
     Mcp(commands::mcp::Args),
-    /// Show skills by source, MCP servers, and what was approved
+    /// Show skills by source, MCP servers, and what is allowed
     Status(commands::status::Args),
     /// Check the whole set-up, and say what is wrong with it
     Doctor(commands::doctor::Args),
     /// Print what changes on disk, as it happens
     Watch(commands::watch::Args),
-    /// Approve a skill of a remote server, exactly as it is
-    Approve(commands::approve::Args),
-    /// Take approvals back
-    Revoke(commands::approve::RevokeArgs),
-    /// Let a project's skillcue.toml add servers and directories
-    Trust(commands::trust::Args),
+    /// Allow a project, a remote skill, scripts or toolsets, exactly as they are
+    Allow(commands::allow::Args),
+    /// Take back what was allowed
+    Deny(commands::deny::Args),
+    /// List what is allowed
+    Allowed(commands::allowed::Args),
     /// Install skills from a directory, an archive or git
     Install(commands::install::Args),
     /// Switch skills on

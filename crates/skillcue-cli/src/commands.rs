@@ -2,12 +2,14 @@
 
 #[cfg(feature = "agent")]
 pub(crate) mod agent;
-pub(crate) mod approve;
+pub(crate) mod allow;
+pub(crate) mod allowed;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod context;
+pub(crate) mod deny;
 pub(crate) mod doctor;
 pub(crate) mod enable;
 pub(crate) mod eval;
@@ -23,7 +25,6 @@ pub(crate) mod memory;
 #[cfg(not(feature = "agent"))]
 pub(crate) mod missing;
 pub(crate) mod new;
-pub(crate) mod permissions;
 pub(crate) mod prompt;
 pub(crate) mod read;
 pub(crate) mod remove;
@@ -37,7 +38,6 @@ pub(crate) mod tools;
 pub(crate) mod toolset;
 #[cfg(feature = "agent")]
 pub(crate) mod trace;
-pub(crate) mod trust;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
@@ -76,7 +76,6 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Run(args) => run::run(args, context),
         Command::Call(args) => call::run(args, context),
         Command::Toolset(args) => toolset::run(args, context),
-        Command::Permissions(args) => permissions::run(args, context),
         Command::Agent(args) => agent::run(args, context),
         Command::Sessions(args) => sessions::run(args, context),
         Command::Trace(args) => trace::run(args, context),
@@ -85,9 +84,9 @@ pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliEr
         Command::Status(args) => status::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Watch(args) => watch::run(args, context),
-        Command::Approve(args) => approve::run(args, context),
-        Command::Revoke(args) => approve::revoke(args, context),
-        Command::Trust(args) => trust::run(args, context),
+        Command::Allow(args) => allow::run(args, context),
+        Command::Deny(args) => deny::run(args, context),
+        Command::Allowed(args) => allowed::run(args, context),
         Command::Install(args) => install::run(args, context),
         Command::Enable(args) => enable::run(args, true, context),
         Command::Disable(args) => enable::run(args, false, context),

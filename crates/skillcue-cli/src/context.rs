@@ -11,7 +11,7 @@ use serde::Serialize;
 use skillcue::config::DiscloseSection;
 use skillcue::format::Severity;
 use skillcue::{Diagnostic, Mode, Skillcue};
-use skillcue_exec::{Grants, Runner};
+use skillcue_exec::Runner;
 use skillcue_host::{Environment, Host, Options, Programs, Registries, Settings};
 use skillcue_mcp::host::Host as Servers;
 
@@ -87,6 +87,7 @@ impl Context {
             config: self.global.config.clone(),
             isolated: self.global.isolated,
             no_cache: self.global.no_cache,
+            consent: None,
         };
         Ok(self.host.get_or_init(|| Host::open(environment, options)))
     }
@@ -266,11 +267,6 @@ impl Context {
     pub(crate) fn relative(&self, path: &Path) -> PathBuf {
         let cwd = self.environment().ok().and_then(|environment| environment.cwd.as_deref());
         cwd.and_then(|cwd| path.strip_prefix(cwd).ok()).unwrap_or(path).to_path_buf()
-    }
-
-    /// What people have allowed the programs of skills.
-    pub(crate) fn grants(&self) -> Result<&Grants, CliError> {
-        Ok(&self.programs()?.grants)
     }
 
     /// What runs scripts.

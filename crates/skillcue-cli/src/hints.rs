@@ -41,8 +41,8 @@ pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
         return match error {
             Error::Invalid { path, .. } => Some(format!("`skillcue lint {}` says more", path.display())),
             Error::Disabled { name } => Some(format!("`{}` switches it on", enable_command([name.as_str()], false))),
-            Error::Remote { name, source: RemoteError::NotApproved(_) } => {
-                Some(format!("`skillcue approve {name}` shows what it is and asks"))
+            Error::Remote { name, source: RemoteError::NotAllowed(_) } => {
+                Some(format!("`skillcue allow {name}` shows what it is and asks"))
             }
             Error::Remote { source: RemoteError::Unreachable(_), .. } => {
                 Some("`skillcue status` says how the servers are".to_owned())
@@ -192,9 +192,9 @@ mod tests {
         assert_eq!(hint(&Error::NotFound { name: name(), close: Vec::new() }), "`skillcue list` shows what there is");
         assert_eq!(hint(&Error::NotFound { name: name(), close: vec![name()] }), "did you mean pdf?");
         assert_eq!(hint(&Error::Disabled { name: name() }), "`skillcue enable pdf` switches it on");
-        let source = RemoteError::NotApproved("it is new".to_owned());
+        let source = RemoteError::NotAllowed("it is new".to_owned());
         let remote = Error::Remote { name: name(), source };
-        assert_eq!(hint(&remote), "`skillcue approve pdf` shows what it is and asks");
+        assert_eq!(hint(&remote), "`skillcue allow pdf` shows what it is and asks");
         let missing = || FileError::NotFound { skill: "pdf".into(), path: "x".into() };
         assert_eq!(hint(&missing().into()), "`skillcue files pdf` lists what it has");
         assert_eq!(for_models(&Error::from(missing())), None);

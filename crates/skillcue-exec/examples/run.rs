@@ -1,9 +1,10 @@
 //! Runs one script of a skill in the sandbox and prints what came of it, as JSON:
-//! `cargo run -p skillcue-exec --example run -- SKILL_DIR SCRIPT [ARGUMENT…]`. Grants whatever the skill asks for.
+//! `cargo run -p skillcue-exec --example run -- SKILL_DIR SCRIPT [ARGUMENT…]`. Allows whatever the skill asks for.
 
 use std::io::Write;
 
 use skillcue_catalog::SkillDir;
+use skillcue_catalog::consent::Scope;
 use skillcue_exec::{Launcher, RunRequest, Runner, RunnerOptions, helper};
 use skillcue_format::{FileKind, Parsed};
 
@@ -22,8 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runner = Runner::new(Launcher::new(std::env::current_exe()?), options);
     let arguments: Vec<String> = arguments.collect();
     let request = RunRequest { arguments: &arguments, ..RunRequest::new(&dir, &manifest, &script) };
-    if let Some(asked) = runner.missing_grant(&request)? {
-        runner.grants().grant_once(&asked);
+    if let Some(asked) = runner.missing_consent(&request)? {
+        runner.consent().remember(&asked, Scope::Session)?;
     }
     let text = match runner.run(&request) {
         Ok(result) => serde_json::to_string_pretty(&result)?,

@@ -7,7 +7,7 @@
 //! host dies, all of its processes are gone.
 //!
 //! A [`Runner`] runs the [`scripts`] of a skill on top of that: with their interpreter, within [`Limits`], with what a
-//! person has granted ([`Grants`]).
+//! person has allowed ([`ConsentGate`](skillcue_catalog::consent::ConsentGate)).
 //!
 //! ```no_run
 //! use skillcue_catalog::SkillDir;
@@ -33,7 +33,6 @@
 mod bytecode;
 mod comment;
 mod error;
-mod grants;
 pub mod helper;
 mod interpreter;
 mod job;
@@ -53,7 +52,6 @@ mod sys;
 mod wire;
 
 pub use error::ExecError;
-pub use grants::{Grant, GrantError, Grants, TOOLSETS};
 pub use interpreter::on_path as find_program;
 pub use job::{Bounds, Job, Policy, Program};
 pub use launcher::{Child, Killer, Launcher};

@@ -12,6 +12,7 @@ use skillcue::tools::{
 use skillcue::{Skill, Skillcue};
 use skillcue_base::Shown;
 
+use crate::runner::find_script;
 use crate::scripts::has_scripts;
 use crate::{RunError, RunRequest, RunResult, Runner, ScriptInfo, scripts};
 
@@ -83,12 +84,16 @@ impl ToolProvider for ScriptTools {
         // What it refuses it does not run.
         let wanted = (call.name() == NAME).then(|| wanted(call).ok()).flatten()?;
         let catalog = skills.catalog();
-        check_loaded(&catalog, for_model(&catalog, wanted.id).ok()?, loaded).ok()?;
-        (wanted.action != Action::List).then(|| Program {
-            skill: wanted.id.to_owned(),
-            name: wanted.script.to_owned(),
-            is_script: true,
-        })
+        let skill = for_model(&catalog, wanted.id).ok()?;
+        check_loaded(&catalog, skill, loaded).ok()?;
+        if wanted.action == Action::List {
+            return None;
+        }
+        // One script has one name, however a model writes it: people are asked about that.
+        let dir = opened(skill).ok();
+        let found = dir.and_then(|dir| find_script(&RunRequest::new(&dir, skill.manifest(), wanted.script)).ok());
+        let name = found.map_or_else(|| wanted.script.to_owned(), |script| script.path);
+        Some(Program { skill: wanted.id.to_owned(), name, is_script: true })
     }
 
     fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {

@@ -9,10 +9,10 @@ use serde::{Serialize, Serializer};
 use skillcue_base::counted;
 use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_catalog::FileError;
+use skillcue_catalog::consent::{ConsentError, Question};
 use thiserror::Error;
 
 use crate::error::ExecError;
-use crate::grants::{Grant, GrantError};
 use crate::layer::SandboxReport;
 use crate::memory::{MAX_LOCKS, MemoryBound, MemoryUse};
 
@@ -195,17 +195,17 @@ pub enum RunError {
         /// How many may.
         concurrent: usize,
     },
-    /// It asks for something that nobody has granted, for this content of the skill.
-    #[error("skill \"{}\" asks for {}{}", Shown(&asked.skill), asked.permissions, because(reason.as_deref()))]
+    /// It asks for something that nobody has allowed, for this content of the skill.
+    #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions.asked, because(reason.as_deref()))]
     PermissionRequired {
-        /// What it asks for: what to grant.
-        asked: Box<Grant>,
+        /// The question that a person has to answer.
+        asked: Box<Question>,
         /// Why, if it is not the manifest that asks.
         reason: Option<String>,
     },
-    /// It asks for something that nobody can grant, or what it asks for cannot be looked up.
+    /// It asks for something that nobody can allow, or its files cannot be read.
     #[error(transparent)]
-    Grant(#[from] GrantError),
+    Consent(#[from] ConsentError),
     /// The machine offers no sandbox.
     #[error("this machine offers no sandbox: {reason}")]
     SandboxUnavailable {
@@ -244,7 +244,7 @@ impl RunError {
             Self::ExecutionFailed { .. } => "execution_failed",
             Self::Busy { .. } => "busy",
             Self::PermissionRequired { .. } => "permission_required",
-            Self::Grant(error) => error.code(),
+            Self::Consent(error) => error.code(),
             Self::SandboxUnavailable { .. } => "sandbox_unavailable",
         }
     }
@@ -264,10 +264,10 @@ impl RunError {
             Self::ExecutionFailed { .. } => "look at the script's first line and at what it needs".into(),
             Self::Busy { .. } => "wait for one to end".into(),
             Self::PermissionRequired { asked, reason: None } => {
-                format!("look at the skill, then: skillcue permissions grant {}", Shown(&asked.skill))
+                format!("look at the skill, then: skillcue allow {}", Shown(skill_of(asked)))
             }
             Self::PermissionRequired { .. } => "let its manifest ask for it: permissions: {network: true}".into(),
-            Self::Grant(_) => "the skill's author has to ask for less".into(),
+            Self::Consent(error) => error.hint().map(Cow::into_owned).unwrap_or_default(),
             Self::SandboxUnavailable { .. } => {
                 "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
                     .into()
@@ -296,6 +296,10 @@ impl From<ExecError> for RunError {
             other => RunError::failed(&other),
         }
     }
+}
+
+fn skill_of(asked: &Question) -> &str {
+    asked.subject.skill().unwrap_or_default()
 }
 
 fn seconds(limit: &Duration) -> String {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use skillcue_base::{ErrorInfo as _, LOCALE, counted};
 use skillcue_catalog::SkillDir;
+use skillcue_catalog::consent::{ConsentError, ConsentGate, ConsentStore, PermissionRules, Question, Subject};
 use skillcue_format::{Manifest, Permissions};
 
 use crate::bytecode::Bytecode;
-use crate::grants::{Grant, Grants, applicable};
 use crate::interpreter::{self, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
@@ -66,12 +66,14 @@ pub struct RunnerOptions {
     pub concurrent: usize,
     /// Where packages that Python scripts ask for are kept.
     pub packages: Option<PathBuf>,
-    /// What people have allowed.
-    pub grants: Grants,
+    /// Answers whether a program may have the permissions that it asks for.
+    pub consent: Arc<dyn ConsentGate>,
+    /// Which permissions can be granted at all.
+    pub rules: PermissionRules,
 }
 
 impl Default for RunnerOptions {
-    /// The system's programs, no environment, nothing granted, eight scripts at once.
+    /// The system's programs, no environment, nothing allowed, eight scripts at once.
     fn default() -> RunnerOptions {
         RunnerOptions {
             path: "/usr/local/bin:/usr/bin:/bin".into(),
@@ -79,7 +81,8 @@ impl Default for RunnerOptions {
             limits: Limits::default(),
             concurrent: 8,
             packages: None,
-            grants: Grants::default(),
+            consent: Arc::new(ConsentStore::default()),
+            rules: PermissionRules::default(),
         }
     }
 }
@@ -143,9 +146,40 @@ impl Runner {
         &self.options
     }
 
-    /// What people have allowed.
-    pub fn grants(&self) -> &Grants {
-        &self.options.grants
+    /// Returns what answers whether a program may have the permissions that it asks for.
+    pub fn consent(&self) -> &dyn ConsentGate {
+        &*self.options.consent
+    }
+
+    /// Asks for permissions for a script, for the skill's content as it is now. Refuses what would undo the sandbox.
+    pub fn script_question(
+        &self,
+        dir: &SkillDir,
+        path: &str,
+        permissions: &Permissions,
+    ) -> Result<Question, ConsentError> {
+        self.question(dir, Subject::script(dir, path), &for_script(permissions))
+    }
+
+    /// Asks for permissions for a skill's toolsets, for the skill's content as it is now. Refuses what would undo the
+    /// sandbox.
+    pub fn toolset_question(&self, dir: &SkillDir, permissions: &Permissions) -> Result<Question, ConsentError> {
+        self.question(dir, Subject::toolset(dir), permissions)
+    }
+
+    fn question(&self, dir: &SkillDir, subject: Subject, asked: &Permissions) -> Result<Question, ConsentError> {
+        let permissions = self.rules().resolve(dir, asked)?;
+        Ok(Question::for_skill(dir, subject)?.with_permissions(permissions))
+    }
+
+    /// Returns the paths that permissions ask for, absolute, but with the links on the way to what they mean.
+    pub fn named_paths(&self, dir: &SkillDir, permissions: &Permissions) -> Vec<PathBuf> {
+        self.rules().names(dir, permissions)
+    }
+
+    /// Whatever the caller has set, nothing that runs reads or writes what people have allowed.
+    fn rules(&self) -> PermissionRules {
+        self.options.rules.clone().hiding(self.options.consent.directory())
     }
 
     /// What the script says about itself: runs it with the single argument `--help`, within the same limits.
@@ -153,10 +187,10 @@ impl Runner {
         self.run(&RunRequest { arguments: &["--help".to_owned()], input: None, ..*request })
     }
 
-    /// What a script asks for that a person has not granted yet; nothing, if it may run.
-    pub fn missing_grant(&self, request: &RunRequest<'_>) -> Result<Option<Grant>, RunError> {
+    /// Returns the question that a person has to answer before a script may run; none, if it may.
+    pub fn missing_consent(&self, request: &RunRequest<'_>) -> Result<Option<Question>, RunError> {
         let info = find_script(request)?;
-        self.asked(request, &info).map(|asked| asked.filter(|asked| !self.grants().is_granted(asked)))
+        self.asked(request, &info).map(|asked| asked.filter(|asked| !self.consent().answer(asked).is_allowed()))
     }
 
     /// Runs a script. Comes back when no process of it is left.
@@ -178,7 +212,7 @@ impl Runner {
         let _place = Place::take(&self.running, self.options.concurrent)?;
         let info = find_script(request)?;
         let granted = self.asked(request, &info)?;
-        if let Some(asked) = granted.as_ref().filter(|asked| !self.grants().is_granted(asked)) {
+        if let Some(asked) = granted.as_ref().filter(|asked| !self.consent().answer(asked).is_allowed()) {
             return Err(RunError::PermissionRequired { asked: Box::new(asked.clone()), reason: None });
         }
         let job = self.job(request, &info, granted.as_ref())?;
@@ -187,33 +221,33 @@ impl Runner {
     }
 
     /// What the skill asks for, for this script; nothing, if it asks for nothing.
-    fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Grant>, RunError> {
+    fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
         match request.manifest.permissions() {
-            Some(permissions) if !applicable(&info.path, permissions).is_empty() => {
-                Ok(Some(self.grants().ask(request.dir, &info.path, permissions)?))
+            Some(permissions) if !for_script(permissions).is_empty() => {
+                Ok(Some(self.script_question(request.dir, &info.path, permissions)?))
             }
             _ => Ok(None),
         }
     }
 
-    fn job(&self, request: &RunRequest<'_>, info: &ScriptInfo, granted: Option<&Grant>) -> Result<Job, RunError> {
+    fn job(&self, request: &RunRequest<'_>, info: &ScriptInfo, granted: Option<&Question>) -> Result<Job, RunError> {
         let nothing = Permissions::default();
-        let permissions = granted.map_or(&nothing, |granted| &granted.permissions);
+        let permissions = granted.map_or(&nothing, |granted| &granted.permissions.asked);
         let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
         let script = dir.join(&info.path);
         let mut bytecode = Bytecode::of(request.dir, &dir);
         let mut policy = Policy {
             read: crate::system_paths(permissions.network),
             // As they were resolved when it was compared with what was granted.
-            write: granted.map_or_else(Vec::new, |granted| granted.write.clone()),
-            names: self.grants().names(request.dir, permissions),
+            write: granted.map_or_else(Vec::new, |granted| granted.permissions.write_paths.clone()),
+            names: self.named_paths(request.dir, permissions),
             hidden: std::mem::take(&mut bytecode.hidden),
             execute: true,
             network: permissions.network,
             private_tmp: true,
         };
         policy.read.push(dir.clone());
-        policy.read.extend(granted.into_iter().flat_map(|granted| granted.read.iter().cloned()));
+        policy.read.extend(granted.into_iter().flat_map(|granted| granted.permissions.read_paths.iter().cloned()));
         let mut args: Vec<OsString> = Vec::new();
         let program = match self.interpreter(request, info, &dir, &script, permissions)? {
             Some(interpreter) => {
@@ -273,7 +307,7 @@ impl Runner {
                 PackagesError::NeedsNetwork => {
                     let needed = Permissions { network: true, ..permissions.clone() };
                     let reason = "its packages are not here yet, and the skill does not ask for the network";
-                    match self.grants().ask(request.dir, &info.path, &needed) {
+                    match self.script_question(request.dir, &info.path, &needed) {
                         Ok(asked) => {
                             RunError::PermissionRequired { asked: Box::new(asked), reason: Some(reason.to_owned()) }
                         }
@@ -351,8 +385,13 @@ fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunE
     Err(RunError::ArgsTooLarge { reason })
 }
 
+/// Returns a skill's permissions without what is no business of a script: what runs toolsets.
+fn for_script(permissions: &Permissions) -> Permissions {
+    Permissions { runtime: None, ..permissions.clone() }
+}
+
 /// The script that is meant, among those that the skill has.
-fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
+pub(crate) fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
     let path = SkillDir::meaning(request.dir.skill(), request.script)?;
     let mut listed = scripts(request.dir, request.manifest);
     let short = format!("scripts/{path}");

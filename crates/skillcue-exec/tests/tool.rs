@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skillcue::Skillcue;
+use skillcue::consent::{ConsentStore, Scope};
 use skillcue::tools::{Call, ToolContext, ToolOutput};
-use skillcue_exec::{Grants, Launcher, Runner, RunnerOptions, ScriptTools};
+use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
 use tempfile::TempDir;
 
 struct House {
     dir: TempDir,
     skills: Skillcue,
-    grants: Grants,
+    runner: Runner,
 }
 
 fn write(path: &Path, text: &str) {
@@ -40,16 +41,16 @@ fn house() -> House {
     write(&dir.path().join("report/scripts/long.sh"), "#!/bin/sh\nsleep 600\n");
     write(&dir.path().join("hidden/scripts/x.sh"), "#!/bin/sh\n");
     write(&dir.path().join("asking/scripts/tell.sh"), "#!/bin/sh\necho $SECRET\n");
-    let grants = Grants::new(None);
     let options = RunnerOptions {
         path: "/usr/bin:/bin".into(),
         environment: vec![("SECRET".into(), "hunter2".into())],
-        grants: grants.clone(),
+        consent: Arc::new(ConsentStore::default()),
         ..RunnerOptions::default()
     };
     let runner = Runner::new(Launcher::new(env!("CARGO_BIN_EXE_skillcue-sandbox")), options);
-    let skills = Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner))).build().unwrap();
-    House { dir, skills, grants }
+    let skills =
+        Skillcue::builder().skills_dir(dir.path()).tools(Arc::new(ScriptTools::new(runner.clone()))).build().unwrap();
+    House { dir, skills, runner }
 }
 
 impl House {
@@ -180,7 +181,8 @@ fn what_is_granted_is_had() {
     let dir = skillcue::catalog::SkillDir::open("asking", &asking).unwrap();
     let catalog = house.skills.catalog();
     let asked = catalog.get("asking").unwrap().manifest().permissions().unwrap();
-    house.grants.grant(&house.grants.ask(&dir, "scripts/tell.sh", asked).unwrap()).unwrap();
+    let question = house.runner.script_question(&dir, "scripts/tell.sh", asked).unwrap();
+    house.runner.consent().remember(&question, Scope::Always).unwrap();
     let output = house.call(&json!({"skill_id": "asking", "script": "scripts/tell.sh"}));
     assert!(output.text.contains("hunter2"), "{}", output.text);
 }

@@ -66,9 +66,7 @@ impl Environment {
         // A relative entry would make what a skill requires depend on where one stands, and let a checkout decide it.
         let path = list("PATH").unwrap_or_default().into_iter().filter(|dir| dir.is_absolute()).collect();
         let skills_dirs = list("SKILLCUE_SKILLS_DIRS").unwrap_or_default();
-        // A file, in worktrees and submodules.
-        let is_checkout = |dir: &&Path| dir.join(".git").exists();
-        let project = cwd.as_deref().map(|cwd| cwd.ancestors().find(is_checkout).unwrap_or(cwd).to_path_buf());
+        let project = cwd.as_deref().map(|cwd| Environment::project_of(cwd).to_path_buf());
         Ok(Environment {
             path,
             project,
@@ -85,6 +83,13 @@ impl Environment {
             home,
             variables,
         })
+    }
+
+    /// Returns the directory up to which the project that `dir` is in reaches: the nearest one above with a `.git`, else
+    /// `dir` itself.
+    pub fn project_of(dir: &Path) -> &Path {
+        // A file, in worktrees and submodules.
+        dir.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(dir)
     }
 
     /// Returns the value of a variable, if it is set and is UTF-8.

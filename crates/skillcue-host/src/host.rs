@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use skillcue::consent::{ConsentGate, ConsentStore};
 use skillcue::{Builder, ErrorInfo as _, Skillcue, Source};
-use skillcue_exec::{Grants, Runner};
-use skillcue_mcp::host::{Host as Servers, HostDirs, ServerRefresh, ServerSpec};
+use skillcue_exec::Runner;
+use skillcue_mcp::host::{Host as Servers, HostOptions, ServerRefresh, ServerSpec};
 
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -25,6 +26,21 @@ pub struct Options {
     pub isolated: bool,
     /// Whether the index cache is neither read nor written.
     pub no_cache: bool,
+    /// What answers whether projects, servers' skills, scripts and toolsets are allowed, if not the user's own
+    /// [`ConsentStore`].
+    pub consent: Option<Arc<dyn ConsentGate>>,
+}
+
+impl Options {
+    /// Returns what answers whether something is allowed.
+    pub(crate) fn gate(&self, environment: &Environment) -> Arc<dyn ConsentGate> {
+        self.consent.clone().unwrap_or_else(|| Arc::new(store(environment)))
+    }
+}
+
+/// The user's consent: what they have allowed in this and in other processes.
+fn store(environment: &Environment) -> ConsentStore {
+    ConsentStore::new(environment.data("consent.json"))
 }
 
 /// A working Skillcue: the skills of an environment, and what they need to be found, fetched and run.
@@ -43,6 +59,7 @@ pub struct Options {
 pub struct Host {
     environment: Environment,
     options: Options,
+    store: ConsentStore,
     settings: OnceLock<Settings>,
     servers: OnceLock<ServerSet>,
     programs: OnceLock<Programs>,
@@ -59,10 +76,13 @@ struct ServerSet {
 
 impl Host {
     /// Takes the environment and the options. Nothing is read or started yet.
-    pub fn open(environment: Environment, options: Options) -> Host {
+    pub fn open(environment: Environment, mut options: Options) -> Host {
+        let store = store(&environment);
+        options.consent.get_or_insert_with(|| Arc::new(store.clone()));
         Host {
             environment,
             options,
+            store,
             settings: OnceLock::new(),
             servers: OnceLock::new(),
             programs: OnceLock::new(),
@@ -127,17 +147,22 @@ impl Host {
                 Err(error) => problems.push(error.to_string()),
             }
         }
-        let dirs = HostDirs {
+        let options = HostOptions {
             cache: settings.cache.as_ref().and_then(|file| file.parent()).map(Path::to_path_buf),
-            approvals: self.approvals_file(),
+            consent: self.consent(),
         };
-        let servers = (!specs.is_empty()).then(|| Servers::new(specs, dirs));
+        let servers = (!specs.is_empty()).then(|| Servers::new(specs, options));
         Ok(self.servers.get_or_init(|| ServerSet { servers, problems }))
     }
 
-    /// Returns the file in which approvals of servers' skills are remembered.
-    pub fn approvals_file(&self) -> Option<PathBuf> {
-        self.environment.data("approvals.json")
+    /// Returns what answers whether projects, servers' skills, scripts and toolsets are allowed.
+    pub fn consent(&self) -> Arc<dyn ConsentGate> {
+        self.options.gate(&self.environment)
+    }
+
+    /// Returns the user's own record of what they have allowed.
+    pub fn consent_store(&self) -> &ConsentStore {
+        &self.store
     }
 
     /// Asks servers whose listing is old for their skills, and waits at most so long.
@@ -191,13 +216,8 @@ impl Host {
         if let Some(programs) = self.programs.get() {
             return Ok(programs);
         }
-        let programs = Programs::new(&self.environment, self.settings()?);
+        let programs = Programs::new(&self.environment, self.settings()?, self.consent());
         Ok(self.programs.get_or_init(|| programs))
-    }
-
-    /// Returns what people have allowed the programs of skills.
-    pub fn grants(&self) -> Result<&Grants, HostError> {
-        Ok(&self.programs()?.grants)
     }
 
     /// Returns what runs scripts.

@@ -1,6 +1,6 @@
 //! One assembly: given an environment and options, a working Skillcue.
 //!
-//! Installed skills, plugins, bundled skills, trust, MCP servers, scripts and toolsets: each is made when first needed, and
+//! Installed skills, plugins, bundled skills, consent, MCP servers, scripts and toolsets: each is made when first needed, and
 //! nothing here reads the environment of the process. The caller passes it, as a plain value.
 //!
 //! ```
@@ -21,7 +21,6 @@ mod host;
 mod programs;
 mod registries;
 mod settings;
-mod trust;
 
 pub use environment::{Environment, absolute};
 pub use error::{Excerpt, HostError};
@@ -29,7 +28,6 @@ pub use host::{Host, Options};
 pub use programs::Programs;
 pub use registries::{Registries, own_address};
 pub use settings::{Notice, Settings, project_wants};
-pub use trust::Trust;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

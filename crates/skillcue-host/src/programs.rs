@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skillcue_exec::{Grants, Launcher, Limits, Runner, RunnerOptions, ScriptTools};
+use skillcue::consent::{ConsentGate, PermissionRules};
+use skillcue_exec::{Launcher, Limits, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
 use crate::environment::Environment;
@@ -13,25 +14,19 @@ use crate::settings::Settings;
 /// Runs scripts and toolsets. Nothing is started before something is called.
 #[derive(Debug)]
 pub struct Programs {
-    /// Permissions that people have granted to the programs of skills.
-    pub grants: Grants,
     launcher: Launcher,
     options: RunnerOptions,
     toolsets: Arc<Toolsets>,
 }
 
 impl Programs {
-    pub(crate) fn new(environment: &Environment, settings: &Settings) -> Programs {
+    pub(crate) fn new(environment: &Environment, settings: &Settings, consent: Arc<dyn ConsentGate>) -> Programs {
         let run = settings.run;
         let launcher = Launcher::of_this_program().allow_unsandboxed(run.allow_unsandboxed == Some(true));
         let launcher = match &environment.temporary {
             Some(dir) => launcher.temp_dir(dir),
             None => launcher,
         };
-        let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
-        let grants = Grants::new(environment.data("permissions.json"))
-            .with_home(environment.home.clone())
-            .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue")));
         let limits = limits(settings);
         let mut toolsets = Options {
             cache_dir: cache(settings).map(|cache| cache.join("toolsets")),
@@ -39,9 +34,9 @@ impl Programs {
             ..Options::new(launcher.clone())
         };
         toolsets.limits.call = limits.timeout;
-        let options = options(environment, settings, limits, grants.clone());
+        let options = options(environment, settings, limits, consent);
         let toolsets = Toolsets::new(toolsets);
-        Programs { grants, launcher, options, toolsets: Arc::new(toolsets) }
+        Programs { launcher, options, toolsets: Arc::new(toolsets) }
     }
 
     /// Returns what starts processes.
@@ -94,8 +89,14 @@ fn limits(settings: &Settings) -> Limits {
     limits
 }
 
-fn options(environment: &Environment, settings: &Settings, limits: Limits, grants: Grants) -> RunnerOptions {
+fn options(
+    environment: &Environment,
+    settings: &Settings,
+    limits: Limits,
+    consent: Arc<dyn ConsentGate>,
+) -> RunnerOptions {
     let usual = RunnerOptions::default();
+    let homes = [&environment.config_home, &environment.cache_home, &environment.data_home];
     RunnerOptions {
         // Only absolute directories are left in it, so they can be joined.
         path: std::env::join_paths(&environment.path).unwrap_or(usual.path),
@@ -103,7 +104,10 @@ fn options(environment: &Environment, settings: &Settings, limits: Limits, grant
         limits,
         concurrent: settings.run.concurrent.unwrap_or(usual.concurrent),
         packages: cache(settings).map(|cache| cache.join("python")),
-        grants,
+        consent,
+        rules: PermissionRules::default()
+            .with_home(environment.home.clone())
+            .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue"))),
     }
 }
 

@@ -8,10 +8,13 @@ use std::sync::Mutex;
 
 use skillcue::catalog::{installed_plugins, plugin_roots};
 use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpServer, RunSection};
+use skillcue::consent::{self, Answer, Question, Subject};
 use skillcue::load::LoaderConfig;
 use skillcue::{Diagnostic, Enablement, Root, Setup, Source};
 use skillcue_base::ErrorInfo as _;
 
+use skillcue_base::Digest;
+use skillcue_catalog::ContentId;
 use skillcue_registry::State;
 
 use crate::bundled;
@@ -19,7 +22,6 @@ use crate::environment::{Environment, absolute};
 use crate::error::{Excerpt, HostError};
 use crate::host::Options;
 use crate::registries::{self, Registries};
-use crate::trust::Trust;
 
 const FILE: &str = "skillcue.toml";
 /// No sane configuration is larger, and a device that never ends must not be read to its end.
@@ -193,16 +195,17 @@ impl Settings {
             && let Some((text, mut config)) = self.read(&project.join(FILE))?
         {
             self.files.push(project.join(FILE));
+            let consent = options.gate(environment);
             // Without a readable file no project is trusted, and the work goes on.
-            let trust = Trust::open(environment).unwrap_or_else(|error| {
-                let help = error.hint().map(Cow::into_owned).unwrap_or_default();
-                self.notices.push(Notice { code: error.code(), message: error.message().to_owned(), help });
-                Trust::default()
-            });
-            let is_trusted = trust.covers(project, &text);
+            if let Some(message) = consent.trouble() {
+                let help = consent::BROKEN.to_owned();
+                self.notices.push(Notice { code: "consent", message, help });
+            }
+            let answer = consent.answer(&question(project, &text));
+            let is_trusted = answer.is_allowed();
             let distrusted = if is_trusted { Distrusted::default() } else { config.distrust(project) };
             for server in &distrusted.servers {
-                let again = if trust.knew(project) { "; the file has changed since you trusted it" } else { "" };
+                let again = if answer == Answer::Changed { "; the file has changed since you allowed it" } else { "" };
                 self.notices.push(Notice {
                     code: "untrusted_server",
                     message: format!(
@@ -210,21 +213,21 @@ impl Settings {
                         project.join(FILE).display(),
                         server.name
                     ),
-                    help: "look at the file; `skillcue trust` lets it".to_owned(),
+                    help: "look at the file; `skillcue allow` lets it".to_owned(),
                 });
             }
             if distrusted.run != RunSection::default() {
                 self.notices.push(Notice {
                     code: "untrusted_limits",
                     message: format!("{} may not set limits for what runs", project.join(FILE).display()),
-                    help: "look at [run] in it; `skillcue trust` lets it".to_owned(),
+                    help: "look at [run] in it; `skillcue allow` lets it".to_owned(),
                 });
             }
             if distrusted.agent != AgentSection::default() {
                 self.notices.push(Notice {
                     code: "untrusted_agent",
                     message: format!("{} may not say how the agent works", project.join(FILE).display()),
-                    help: "look at [agent] in it; `skillcue trust` lets it".to_owned(),
+                    help: "look at [agent] in it; `skillcue allow` lets it".to_owned(),
                 });
             }
             for refused in distrusted.dirs {
@@ -236,7 +239,7 @@ impl Settings {
                         project.join(FILE).display(),
                         refused.display()
                     ),
-                    help: format!("if you trust it, pass --skills-dir {}, or say `skillcue trust`", refused.display()),
+                    help: format!("if you trust it, pass --skills-dir {}, or say `skillcue allow`", refused.display()),
                 });
             }
             self.configured_places(&config, Source::Project);
@@ -383,8 +386,14 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
 }
 
 /// Returns the text of the project's file, and what it wants and may not have unless the user trusts it.
-pub fn project_wants(project: &Path) -> Result<Option<(String, Distrusted)>, HostError> {
-    Ok(read_config(&project.join(FILE))?.map(|(text, mut config)| (text, config.distrust(project))))
+pub fn project_wants(project: &Path) -> Result<Option<(Question, Distrusted)>, HostError> {
+    let read = read_config(&project.join(FILE))?;
+    Ok(read.map(|(text, mut config)| (question(project, &text), config.distrust(project))))
+}
+
+/// Returns the question whether a project's file may have what it wants, exactly as it is.
+fn question(project: &Path, text: &str) -> Question {
+    Question::new(Subject::project(project), ContentId::of_listed([(FILE, Digest::of(text))]))
 }
 
 /// Reads a configuration file; none if there is none.

@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use skillcue_catalog::consent::{ConsentGate, ConsentStore, Question, Scope, Subject};
 use skillcue_catalog::{ContentId, SkillDir};
-use skillcue_exec::Grants;
-use skillcue_format::Permissions;
 use skillcue_registry::{Chosen, Disk, InstallOptions, Kind, Place, Registry};
 
 fn locked(dir: &Path) -> String {
@@ -36,15 +35,14 @@ fn what_is_locked_is_verified_and_consented_to() {
     assert_eq!(id.to_string(), locked(tmp.path()));
     assert_eq!(id, registry.state().installed["pdf"].digest);
     assert!(registry.verify(&["pdf"]).unwrap()[0].is_clean());
-    let network = Permissions { network: true, ..Permissions::default() };
-    let grants = Grants::new(None);
-    let asked = grants.ask(&skill, "scripts/run.sh", &network).unwrap();
-    assert_eq!(asked.digest, id);
+    let store = ConsentStore::default();
+    let asked = || Question::for_skill(&skill, Subject::script(&skill, "scripts/run.sh")).unwrap();
+    assert_eq!(asked().content, id);
 
     // Whatever ends one ends the others, a mode too.
-    grants.grant(&asked).unwrap();
+    store.remember(&asked(), Scope::Always).unwrap();
     std::fs::set_permissions(dir.join("scripts/run.sh"), std::fs::Permissions::from_mode(0o644)).unwrap();
     assert_ne!(ContentId::of(&skill).unwrap(), id);
     assert!(!registry.verify(&["pdf"]).unwrap()[0].is_clean());
-    assert!(!grants.is_granted(&grants.ask(&skill, "scripts/run.sh", &network).unwrap()));
+    assert!(!store.answer(&asked()).is_allowed());
 }

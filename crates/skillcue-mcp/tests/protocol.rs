@@ -861,7 +861,7 @@ impl Remote for Slow {
         [Arc::new(RemoteEntry { uri, front_matter, files: Some(vec![file]) })].into()
     }
 
-    fn is_approved(&self, _: &RemoteEntry) -> bool {
+    fn is_allowed(&self, _: &RemoteEntry) -> bool {
         true
     }
 

@@ -12,7 +12,7 @@ use skillcue::tools::{
 };
 use skillcue::{Catalog, Diagnostic, Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
-use skillcue_exec::{Runner, TOOLSETS, find_program};
+use skillcue_exec::{Runner, find_program};
 
 use crate::{CallContext, Granted, Offered, Subject, ToolError, ToolResult, Toolsets};
 
@@ -78,21 +78,21 @@ impl ToolsetTools {
         })
     }
 
-    /// What a person has granted the skill's toolsets as they are now.
+    /// What a person has allowed the skill's toolsets as they are now.
     fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
         let asked = skill.manifest().permissions()?;
         let dir = SkillDir::open(skill.name(), dir).ok()?;
         let options = self.runner.options();
-        let grant = self.runner.grants().ask(&dir, TOOLSETS, asked).ok()?;
-        if !self.runner.grants().is_granted(&grant) {
+        let question = self.runner.toolset_question(&dir, asked).ok()?;
+        if !self.runner.consent().answer(&question).is_allowed() {
             return None;
         }
         let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
         Some(Granted {
             program: find_program(asked.runtime?.name(), &options.path),
-            names: self.runner.grants().names(&dir, asked),
-            read: grant.read,
-            write: grant.write,
+            names: self.runner.named_paths(&dir, asked),
+            read: question.permissions.read_paths,
+            write: question.permissions.write_paths,
             network: asked.network,
             env: options.environment.iter().filter(|(name, _)| is_granted(name)).cloned().collect(),
         })

@@ -63,7 +63,7 @@ pub enum Error {
     #[error(transparent)]
     #[info(transparent)]
     Load(#[from] LoadError),
-    /// The server that lists it does not hand it out, or nobody has approved it.
+    /// The server that lists it does not hand it out, or nobody has allowed it.
     #[error("the skill {name:?}: {source}")]
     #[info(transparent = source)]
     Remote {

@@ -65,6 +65,7 @@ pub mod bundled;
 pub mod catalog;
 mod changes;
 pub mod config;
+pub mod consent;
 pub mod disclose;
 mod disclosing;
 mod error;

@@ -1,7 +1,7 @@
 //! Skills that a remote server serves, as the rest of the house sees them.
 //!
 //! What a server lists joins the catalog at once; a body or a file is fetched when somebody loads or reads it, and
-//! only if the content was approved. How servers are reached is not known here: see the crate `skillcue-mcp`.
+//! only if a person has allowed the content. How servers are reached is not known here: see the crate `skillcue-mcp`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ pub trait Remote: Send + Sync + fmt::Debug {
     /// The skills as the server last listed them. It never asks the server.
     fn entries(&self) -> Arc<[Arc<RemoteEntry>]>;
 
-    /// Whether a person has approved exactly this content.
-    fn is_approved(&self, entry: &RemoteEntry) -> bool;
+    /// Returns whether a person has allowed exactly this content.
+    fn is_allowed(&self, entry: &RemoteEntry) -> bool;
 
-    /// One file of an approved skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path` is
+    /// One file of an allowed skill, its size and digest verified, of a `SKILL.md` the front matter, too. `path` is
     /// relative to the skill's root, and must be listed in the entry.
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError>;
 }
@@ -39,7 +39,7 @@ pub struct RemoteEntry {
     /// Its front matter, as the server sent it.
     pub front_matter: Map<String, Value>,
     /// Its files, the `SKILL.md` among them, sorted by URI. None if the server makes them up as it goes: such a skill
-    /// cannot be approved, and so not be loaded.
+    /// cannot be allowed, and so not be loaded.
     pub files: Option<Vec<RemoteFile>>,
 }
 
@@ -90,10 +90,10 @@ impl RemoteEntry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// No person has approved the content as it is now.
-    #[error("the skill is not approved: {0}")]
-    #[info(code = "declined", hint = "a person has to look at it and approve it")]
-    NotApproved(String),
+    /// No person has allowed the content as it is now.
+    #[error("it is not allowed: {0}")]
+    #[info(code = "declined", hint = "a person has to look at it and allow it")]
+    NotAllowed(String),
     /// The server cannot be reached, is too slow or refuses.
     #[error("the server cannot be asked: {0}")]
     #[info(code = "unreadable", hint = "try again when the server can be reached")]
@@ -134,7 +134,7 @@ pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
     for remote in remotes {
         let server: Arc<str> = remote.label().into();
         for entry in remote.entries().iter() {
-            let front = shown_front_matter(entry, remote.label(), remote.is_approved(entry));
+            let front = shown_front_matter(entry, remote.label(), remote.is_allowed(entry));
             let size = entry.file("SKILL.md").map_or(0, |file| file.size);
             let front_matter = Value::Object(front).to_string();
             skills.push(RemoteSkill { server: Arc::clone(&server), uri: entry.uri.clone(), front_matter, size });
@@ -145,10 +145,10 @@ pub(crate) fn listed(remotes: &[Arc<dyn Remote>]) -> Vec<RemoteSkill> {
 
 /// What the catalog knows of a server's skill: what would widen rights or push others aside is left out, and whoever
 /// reads a description sees where it comes from.
-fn shown_front_matter(entry: &RemoteEntry, label: &str, approved: bool) -> Map<String, Value> {
+fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<String, Value> {
     let keeps = |key: &str| {
         // Triggers decide what a model is shown instead of other skills: for that, a person must have looked at it.
-        !WIDENING.contains(&key) && (approved || key != "triggers")
+        !WIDENING.contains(&key) && (allowed || key != "triggers")
     };
     let mark = |fields: &mut Map<String, Value>| {
         fields.retain(|key, _| keeps(key));

@@ -67,6 +67,12 @@ const RULES: &[Rule] = &[
         because: "HTTP clients are set up by skillcue_http::client: proxies, redirects, names below localhost",
     },
     Rule {
+        text: "Records::new(",
+        only_in: &["skillcue-catalog/src/consent/store.rs"],
+        because: "what a person has allowed is one list, skillcue_catalog::consent::ConsentStore; nothing else is kept in \
+                  Records yet",
+    },
+    Rule {
         text: "SkillsProvider::NAME",
         only_in: &["skillcue-agent/src/agent/providers.rs"],
         because: "the agent tells its provider of skills by its type, Provider::Skills; the name is for people",
@@ -100,6 +106,12 @@ const RULES: &[Rule] = &[
         text: "Intent::of(",
         only_in: &["skillcue-select/src/intent/tests.rs", "skillcue-select/src/selector.rs"],
         because: "a message is asked once what it wants; Selection::intent has the answer",
+    },
+    Rule {
+        text: "impl ConsentGate for",
+        only_in: &["skillcue-catalog/src/consent/store.rs"],
+        because: "whether something is allowed has one answer: exec, toolset, MCP host, settings and agent ask the gate that \
+                  they are given",
     },
     Rule {
         text: "Sha256",

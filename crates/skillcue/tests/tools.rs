@@ -372,13 +372,13 @@ impl Remote for Acme {
         [Arc::new(entry)].into()
     }
 
-    fn is_approved(&self, _: &RemoteEntry) -> bool {
+    fn is_allowed(&self, _: &RemoteEntry) -> bool {
         *self.approved.lock().unwrap()
     }
 
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
-        if !self.is_approved(entry) {
-            return Err(RemoteError::NotApproved("nobody has looked at it".to_owned()));
+        if !self.is_allowed(entry) {
+            return Err(RemoteError::NotAllowed("nobody has looked at it".to_owned()));
         }
         self.asked.lock().unwrap().push(path.to_owned());
         match path {
@@ -412,7 +412,7 @@ fn remote_skills_join_the_catalog_and_nothing_is_fetched_ahead() {
 
     let declined = load(&skills, "acme:refunds");
     assert!(declined.text.contains("<error code=\"declined\">"), "{}", declined.text);
-    assert!(declined.text.contains("A person has to look at it and approve it."), "{}", declined.text);
+    assert!(declined.text.contains("A person has to look at it and allow it."), "{}", declined.text);
     assert!(acme.asked.lock().unwrap().is_empty(), "nothing is fetched ahead of need");
 
     *acme.approved.lock().unwrap() = true;
@@ -456,12 +456,12 @@ impl Remote for Lists {
         self.1.iter().map(entry).collect()
     }
 
-    fn is_approved(&self, _: &RemoteEntry) -> bool {
+    fn is_allowed(&self, _: &RemoteEntry) -> bool {
         false
     }
 
     fn read(&self, _: &RemoteEntry, _: &str) -> Result<Vec<u8>, RemoteError> {
-        Err(RemoteError::NotApproved("never".to_owned()))
+        Err(RemoteError::NotAllowed("never".to_owned()))
     }
 }
 

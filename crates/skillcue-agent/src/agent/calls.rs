@@ -10,7 +10,7 @@ use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
 use tokio_util::sync::CancellationToken;
 
 use super::{Conversation, Event, Hooks};
-use crate::approval::Wanted;
+use crate::consent::Wanted;
 use crate::{ToolCall, ToolResult};
 
 /// How long a tool may take to end once nobody waits for its result. They kill what they run at once.
@@ -87,7 +87,7 @@ async fn output(
     };
     let read = Arc::new(Call::new(&call.name, arguments));
     let wanted = Wanted { call: &read, loaded: &loaded };
-    if let Err(why) = hooks.approvals.decide(&session, skills, &wanted, hooks.cancel).await {
+    if let Err(why) = hooks.consent.decide(&session, skills, &wanted, hooks.cancel).await {
         return fail("declined", &why);
     }
     let (known, cancel) = (Arc::clone(skills), hooks.cancel.clone());

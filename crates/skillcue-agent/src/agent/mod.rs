@@ -22,7 +22,7 @@ use skillcue::disclose::{Segment, TokenCounter};
 use skillcue_base::ErrorInfo as _;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::Approvals;
+use crate::consent::AgentConsent;
 use crate::model::{Answer, Model, ModelError, Stop};
 use crate::trace::Tracer;
 use crate::{Message, Parts};
@@ -83,14 +83,14 @@ pub struct Hooks<'h> {
     /// Hears what happens. Called from several threads, if several tools run.
     pub events: &'h (dyn Fn(&Event<'_>) + Send + Sync),
     /// Decides what may be loaded and run.
-    pub approvals: &'h Approvals,
+    pub consent: &'h AgentConsent,
     /// Ends the turn.
     pub cancel: &'h CancellationToken,
 }
 
 impl std::fmt::Debug for Hooks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hooks").field("approvals", &self.approvals).finish_non_exhaustive()
+        f.debug_struct("Hooks").field("consent", &self.consent).finish_non_exhaustive()
     }
 }
 

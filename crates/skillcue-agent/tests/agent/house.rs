@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use skillcue::Skillcue;
+use skillcue::consent::ConsentStore;
 use skillcue_agent::model::{Api, Endpoint, Model, Timing};
-use skillcue_agent::{Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Policy, TurnReport};
+use skillcue_agent::{Agent, AgentConsent, AgentError, AgentOptions, Conversation, Event, Hooks, Policy, TurnReport};
 use skillcue_scripted::{Received, Reply, Server};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -58,19 +59,19 @@ impl House {
     }
 
     pub(crate) async fn say(&self, conversation: &mut Conversation, message: &str) -> Result<TurnReport, AgentError> {
-        let approvals = Approvals::new(Policy::default(), None);
-        self.say_with(conversation, message, &approvals, &CancellationToken::new()).await
+        let consent = AgentConsent::new(Policy::default(), Arc::new(ConsentStore::default()));
+        self.say_with(conversation, message, &consent, &CancellationToken::new()).await
     }
 
     pub(crate) async fn say_with(
         &self,
         conversation: &mut Conversation,
         message: &str,
-        approvals: &Approvals,
+        consent: &AgentConsent,
         cancel: &CancellationToken,
     ) -> Result<TurnReport, AgentError> {
         let events = |event: &Event<'_>| self.heard.lock().unwrap().push(serde_json::to_value(event).unwrap());
-        self.agent.turn(conversation, message, &Hooks { events: &events, approvals, cancel }).await
+        self.agent.turn(conversation, message, &Hooks { events: &events, consent, cancel }).await
     }
 
     /// What was heard of this kind.

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod approvals;
 mod batch;
 mod compaction;
+mod consent;
 mod house;
 mod interrupted;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]

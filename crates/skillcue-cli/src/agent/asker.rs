@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
-use skillcue_agent::{Ask, AskKind, Asker, Choice};
+use skillcue::consent::{Question, Scope, Subject};
+use skillcue_agent::Asker;
 use tokio_util::sync::CancellationToken;
 
 use super::interrupts::Interrupts;
@@ -29,26 +30,26 @@ pub(crate) struct TerminalAsker {
 }
 
 impl Asker for TerminalAsker {
-    fn ask(&self, ask: &Ask) -> Choice {
+    fn ask(&self, asked: &Question) -> Option<Scope> {
         let _asking = skillcue_base::lock(&self.asking);
         // When this turn ends, so does the question, whatever turn comes next.
-        let Some(turn) = self.interrupts.turn() else { return Choice::No };
-        self.screen.aside(&question(ask, Some(LINES)));
+        let Some(turn) = self.interrupts.turn() else { return None };
+        self.screen.aside(&question(asked, Some(LINES)));
         // What was typed before the question is no answer to it.
         let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         let mut told = false;
         loop {
             let Some(answer) = line(&turn) else {
                 self.screen.aside("no");
-                return Choice::No;
+                return None;
             };
             if matches!(answer.trim(), "v" | "view") {
-                self.screen.aside(&question(ask, None));
+                self.screen.aside(&question(asked, None));
                 continue;
             }
             match (understand(&answer), told) {
-                (Some(choice), _) => return choice,
-                (None, true) => return Choice::No,
+                (Some(scope), _) => return scope,
+                (None, true) => return None,
                 (None, false) => self.screen.aside("Please answer o, s, a, v or n:"),
             }
             told = true;
@@ -83,31 +84,39 @@ fn line(turn: &CancellationToken) -> Option<String> {
     }
 }
 
-/// What an answer means; none if it is no answer. Nothing is a no.
-fn understand(answer: &str) -> Option<Choice> {
+/// What an answer means: for how long it is a yes, or a no; none if it is no answer. Nothing is a no.
+#[expect(clippy::option_option, reason = "a no is an answer, and there may be none")]
+fn understand(answer: &str) -> Option<Option<Scope>> {
     Some(match answer.trim().to_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Choice::Once,
-        "s" | "session" => Choice::Session,
-        "a" | "always" => Choice::Always,
-        "" | "n" | "no" => Choice::No,
+        "o" | "once" | "y" | "yes" => Some(Scope::Once),
+        "s" | "session" => Some(Scope::Session),
+        "a" | "always" => Some(Scope::Always),
+        "" | "n" | "no" => None,
         _ => return None,
     })
 }
 
 /// What is asked, with nothing in it that commands a terminal or hides; of arguments at most so many lines.
-fn question(ask: &Ask, lines: Option<usize>) -> String {
-    let skill = paint(style::NAME, text::one_line(&ask.skill));
-    let (source, tool) = (text::one_line(&ask.source), paint(style::NAME, text::one_line(&ask.tool)));
-    let mut out = match ask.kind {
-        AskKind::LoadSkill => format!("The model wants to load {skill}, a skill of source {source}."),
-        AskKind::RunScript => format!("The model wants to run {tool}, a script of {skill} (source {source}), with"),
-        AskKind::CallTool => format!("The model wants to call {tool}, a tool of {skill} (source {source}), with"),
+fn question(asked: &Question, lines: Option<usize>) -> String {
+    let subject = &asked.subject;
+    let skill = paint(style::NAME, text::one_line(subject.skill().unwrap_or_default()));
+    let source = text::one_line(&asked.details.source);
+    let name = |name: &str| paint(style::NAME, text::one_line(name));
+    let (mut out, has_arguments) = match subject {
+        Subject::Script { path, .. } => {
+            (format!("The model wants to run {}, a script of {skill} (source {source}), with", name(path)), true)
+        }
+        Subject::Tool { tool, .. } => {
+            (format!("The model wants to call {}, a tool of {skill} (source {source}), with", name(tool)), true)
+        }
+        _ => (format!("The model wants to load {skill}, a skill of source {source}."), false),
     };
-    if !matches!(ask.kind, AskKind::LoadSkill) {
-        put_arguments(&mut out, &ask.arguments, lines);
+    if has_arguments {
+        put_arguments(&mut out, &asked.details.arguments, lines);
     }
-    let _ = write!(out, "\nIts files are in {}.", text::one_line(&ask.dir));
-    if ask.has_changed {
+    let dir = subject.dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+    let _ = write!(out, "\nIts files are in {}.", text::one_line(&dir));
+    if asked.details.has_changed {
         out.push_str("\nThey have changed since you were asked.");
     }
     out.push_str("\nAllow it? [o]nce, for this [s]ession, [a]lways for this content, [v]iew all, [N]o:");
@@ -138,32 +147,31 @@ fn put_arguments(out: &mut String, arguments: &str, most: Option<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skillcue::consent::{ContentId, Details};
+    use skillcue_base::Digest;
 
     #[test]
     fn answers_are_letters_or_words() {
-        assert_eq!(understand("o\n"), Some(Choice::Once));
-        assert_eq!(understand(" Session "), Some(Choice::Session));
-        assert_eq!(understand("A"), Some(Choice::Always));
-        assert_eq!(understand("\n"), Some(Choice::No), "whoever just goes on has not agreed");
+        assert_eq!(understand("o\n"), Some(Some(Scope::Once)));
+        assert_eq!(understand(" Session "), Some(Some(Scope::Session)));
+        assert_eq!(understand("A"), Some(Some(Scope::Always)));
+        assert_eq!(understand("\n"), Some(None), "whoever just goes on has not agreed");
         assert_eq!(understand("ok"), None);
     }
 
-    fn asked(kind: AskKind, arguments: &str) -> String {
-        let ask = Ask {
-            kind,
-            skill: "pdf".into(),
-            source: "project".into(),
-            tool: "fill\u{1b}[2J.py".into(),
-            arguments: arguments.into(),
-            dir: "/skills/pdf".into(),
-            has_changed: false,
-        };
+    fn script() -> Subject {
+        Subject::Script { skill: "pdf".into(), dir: "/skills/pdf".into(), path: "fill\u{1b}[2J.py".into() }
+    }
+
+    fn asked(subject: Subject, arguments: &str) -> String {
+        let details = Details { source: "project".into(), arguments: arguments.into(), has_changed: false };
+        let ask = Question { details, ..Question::new(subject, ContentId::of_listed([("a", Digest::of("a"))])) };
         anstream::adapter::strip_str(&question(&ask, Some(LINES))).to_string()
     }
 
     #[test]
     fn what_is_asked_is_seen() {
-        let said = asked(AskKind::RunScript, "{\"a\": \"x\u{202e}\\u001b[2J\", \"b\": [1]}");
+        let said = asked(script(), "{\"a\": \"x\u{202e}\\u001b[2J\", \"b\": [1]}");
         assert!(said.starts_with("The model wants to run fill\\u{1b}[2J.py, a script of pdf (source project), with\n"));
         assert!(said.contains("\"a\": \"x\\u{202e}\\u001b[2J\"") && !said.contains('\u{1b}'), "{said}");
         assert!(said.ends_with("[N]o:"), "{said}");
@@ -172,9 +180,9 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let long = format!("{{\"a\": \"{}\", \"b\": [{}1]}}", "x".repeat(500), "1, ".repeat(20));
-        let said = asked(AskKind::CallTool, &long);
+        let said = asked(script(), &long);
         assert!(said.contains("x… (5") && said.contains("characters in all)"), "{said}");
         assert!(said.contains("more lines"), "{said}");
-        assert!(!asked(AskKind::LoadSkill, "{}").contains("{}"));
+        assert!(!asked(Subject::Load { skill: "pdf".into(), dir: "/skills/pdf".into() }, "{}").contains("{}"));
     }
 }

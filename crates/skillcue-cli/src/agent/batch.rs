@@ -38,7 +38,7 @@ pub(crate) fn run(file: &str, args: &Args, context: &Context) -> Result<Outcome,
         }
     };
     let jobs = usize::from(args.jobs);
-    setup.runtime.block_on(batch(&setup.agent, tasks, jobs, &begin, &mut done, &setup.approvals, &cancel));
+    setup.runtime.block_on(batch(&setup.agent, tasks, jobs, &begin, &mut done, &setup.consent, &cancel));
     setup.interrupts.end();
     drop(progress);
     let mut said = format!("{} answered", text::thousands(answered));

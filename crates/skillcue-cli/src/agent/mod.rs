@@ -22,7 +22,7 @@ use skillcue::workdir::WorkDir;
 use skillcue::{Counter, Mode as Matching, Skillcue};
 use skillcue_agent::model::Model;
 use skillcue_agent::{
-    About, Agent, AgentError, AgentOptions, Approvals, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
+    About, Agent, AgentConsent, AgentError, AgentOptions, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
     Sessions, SessionsError, Tracer, TurnReport,
 };
 use skillcue_base::ErrorInfo as _;
@@ -43,7 +43,7 @@ use skillcue_host::Environment;
 pub(crate) struct Setup {
     pub(crate) agent: Agent,
     pub(crate) skills: Arc<Skillcue>,
-    pub(crate) approvals: Approvals,
+    pub(crate) consent: AgentConsent,
     pub(crate) interrupts: Interrupts,
     /// Held while somebody is asked something.
     asking: Arc<Mutex<()>>,
@@ -78,17 +78,18 @@ impl Setup {
         let interrupts = listen(context, args.batch.is_some())?;
         let policy = policy(args, &section);
         let asking = Arc::default();
-        let approvals = if asks {
+        let gate = context.host()?.consent();
+        if let Some(trouble) = gate.trouble() {
+            context.terminal.warn("consent", &trouble, "what was allowed before is asked about again");
+        }
+        let consent = if asks {
             let (screen, interrupts) = (Arc::clone(&screen), interrupts.clone());
             let asker = TerminalAsker { screen, interrupts, asking: Arc::clone(&asking) };
-            Approvals::asking(policy, places.approvals(), Box::new(asker))
+            AgentConsent::asking(policy, gate, Box::new(asker))
         } else {
-            Approvals::new(policy, places.approvals())
+            AgentConsent::new(policy, gate)
         };
-        if let Some(trouble) = approvals.trouble() {
-            context.terminal.warn("approvals", &trouble, "what was allowed before is asked about again");
-        }
-        let matching = shape(args, context, &section, &approvals)?;
+        let matching = shape(args, context, &section, &consent)?;
         let skills = Arc::clone(context.skills()?);
         context.prepare(matching)?;
         context.tell_diagnostics();
@@ -111,7 +112,7 @@ impl Setup {
         Ok(Setup {
             agent,
             skills,
-            approvals,
+            consent,
             interrupts,
             asking,
             screen,
@@ -191,7 +192,7 @@ impl Setup {
                 cancel.cancel();
             }
         };
-        let hooks = Hooks { events: &events, approvals: &self.approvals, cancel: &cancel };
+        let hooks = Hooks { events: &events, consent: &self.consent, cancel: &cancel };
         let report = self.runtime.block_on(self.agent.turn(conversation, message, &hooks));
         self.interrupts.end();
         // A question that was interrupted lets go of the keyboard first.
@@ -221,11 +222,6 @@ fn work_dir(environment: &Environment) -> Option<WorkDir> {
     })
 }
 
-/// What people have allowed for good, for who looks at it or takes it back.
-pub(crate) fn allowed(context: &Context) -> Result<Approvals, CliError> {
-    Ok(Approvals::new(Policy::default(), Places::of(context)?.approvals()))
-}
-
 /// What a signal ends: the turn, and before the process, what runs for us.
 fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.programs()?.ender())];
@@ -241,7 +237,7 @@ fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
 }
 
 /// How skills are disclosed and matched, and which are held back until somebody has agreed.
-fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &Approvals) -> Result<Matching, CliError> {
+fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &AgentConsent) -> Result<Matching, CliError> {
     let mut configured = context.disclose()?;
     if let Some(window) = args.window.or(section.window) {
         configured.window.get_or_insert(usize::try_from(window).unwrap_or(usize::MAX));
@@ -249,11 +245,11 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, approvals: &App
     let mut config = configured.config();
     config.policy = args.policy.map_or(config.policy, Into::into);
     let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_default();
-    let approvals = approvals.clone();
+    let consent = consent.clone();
     context.look_after_signals();
     context.shape_skills(move |builder| {
-        let approvals = approvals.clone();
-        builder.disclosure(config.clone()).mode(matching).hold_back(move |skill| !approvals.may_show(skill))
+        let consent = consent.clone();
+        builder.disclosure(config.clone()).mode(matching).hold_back(move |skill| !consent.may_show(skill))
     });
     Ok(matching)
 }

@@ -40,11 +40,6 @@ impl Places {
         self.below("memory.db")
     }
 
-    /// What was allowed for good.
-    pub(crate) fn approvals(&self) -> Option<PathBuf> {
-        self.below("agent-approvals.json")
-    }
-
     /// What was typed into chats.
     pub(crate) fn history(&self) -> Option<PathBuf> {
         self.below("agent-history")

@@ -132,7 +132,7 @@ fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
         if let Some(skill) = catalog.as_ref().and_then(|catalog| catalog.get(what)) {
             if skill.server().is_some() {
                 return Err(CliError::failure("remote", format!("{what:?} is on a server, not on this machine"))
-                    .help("`skillcue approve` shows what it would load"));
+                    .help("`skillcue allow` shows what it would load"));
             }
             subjects.push(Subject { name: skill.name().to_owned(), dir: skill.dir() });
         } else if let Some((registry, _)) = context.registries()?.having(what) {

@@ -6,14 +6,15 @@ mod machine;
 mod page;
 mod registry;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use skillcue::catalog::Discovery;
+use skillcue::consent::{BROKEN, ConsentGate as _};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Root, Skill, Source};
-use skillcue_base::ErrorInfo as _;
 use skillcue_exec::Support;
 use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
 
@@ -25,7 +26,6 @@ use crate::progress::Progress;
 use clients::{Listed, Simulated, simulate};
 use findings::{Copies, copies, of_notice};
 use machine::{Kept, Program, Versions, kept, programs};
-use skillcue_host::Trust;
 
 const AFTER: &str = "\
 Examples:
@@ -126,9 +126,8 @@ struct Server {
 
 #[derive(Debug, Serialize)]
 struct Records {
-    grants: usize,
-    approvals: usize,
-    trusted_projects: usize,
+    /// How much is allowed, by the kind of subject.
+    allowed: BTreeMap<&'static str, usize>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -293,18 +292,14 @@ fn sandbox(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Option<Supp
 }
 
 fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Records, CliError> {
-    let grants = context.grants()?;
-    if let Some(trouble) = grants.trouble() {
-        let file = grants.path().map(Path::to_path_buf).unwrap_or_default();
-        found.push(Diagnostic::named("permissions", Severity::Error, trouble).at(file).with_help("move the file away"));
+    let store = context.host()?.consent_store();
+    if let Some(trouble) = store.trouble() {
+        let file = store.path().map(Path::to_path_buf).unwrap_or_default();
+        found.push(Diagnostic::named("consent", Severity::Error, trouble).at(file).with_help(BROKEN));
     }
-    let trusted_projects = Trust::open(context.environment()?).map_or_else(
-        |error| {
-            found.push(Diagnostic::named(error.code(), Severity::Error, error.message().to_owned()));
-            0
-        },
-        |trust| trust.projects().count(),
-    );
-    let approvals = super::approve::approvals(context)?.len();
-    Ok(Records { grants: grants.list().len(), approvals, trusted_projects })
+    let mut allowed = BTreeMap::new();
+    for consent in store.list() {
+        *allowed.entry(consent.subject.kind()).or_default() += 1;
+    }
+    Ok(Records { allowed })
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use skillcue::Skill;
 use skillcue::catalog::SkillDir;
+use skillcue::consent::Scope;
 use skillcue_exec::{RunError, RunRequest, RunResult, ScriptInfo, Stream, scripts};
 
 use crate::context::Context;
@@ -24,7 +25,7 @@ Examples:
   skillcue run pdf scripts/fill.py --input '{}'     with JSON on its standard input
 
 A script runs in a sandbox: it reads its skill's directory, writes to a temporary one of its own, and has no
-network. What its manifest asks for beyond that is asked for once: see `skillcue permissions`.
+network. What its manifest asks for beyond that is asked for once: see `skillcue allow`.
 With --json it prints {exit_code, stdout, stderr, truncated, duration, sandboxed, sandbox}.
 The exit code is 1 if the script's is not 0.";
 
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     /// Run it with --help
     #[arg(long, requires = "script", conflicts_with_all = ["arguments", "input"])]
     usage: bool,
-    /// Grant what the skill asks for, for this run only
+    /// Allow what the skill asks for, for this run only
     #[arg(long, requires = "script")]
     grant: bool,
     /// Run it even where there is no sandbox
@@ -72,21 +73,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let attempt = |request: &RunRequest<'_>| if args.usage { runner.help(request) } else { runner.run(request) };
     let watched = Watched::new(context, script);
     let mut outcome = watched.run(&request, &attempt);
-    // Asked for once: what a person grants here is remembered, or counts for this run.
+    // Asked for once: what a person allows here is remembered, or counts for this run.
     if let Err(RunError::PermissionRequired { asked, reason: None }) = &outcome {
-        let grants = context.grants()?;
-        if args.grant {
-            grants.grant_once(asked);
+        let scope = if args.grant {
+            Some(Scope::Once)
         } else if io::stdin().is_terminal() {
-            let what = std::slice::from_ref(&**asked);
-            context.terminal.say(&super::permissions::described(skill, &asked.permissions, what, context));
-            match context.terminal.choose("Grant it? [y]es, for these files; [o]nce; [N]o")?.as_str() {
-                "y" | "yes" => grants.grant(asked).map_err(|error| super::permissions::refused(&error))?,
-                "o" | "once" => grants.grant_once(asked),
-                _ => return Err(CliError::failure("declined", "it was not granted, and nothing has run")),
+            context.terminal.say(&super::allow::described(skill, std::slice::from_ref(&**asked), context));
+            match context.terminal.choose("Allow it? [y]es, for these files, to the agent, too; [o]nce; [N]o")?.as_str()
+            {
+                "y" | "yes" => Some(Scope::Always),
+                "o" | "once" => Some(Scope::Once),
+                _ => return Err(CliError::failure("declined", "it was not allowed, and nothing has run")),
             }
-        }
-        if grants.is_granted(asked) {
+        } else {
+            None
+        };
+        if let Some(scope) = scope {
+            runner.consent().remember(asked, scope).map_err(|error| CliError::of(&error))?;
             outcome = watched.run(&request, &attempt);
         }
     }

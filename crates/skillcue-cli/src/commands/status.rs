@@ -1,4 +1,4 @@
-//! `skillcue status`: skills by source, servers, what was approved, and what the sandbox is made of here.
+//! `skillcue status`: skills by source, servers, what is allowed, and what the sandbox is made of here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,13 +18,11 @@ use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
-  skillcue status              skills by source, MCP servers, approvals, the sandbox
-  skillcue revoke acme:refunds take an approval back
+  skillcue status              skills by source, MCP servers, what is allowed, the sandbox
 
 With --json it prints {skills: {total, enabled, by_source}, installed: [{name, kind, source, origin, at, commit,
 version, digest, enabled, missing, skills}], servers: [{name, identity, skills, fetched,
-stale, failure}], approvals: [{server, name, uri, digest, files, when, current}], allowed: [{kind, skill, tool,
-digest}], sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
+stale, failure}], allowed: as `skillcue allowed --json` prints it, sandbox: {sandboxed, layers, missing: [{layer, reason}], landlock_abi}}.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -41,8 +39,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let host = context.servers()?;
     let servers = host.map(Host::status).unwrap_or_default();
-    let approvals = super::approve::approvals(context)?;
-    let allowed = allowed(context)?;
+    let allowed = super::allowed::rows(context)?;
     let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;
     if context.json() {
@@ -53,19 +50,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
                     "fetched": server.fetched.and_then(seconds), "stale": server.stale, "failure": server.failure})
             })
             .collect();
-        let approvals: Vec<_> = approvals
-            .iter()
-            .map(|(approval, current)| {
-                json!({"server": approval.label, "name": approval.name, "uri": approval.uri, "digest": approval.digest,
-                    "files": approval.files, "when": approval.when, "current": current})
-            })
-            .collect();
         context.print_json(&json!({
             "skills": {"total": total, "enabled": enabled, "by_source": by_source},
             "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
             "servers": servers,
-            "approvals": approvals,
-            "allowed": allowed,
+            "allowed": allowed.iter().map(|(row, current)| super::allowed::json(row, *current)).collect::<Vec<_>>(),
             "sandbox": sandbox.as_ref().ok(),
         }))?;
         return Ok(Outcome::Done);
@@ -99,38 +88,8 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         );
         let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
     }
-    out.push_str(&heading("Approved", (approvals.is_empty() && allowed.is_empty()).then_some("nothing")));
-    for (approval, current) in &approvals {
-        let state = if *current {
-            paint(style::GOOD, "counts")
-        } else {
-            paint(style::WARNING, "does not count: the content, the server or the configuration has changed")
-        };
-        let _ = writeln!(out, "  {}:{}  {state}", approval.label, text::one_line(&approval.name));
-        let _ = writeln!(
-            out,
-            "    {}",
-            paint(
-                style::DIM,
-                format!(
-                    "{}  {}  {}",
-                    text::one_line(&approval.uri),
-                    text::count(approval.files, "file"),
-                    approval.digest
-                )
-            )
-        );
-    }
-    for allowed in &allowed {
-        let word = |key: &str| text::one_line(allowed[key].as_str().unwrap_or_default());
-        let what = match word("kind").as_str() {
-            "load_skill" => "the agent may load it".to_owned(),
-            "run_script" => format!("the agent may run {}", word("tool")),
-            _ => format!("the agent may call {}", word("tool")),
-        };
-        let digest = paint(style::DIM, word("digest"));
-        let _ = writeln!(out, "  {}  {what}, while it is\n    {digest}", word("skill"));
-    }
+    out.push_str(&heading("Allowed", allowed.is_empty().then_some("nothing")));
+    out.push_str(&super::allowed::table(&allowed, "  ", context));
     let said = match &sandbox {
         Ok(support) => described(support),
         Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
@@ -223,16 +182,4 @@ pub(crate) fn described(support: &Support) -> String {
 
 fn seconds(time: SystemTime) -> Option<u64> {
     Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
-}
-
-/// What the agent was allowed for good.
-#[cfg(feature = "agent")]
-fn allowed(context: &Context) -> Result<Vec<Value>, CliError> {
-    Ok(crate::agent::allowed(context)?.list().iter().map(|allowed| json!(allowed)).collect())
-}
-
-#[cfg(not(feature = "agent"))]
-#[expect(clippy::unnecessary_wraps, reason = "it may fail where there is an agent")]
-fn allowed(_: &Context) -> Result<Vec<Value>, CliError> {
-    Ok(Vec::new())
 }

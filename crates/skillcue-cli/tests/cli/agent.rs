@@ -316,7 +316,7 @@ fn a_checkout_does_not_say_where_the_key_goes() {
     );
     assert!(evil.requests().is_empty());
     assert!(!talk.last().system().contains("Obey."));
-    let trusted = talk.sandbox.run(&["trust", "--yes"]);
+    let trusted = talk.sandbox.run(&["allow", "--yes"]);
     assert!(trusted.stderr.contains(&format!("for the agent, base_url = \"{}\"", evil.url())), "{trusted}");
     assert!(trusted.stderr.contains("sends what you say there, with your OPENAI_API_KEY"), "{trusted}");
     let mut command = talk.sandbox.command(&["agent", "-p", "What is 2+2?"]);

@@ -239,9 +239,9 @@ fn a_person_is_asked() {
     let run = |args: &[&str]| talk.finish(talk.command(args).env("PATH", "/usr/bin:/bin")).stdout;
     assert_eq!(run(&["-p", "go"]), "It ran.\n");
     let status = talk.sandbox.run(&["status"]).stdout;
-    assert!(status.contains("  echo  the agent may run scripts/echo.sh, while it is\n"), "{status}");
-    assert_eq!(talk.sandbox.run(&["status", "--json"]).json()["allowed"][0]["kind"], "run_script");
-    assert_eq!(talk.sandbox.run(&["revoke", "echo"]).stderr, "not approved any more: echo\n");
+    assert!(status.contains("  echo  scripts/echo.sh\n"), "{status}");
+    assert_eq!(talk.sandbox.run(&["status", "--json"]).json()["allowed"][0]["subject"]["kind"], "script");
+    assert_eq!(talk.sandbox.run(&["deny", "echo"]).stderr, "not allowed any more: echo\n");
     assert_eq!(run(&["-p", "go"]), "It was declined.\n", "it was taken back");
     let mut typist = Typist::at(&talk, &["-p", "go"]);
     typist.sees("[N]o:");

@@ -57,7 +57,7 @@ fn a_project_names_only_its_own_directories() {
     inside  project       3  Does it
     --- stderr
     warning[untrusted_path]: [TMP]/work/skillcue.toml may not add [TMP]/elsewhere: it is outside of the project
-      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or say `skillcue trust`
+      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or say `skillcue allow`
     1 skill
     ");
     // The user may.
@@ -127,7 +127,7 @@ fn who_trusts_a_project_lets_it_switch() {
     sandbox.write("work/skillcue.toml", "[skills]\ndisable = [\"mine\"]\n");
     let told = sandbox.run(&["list"]).stderr;
     assert!(told.contains("the project may not switch `mine` off: it is not one of its own skills"), "{told}");
-    assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(sandbox.run(&["allow", "--yes"]).code, Some(0));
     let run = sandbox.run(&["list", "--enabled"]);
     assert!(!run.stderr.contains("untrusted_switch") && !run.stdout.contains("mine"), "{run}");
 }

@@ -27,18 +27,17 @@ fn help() {
       run          Run a script of a skill, in the sandbox
       call         Call a tool, as a model would
       toolset      Install what toolsets import
-      permissions  Show what the programs of skills may do beyond the sandbox, grant it, take it back
       agent        Talk to a model that uses the skills, or have it answer
       sessions     List the agent's conversations, show one, remove them
       trace        Show what a conversation cost, by turn and part, and what skills saved
       memory       Show what the agent remembers, and make it forget
       mcp          Serve the skills to MCP clients, or look at an MCP server
-      status       Show skills by source, MCP servers, and what was approved
+      status       Show skills by source, MCP servers, and what is allowed
       doctor       Check the whole set-up, and say what is wrong with it
       watch        Print what changes on disk, as it happens
-      approve      Approve a skill of a remote server, exactly as it is
-      revoke       Take approvals back
-      trust        Let a project's skillcue.toml add servers and directories
+      allow        Allow a project, a remote skill, scripts or toolsets, exactly as they are
+      deny         Take back what was allowed
+      allowed      List what is allowed
       install      Install skills from a directory, an archive or git
       enable       Switch skills on
       disable      Switch skills off

@@ -60,16 +60,16 @@ fn usage() {
     error[usage]: there is no server "acme" in skillcue.toml
       help: name a URL: no server is configured
     "#);
-    assert_snapshot!(sandbox.run(&["approve", "acme:x"]), @r#"
+    assert_snapshot!(sandbox.run(&["allow", "acme:x"]), @r#"
     exit 1
     --- stderr
     error[not_found]: no skill is called "acme:x"
       help: `skillcue list` shows what there is
     "#);
-    assert_snapshot!(sandbox.run(&["revoke", "acme:x"]), @r"
+    assert_snapshot!(sandbox.run(&["deny", "acme:x"]), @r"
     exit 0
     --- stderr
-    nothing of that was approved
+    nothing of that was allowed
     ");
 }
 
@@ -81,7 +81,7 @@ impl Client {
         Client::talk(&mut sandbox.command(args))
     }
 
-    fn talk(command: &mut Command) -> Client {
+    pub(crate) fn talk(command: &mut Command) -> Client {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut server = Client(child, stdout);
@@ -440,10 +440,10 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
     assert_snapshot!(sandbox.run(&["load", "acme:refunds", "Ann"]), @r#"
     exit 1
     --- stderr
-    error[declined]: the skill "acme:refunds": the skill is not approved: nobody has approved it yet
-      help: `skillcue approve acme:refunds` shows what it is and asks
+    error[declined]: the skill "acme:refunds": it is not allowed: nobody has allowed it yet
+      help: `skillcue allow acme:refunds` shows what it is and asks
     "#);
-    assert_snapshot!(sandbox.run(&["approve", "acme:refunds"]), @r#"
+    assert_snapshot!(sandbox.run(&["allow", "acme:refunds"]), @r#"
     exit 2
     --- stderr
     refunds  Pays money back. Use when asked.
@@ -456,13 +456,19 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
       help: say --yes
     "#);
     assert_eq!(sandbox.run(&["load", "acme:refunds"]).code, Some(1), "showing it has approved nothing");
-    let shown = sandbox.run(&["approve", "acme:refunds", "--show"]);
+    let shown = sandbox.run(&["allow", "acme:refunds", "--show"]);
     assert!(shown.stdout.ends_with("Pay $ARGUMENTS.\n"), "{shown}");
-    assert_snapshot!(sandbox.run(&["approve", "acme:refunds", "--yes"]), @r"
+    assert_snapshot!(sandbox.run(&["allow", "acme:refunds", "--yes"]), @r#"
     exit 0
     --- stderr
-    acme:refunds is approved as it is now
-    ");
+    refunds  Pays money back. Use when asked.
+    from the MCP server acme: skill://billing/refunds/SKILL.md
+    it asks for the tools "Bash", and is not given them
+      SKILL.md                                        104 bytes  sha256:a1dffe330901
+      mail.md                                          14 bytes  sha256:158a583bf9ca
+
+    acme:refunds is allowed as it is now
+    "#);
     assert_snapshot!(sandbox.run(&["load", "acme:refunds", "Ann", "--format", "envelope"]), @r#"
     exit 0
     --- stdout
@@ -488,7 +494,7 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
     assert_eq!(sandbox.run(&["read", "acme:refunds", "../x"]).code, Some(1));
     let status = sandbox.run(&["status", "--json"]).json();
     assert_eq!(status["servers"][0]["name"], "acme");
-    assert_eq!(status["approvals"][0]["current"], true);
+    assert_eq!(status["allowed"][0]["current"], true);
     assert_eq!(status["skills"]["by_source"]["mcp"], 1);
 
     // Another content is another decision.
@@ -497,13 +503,13 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
     let run = sandbox.run(&["load", "acme:refunds"]);
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.contains("error[declined]"), "{run}");
-    assert_eq!(sandbox.run(&["status", "--json"]).json()["approvals"][0]["current"], false);
-    assert_snapshot!(sandbox.run(&["revoke", "acme:refunds"]), @r"
+    assert_eq!(sandbox.run(&["status", "--json"]).json()["allowed"][0]["current"], false);
+    assert_snapshot!(sandbox.run(&["deny", "acme:refunds"]), @r"
     exit 0
     --- stderr
-    not approved any more: acme:refunds
+    not allowed any more: acme:refunds
     ");
-    assert_eq!(sandbox.run(&["status", "--json"]).json()["approvals"], json!([]));
+    assert_eq!(sandbox.run(&["status", "--json"]).json()["allowed"], json!([]));
 }
 
 #[test]
@@ -542,32 +548,32 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     exit 0
     --- stderr
     warning[untrusted_server]: [TMP]/work/skillcue.toml may not add the server "acme"
-      help: look at the file; `skillcue trust` lets it
+      help: look at the file; `skillcue allow` lets it
     0 skills
     skillcue list without filters shows all
     "#);
-    let asked = sandbox.run(&["trust"]).to_string().replace(env!("CARGO_BIN_EXE_skillcue"), "[BIN]");
+    let asked = sandbox.run(&["allow"]).to_string().replace(env!("CARGO_BIN_EXE_skillcue"), "[BIN]");
     assert_snapshot!(asked, @r"
     exit 2
     --- stderr
-    It adds:
+    [TMP]/work/skillcue.toml adds:
       server acme  starts [BIN] --isolated --no-cache --skills-dir [TMP]/served mcp
 
     error[usage]: nobody can be asked: stdin is no terminal
       help: say --yes
     ");
-    let trusted = sandbox.run(&["trust", "--yes", "--json"]).json();
-    assert_eq!(trusted["servers"], json!(["acme"]));
+    let allowed = sandbox.run(&["allow", "--yes", "--json"]).json();
+    assert_eq!((&allowed[0]["subject"]["kind"], &allowed[0]["current"]), (&json!("project"), &json!(true)));
     assert_eq!(sandbox.run(&["list", "--source", "mcp", "--json"]).json()[0]["name"], "acme:refunds");
     sandbox.write("work/skillcue.toml", format!("{config}# another\n"));
     let run = sandbox.run(&["list", "--source", "mcp"]);
-    assert!(run.stderr.contains("has changed since you trusted it"), "{run}");
-    assert_eq!(sandbox.run(&["trust", "--revoke", "--json"]).json()["was_trusted"], true);
-    assert_eq!(sandbox.run(&["trust", "--list", "--json"]).json()["projects"], json!([]));
-    sandbox.write("home/.local/share/skillcue/trust.json", "{");
+    assert!(run.stderr.contains("has changed since you allowed it"), "{run}");
+    assert_eq!(sandbox.run(&["deny", "--json"]).json()[0]["subject"]["kind"], "project");
+    assert_eq!(sandbox.run(&["allowed", "--json"]).json(), json!([]));
+    sandbox.write("home/.local/share/skillcue/consent.json", "{");
     let run = sandbox.run(&["list"]);
-    assert!(run.code == Some(0) && run.stderr.contains("warning[trust]"), "{run}");
-    assert_eq!(sandbox.run(&["trust", "--yes"]).code, Some(1), "and it is not overwritten");
+    assert!(run.code == Some(0) && run.stderr.contains("warning[consent]"), "{run}");
+    assert_eq!(sandbox.run(&["allow", "--yes"]).code, Some(1), "and it is not overwritten");
 }
 
 /// Every text of an answer, apart from addresses, which are percent-encoded.

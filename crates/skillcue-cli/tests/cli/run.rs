@@ -143,24 +143,25 @@ fn permissions_are_asked_for_granted_and_taken_back() {
     exit 1
     --- stderr
     error[permission_required]: skill "notes" asks for reading ~/notes, the variable SECRET
-      help: look at the skill, then: skillcue permissions grant notes
+      help: look at the skill, then: skillcue allow notes
     "#);
-    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes"]), @r"
+    assert_snapshot!(sandbox.act(&["allow", "notes"]), @r"
     exit 2
     --- stderr
-    notes asks for reading ~/notes, the variable SECRET
-      for scripts/read.sh
-      from skills/notes (project)
+    notes  skills/notes (project)
+      models may load it
+      scripts/read.sh may run, with reading ~/notes, the variable SECRET
+    The agent does not ask about it again.
     error[usage]: nobody can be asked: stdin is no terminal
       help: say --yes
     ");
-    assert_snapshot!(sandbox.act(&["permissions", "grant", "notes", "--yes"]), @r"
+    assert_snapshot!(sandbox.act(&["allow", "notes", "--script", "scripts/read.sh", "--yes"]), @r"
     exit 0
     --- stderr
-    notes asks for reading ~/notes, the variable SECRET
-      for scripts/read.sh
-      from skills/notes (project)
-    notes is granted reading ~/notes, the variable SECRET
+    notes  skills/notes (project)
+      scripts/read.sh may run, with reading ~/notes, the variable SECRET
+    The agent does not ask about it again.
+    notes is allowed as it is now
     ");
     assert_snapshot!(sandbox.act(&args), @r"
     exit 0
@@ -168,22 +169,25 @@ fn permissions_are_asked_for_granted_and_taken_back() {
     buy milk
     hunter2
     ");
-    assert_snapshot!(sandbox.act(&["permissions"]), @r"
+    let listed = sandbox.act(&["allowed"]).to_string();
+    let (listed, since) = listed.split_once(", since ").unwrap();
+    assert_snapshot!(listed, @r"
     exit 0
     --- stdout
     notes  scripts/read.sh  reading ~/notes, the variable SECRET
       skills/notes
     ");
+    assert_eq!((since.len(), since.starts_with("20")), ("2026-11-17\n".len(), true), "{since}");
     // A changed byte asks again.
     sandbox.write("work/skills/notes/scripts/lib.sh", "");
     assert_eq!(sandbox.act(&args).code, Some(1));
-    assert!(sandbox.act(&["permissions"]).stdout.contains("counts no longer"));
-    assert_snapshot!(sandbox.act(&["permissions", "revoke", "notes"]), @r"
+    assert!(sandbox.act(&["allowed"]).stdout.contains("counts no longer"));
+    assert_snapshot!(sandbox.act(&["deny", "notes"]), @r"
     exit 0
     --- stderr
-    taken back from notes
+    not allowed any more: notes
     ");
-    assert_eq!(sandbox.act(&["permissions", "--json"]).json(), serde_json::json!([]));
+    assert_eq!(sandbox.act(&["allowed", "--json"]).json(), serde_json::json!([]));
     let once = ["run", "notes", "scripts/read.sh", "--grant", "--", file.to_str().unwrap()];
     assert_eq!(sandbox.act(&once).stdout, "buy milk\nhunter2\n");
     assert_eq!(sandbox.act(&args).code, Some(1), "once is once");

@@ -200,7 +200,7 @@ fn what_runs_and_what_it_asks_for() {
       Gets the weather. Use when asked.
 
       toolsets    toolsets/index:Weather
-      asks for    the network, the variable API_KEY; `skillcue permissions grant weather` grants it
+      asks for    the network, the variable API_KEY; `skillcue allow weather` allows it
       invocation  by people only: models are not shown it
       body        1 token, estimated
       source      project

@@ -10,7 +10,7 @@ fn servers_are_shown_as_people_write_them() {
     let run = sandbox.run(&["status"]);
     assert!(run.stdout.contains("    acme-skills --all (in /srv)\n"), "{run}");
     assert!(!run.stdout.contains('{'), "{run}");
-    assert!(run.stdout.contains("\nMCP servers\n") && run.stdout.contains("\nApproved  nothing\n"), "{run}");
+    assert!(run.stdout.contains("\nMCP servers\n") && run.stdout.contains("\nAllowed  nothing\n"), "{run}");
     let json = sandbox.run(&["status", "--json"]).json();
     let identity = &json["servers"][0]["identity"];
     assert_eq!(identity, r#"{"command":["acme-skills","--all"],"cwd":"/srv"}"#, "programs get what they got before");

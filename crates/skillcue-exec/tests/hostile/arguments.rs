@@ -1,5 +1,6 @@
 //! What goes in and what comes out.
 
+use skillcue_catalog::consent::Scope;
 use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
@@ -56,8 +57,8 @@ hostile! {
         let (dir, manifest) = (case.dir(), case.manifest());
         let runner = case.runner(case.limits.clone());
         let request = RunRequest::new(&dir, &manifest, "probe.sh");
-        let asked = runner.missing_grant(&request).unwrap().unwrap();
-        runner.grants().grant(&asked).unwrap();
+        let asked = runner.missing_consent(&request).unwrap().unwrap();
+        runner.consent().remember(&asked, Scope::Always).unwrap();
         assert_eq!(runner.run(&request).unwrap().stdout_text(), "hunter2\n");
         // Another word in the script, and it is asked again.
         case.script("probe.sh", "#!/bin/sh\necho stolen \"$SECRET_KEY\"\n");
@@ -75,7 +76,8 @@ hostile! {
         let runner = case.runner(case.limits.clone());
         let arguments = [yes.display().to_string(), no.display().to_string()];
         let request = RunRequest { arguments: &arguments, ..RunRequest::new(&dir, &manifest, "probe.sh") };
-        runner.grants().grant_once(&runner.missing_grant(&request).unwrap().unwrap());
+        let asked = runner.missing_consent(&request).unwrap().unwrap();
+        runner.consent().remember(&asked, Scope::Session).unwrap();
         let result = runner.run(&request).unwrap();
         assert_eq!(result.stdout_text(), "wrote\ncontained\n", "{}", result.stderr_text());
         assert!(yes.join("x").exists() && !no.join("x").exists());

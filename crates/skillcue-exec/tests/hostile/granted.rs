@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 
-use skillcue_exec::{Grants, RunError, RunRequest, RunResult, Runner, RunnerOptions};
+use skillcue_catalog::consent::{ConsentStore, PermissionRules, Scope};
+use skillcue_exec::{RunError, RunRequest, RunResult, Runner, RunnerOptions};
 
 use crate::case::{Case, Mode, path};
 use crate::hostile;
@@ -11,10 +13,11 @@ use crate::hostile;
 /// A runner that keeps what it was granted, for a skill that asks for `permissions`.
 fn runner(case: &Case, permissions: &str) -> Runner {
     fs::write(case.skill().join("SKILL.md"), case.front_matter(&format!("permissions:\n{permissions}"))).unwrap();
-    let grants = Grants::new(Some(case.tmp.path().join("data/skillcue/grants.json")))
+    let consent = Arc::new(ConsentStore::new(Some(case.tmp.path().join("data/skillcue/consent.json"))));
+    let rules = PermissionRules::default()
         .with_home(Some(case.tmp.path().join("home")))
         .protecting([case.tmp.path().join("home/.config/skillcue")]);
-    Runner::new(case.launcher(), RunnerOptions { grants, ..RunnerOptions::default() })
+    Runner::new(case.launcher(), RunnerOptions { consent, rules, ..RunnerOptions::default() })
 }
 
 fn run(case: &Case, runner: &Runner) -> Result<RunResult, RunError> {
@@ -28,7 +31,7 @@ fn run(case: &Case, runner: &Runner) -> Result<RunResult, RunError> {
 fn granted(case: &Case, runner: &Runner) -> Result<RunResult, RunError> {
     match run(case, runner) {
         Err(RunError::PermissionRequired { asked, .. }) => {
-            runner.grants().grant(&asked).unwrap();
+            runner.consent().remember(&asked, Scope::Always).unwrap();
             run(case, runner)
         }
         other => other,
@@ -60,6 +63,8 @@ hostile! {
             "  read: [~/]\n",
             "  read: [/proc/1]\n",
             "  env: [LD_PRELOAD]\n",
+            &format!("  read: [{}]\n", path(&case.tmp.path().join("data/skillcue/consent.json"))),
+            &format!("  write: [{}]\n", path(&case.tmp.path().join("data"))),
         ] {
             let error = granted(case, &runner(case, permissions)).unwrap_err();
             assert_eq!(error.code(), "not_grantable", "{permissions}: {error}");

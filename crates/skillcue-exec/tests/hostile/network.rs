@@ -156,9 +156,9 @@ attempt("secret", lambda: open(sys.argv[2]).read())
         let error = runner.run(&request).unwrap_err();
         assert_eq!(error.code(), "permission_required");
         assert!(error.to_string().contains("the network"), "{error}");
-        assert!(error.hint().contains("skillcue permissions grant"), "{}", error.hint());
+        assert!(error.hint().contains("skillcue allow"), "{}", error.hint());
         let skillcue_exec::RunError::PermissionRequired { asked, .. } = error else { panic!() };
-        runner.grants().grant_once(&asked);
+        runner.consent().remember(&asked, skillcue_catalog::consent::Scope::Session).unwrap();
         let result = runner.run(&request).unwrap();
         let output = result.stdout_text();
         assert!(output.contains("granted connected") && !output.contains("HARM"), "{output} {}", result.stderr_text());

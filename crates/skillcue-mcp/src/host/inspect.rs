@@ -77,7 +77,7 @@ fn outline(entry: &RemoteEntry) -> SkillReport {
 
 async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), ConnectionError> {
     let Some(files) = &entry.files else {
-        report.findings.push("its files are made up as it goes, so nothing can be verified or approved".to_owned());
+        report.findings.push("its files are made up as it goes, so nothing can be verified or allowed".to_owned());
         return Ok(());
     };
     // The SKILL.md first: if that is a lie, the rest is not worth asking for.

@@ -1,10 +1,9 @@
-//! Skills of remote servers: listed, approved, fetched when needed, verified on every read.
+//! Skills of remote servers: listed, allowed, fetched when needed, verified on every read.
 //!
 //! A [`Host`] knows the configured servers and connects to none of them by itself. What a server last listed is kept on
 //! disk, so its skills are there at the next start without asking; [`Host::refresh`] asks. A file is fetched when it is
-//! read for the first time, and only if a person has approved exactly the content that the server lists now.
+//! read for the first time, and only if a person has allowed exactly the content that the server lists now.
 
-mod approvals;
 mod cache;
 mod connection;
 mod engine;
@@ -13,6 +12,7 @@ mod inspect;
 mod listing;
 mod remote;
 mod spec;
+mod standing;
 pub(crate) mod verify;
 mod wire;
 
@@ -20,25 +20,34 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use skillcue::consent::{ConsentGate, ConsentStore, Question, Scope};
 use skillcue::remote::{Remote, RemoteEntry, RemoteError};
 
-pub use approvals::{Approval, ApprovalError, Approvals};
 pub use inspect::{Report, SkillReport};
 pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
+pub use standing::AllowError;
 
-use approvals::Standing;
 use cache::ServerCache;
 use connection::ConnectionError;
 use engine::{Engine, Pending};
 use remote::Server;
+use standing::Standing;
 
-/// Where a host keeps things. What has no place is not kept.
-#[derive(Debug, Clone, Default)]
-pub struct HostDirs {
-    /// For listings and verified files, which can be fetched again. They go to `mcp/` below it.
+/// What a host works with.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// The directory for listings and verified files, which can be fetched again. They go to `mcp/` below it. Without one,
+    /// nothing is kept.
     pub cache: Option<PathBuf>,
-    /// The file of approvals, which belongs to the user's data.
-    pub approvals: Option<PathBuf>,
+    /// Answers whether a skill may be loaded.
+    pub consent: Arc<dyn ConsentGate>,
+}
+
+impl Default for HostOptions {
+    /// Keeps nothing, and allows what is allowed through [`Host::allow`].
+    fn default() -> HostOptions {
+        HostOptions { cache: None, consent: Arc::new(ConsentStore::default()) }
+    }
 }
 
 /// The configured servers.
@@ -57,8 +66,7 @@ struct Inner {
     labels: Vec<String>,
     /// Why some of them are not used.
     refused: Vec<String>,
-    approvals: Arc<Approvals>,
-    dirs: HostDirs,
+    options: HostOptions,
     engine: Engine,
 }
 
@@ -110,9 +118,8 @@ pub struct ServerStatus {
 impl Host {
     /// A host for these servers. Of two with one label the first counts; [`Host::diagnostics`] says so. Nothing is
     /// connected, started or read.
-    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, dirs: HostDirs) -> Host {
+    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, options: HostOptions) -> Host {
         let engine = Engine::new();
-        let approvals = Arc::new(Approvals::new(dirs.approvals.clone()));
         let mut servers: Vec<Arc<Server>> = Vec::new();
         let (mut labels, mut refused) = (Vec::new(), Vec::new());
         for spec in specs {
@@ -129,10 +136,10 @@ impl Host {
             if !spec.enabled {
                 continue;
             }
-            let cache = dirs.cache.as_deref().map(|dir| ServerCache::new(dir, &spec.label));
-            servers.push(Arc::new(Server::new(spec, cache, Arc::clone(&approvals), engine.surroundings())));
+            let cache = options.cache.as_deref().map(|dir| ServerCache::new(dir, &spec.label));
+            servers.push(Arc::new(Server::new(spec, cache, Arc::clone(&options.consent), engine.surroundings())));
         }
-        Host { inner: Arc::new(Inner { servers, labels, refused, approvals, dirs, engine }) }
+        Host { inner: Arc::new(Inner { servers, labels, refused, options, engine }) }
     }
 
     /// The servers as the rest of the house sees them.
@@ -240,7 +247,7 @@ impl Host {
             let label = server.spec.label.clone();
             server.listing().diagnostics.into_iter().map(move |problem| format!("{label}: {problem}"))
         });
-        self.inner.refused.iter().cloned().chain(all).chain(self.inner.approvals.trouble()).collect()
+        self.inner.refused.iter().cloned().chain(all).chain(self.inner.options.consent.trouble()).collect()
     }
 
     /// Asks a server for one skill by its URI. A server need not list all that it has.
@@ -250,25 +257,15 @@ impl Host {
         self.inner.run(server, async move { of.get(&uri).await })
     }
 
-    /// All that was approved, that which counts no longer among it.
-    pub fn approvals(&self) -> &Approvals {
-        &self.inner.approvals
+    /// Returns the question whether a skill may be loaded with exactly the content that the entry lists.
+    pub fn question(&self, label: &str, entry: &RemoteEntry) -> Result<Question, AllowError> {
+        let server = self.server(label).ok_or_else(|| AllowError::UnknownServer(label.to_owned()))?;
+        server.question(entry).ok_or_else(|| AllowError::Dynamic(entry.uri.clone()))
     }
 
-    /// Approves exactly the content that the entry lists. `when` is in seconds since 1970. Nothing is fetched.
-    pub fn approve(&self, label: &str, entry: &RemoteEntry, when: u64) -> Result<(), ApprovalError> {
-        let server = self.approving(label)?;
-        self.inner.approvals.approve(label, &server.identity, entry, when)
-    }
-
-    /// Approves the content for as long as this host lives.
-    pub fn approve_once(&self, label: &str, entry: &RemoteEntry) -> Result<(), ApprovalError> {
-        let server = self.approving(label)?;
-        self.inner.approvals.approve_once(label, &server.identity, entry)
-    }
-
-    fn approving(&self, label: &str) -> Result<&Arc<Server>, ApprovalError> {
-        self.server(label).ok_or_else(|| ApprovalError::Unknown(format!("there is no MCP server {label:?}")))
+    /// Allows a skill with exactly the content that the entry lists. Nothing is fetched.
+    pub fn allow(&self, label: &str, entry: &RemoteEntry, scope: Scope) -> Result<(), AllowError> {
+        Ok(self.inner.options.consent.remember(&self.question(label, entry)?, scope)?)
     }
 
     /// Ends all connections, and stops the programs that were started for them. For a process that is about to end
@@ -280,7 +277,7 @@ impl Host {
     /// Deletes what servers have left on disk that are configured no longer, and files that no server lists any more.
     /// Returns the labels of those servers.
     pub fn prune(&self) -> std::io::Result<Vec<String>> {
-        let Some(cache) = &self.inner.dirs.cache else { return Ok(Vec::new()) };
+        let Some(cache) = &self.inner.options.cache else { return Ok(Vec::new()) };
         self.inner.servers.iter().try_for_each(|server| server.sweep())?;
         cache::prune(cache, &self.inner.labels)
     }
@@ -291,8 +288,8 @@ impl Host {
         spec::check_transport(&spec.transport)
             .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", listing::shown(&spec.label))))?;
         let engine = Engine::new();
-        let approvals = Arc::new(Approvals::new(None));
-        let server = Arc::new(Server::new(spec, None, approvals, engine.surroundings()));
+        let consent = HostOptions::default().consent;
+        let server = Arc::new(Server::new(spec, None, consent, engine.surroundings()));
         let looked_at = Arc::clone(&server);
         let report = engine.run(deadline, async move { inspect::inspect(&looked_at, verify).await });
         report.and_then(|report| report).map_err(|error| server.unreachable(&error))
@@ -347,8 +344,8 @@ impl Remote for RemoteServer {
         self.server.listing().entries
     }
 
-    fn is_approved(&self, entry: &RemoteEntry) -> bool {
-        self.server.standing(entry) == Standing::Approved
+    fn is_allowed(&self, entry: &RemoteEntry) -> bool {
+        self.server.standing(entry) == Standing::Allowed
     }
 
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
@@ -361,13 +358,13 @@ impl Remote for RemoteServer {
 
 impl RemoteServer {
     fn read_now(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
-        let entry = match self.server.approved(entry) {
+        let entry = match self.server.allowed_entry(entry) {
             Ok(entry) => entry,
             Err(Standing::Changed) if self.server.may_ask_about(&entry.uri) => {
                 let (server, entry, path) = (Arc::clone(&self.server), entry.clone(), path.to_owned());
                 return self.inner.run(&self.server, async move { server.read_again(&entry, &path).await });
             }
-            Err(standing) => return Err(remote::not_approved(standing)),
+            Err(standing) => return Err(remote::not_allowed(standing)),
         };
         let file = self.server.listed(&entry, path)?;
         if let Some(bytes) = self.server.cached(&entry, file) {

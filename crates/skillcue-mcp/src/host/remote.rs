@@ -8,16 +8,17 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use skillcue::consent::{ConsentGate, Observed, Question, Subject};
 use skillcue::remote::{RemoteEntry, RemoteError, RemoteFile};
 use skillcue_base::SingleFlight;
 use skillcue_catalog::ContentId;
 
-use super::approvals::{Approvals, Standing};
 use super::cache::{ServerCache, Stamp};
 use super::connection::{Connection, ConnectionError, Surroundings};
 use super::entry::content_id;
 use super::listing::{Failure, Gathering, Listing, shown};
 use super::spec::ServerSpec;
+use super::standing::Standing;
 use super::{Outcome, entry, verify};
 
 /// Most skills of one server.
@@ -39,7 +40,7 @@ pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     pub(crate) identity: String,
     cache: Option<ServerCache>,
-    approvals: Arc<Approvals>,
+    consent: Arc<dyn ConsentGate>,
     around: Surroundings,
     known: Mutex<Option<Known>>,
     /// The connection, once somebody needed it. Its lock is held while it is made, so that it is made once.
@@ -64,14 +65,14 @@ impl Server {
     pub(crate) fn new(
         spec: ServerSpec,
         cache: Option<ServerCache>,
-        approvals: Arc<Approvals>,
+        consent: Arc<dyn ConsentGate>,
         around: Surroundings,
     ) -> Server {
         Server {
             identity: spec.identity(),
             spec,
             cache,
-            approvals,
+            consent,
             around,
             known: Mutex::new(None),
             link: tokio::sync::Mutex::new(None),
@@ -112,30 +113,54 @@ impl Server {
         })
     }
 
-    /// How an entry stands: by what was approved, and by what the server shows now.
+    fn subject(&self, entry: &RemoteEntry) -> Subject {
+        Subject::RemoteSkill {
+            label: self.spec.label.clone(),
+            server: self.identity.clone(),
+            uri: entry.uri.clone(),
+            name: entry.name().to_owned(),
+        }
+    }
+
+    /// Returns the question whether an entry may be loaded; none if its content is not known in advance.
+    pub(crate) fn question(&self, entry: &RemoteEntry) -> Option<Question> {
+        Some(Question::new(self.subject(entry), content_id(entry)?))
+    }
+
+    /// Returns whether an entry may be loaded by what a person has allowed.
+    fn allowed(&self, entry: &RemoteEntry) -> Standing {
+        // Most entries of most servers were never allowed: for them, no digest is computed.
+        match entry.files {
+            None => Standing::Dynamic,
+            Some(_) if !self.consent.knows(&self.subject(entry)) => Standing::Never,
+            Some(_) => self.question(entry).map_or(Standing::Dynamic, |question| self.consent.answer(&question).into()),
+        }
+    }
+
+    /// How an entry stands: by what was allowed, and by what the server shows now.
     pub(crate) fn standing(&self, entry: &RemoteEntry) -> Standing {
-        let standing = self.approvals.standing(&self.spec.label, &self.identity, entry);
-        if standing != Standing::Approved {
+        let standing = self.allowed(entry);
+        if standing != Standing::Allowed {
             return standing;
         }
         let known = self.known();
         match known.as_ref().and_then(|known| known.listing.entry(&entry.uri)) {
             Some(now) if **now != *entry && content_id(now) != content_id(entry) => Standing::Changed,
-            _ => Standing::Approved,
+            _ => Standing::Allowed,
         }
     }
 
-    /// The entry to read from, if it is approved: the given one, or what another process has meanwhile listed in its
+    /// The entry to read from, if it is allowed: the given one, or what another process has meanwhile listed in its
     /// place. Else how it stands.
-    pub(crate) fn approved<'e>(&self, entry: &'e RemoteEntry) -> Result<Cow<'e, RemoteEntry>, Standing> {
+    pub(crate) fn allowed_entry<'e>(&self, entry: &'e RemoteEntry) -> Result<Cow<'e, RemoteEntry>, Standing> {
         let standing = self.standing(entry);
-        if standing == Standing::Approved {
+        if standing == Standing::Allowed {
             return Ok(Cow::Borrowed(entry));
         }
         self.catch_up();
         let now = self.listing().entry(&entry.uri).cloned().ok_or(standing)?;
         match self.standing(&now) {
-            Standing::Approved => Ok(Cow::Owned(RemoteEntry::clone(&now))),
+            Standing::Allowed => Ok(Cow::Owned(RemoteEntry::clone(&now))),
             standing => Err(standing),
         }
     }
@@ -325,12 +350,23 @@ impl Server {
         }
     }
 
-    /// Approvals of what has changed end here.
+    /// Consent to what has changed ends here.
     fn observe(&self, entries: &[Arc<RemoteEntry>]) {
-        let observe = || self.approvals.observe(&self.spec.label, &self.identity, entries);
+        let now = |subject: &Subject| match subject {
+            Subject::RemoteSkill { label, server, uri, .. }
+                if *label == self.spec.label && *server == self.identity =>
+            {
+                match entries.iter().find(|entry| entry.uri == *uri) {
+                    Some(entry) => content_id(entry).map_or(Observed::NoContent, Observed::Content),
+                    None => Observed::NotSeen,
+                }
+            }
+            _ => Observed::NotSeen,
+        };
+        let observe = || self.consent.observe(&now);
         // Somebody else may have the file: others who are on this thread do not wait for that.
         if let Err(error) = tokio::task::block_in_place(observe) {
-            // They do not count all the same: what is approved is compared with what is listed each time.
+            // They do not count all the same: what is allowed is compared with what is listed each time.
             tracing::warn!(target: "skillcue::mcp", server = self.spec.label, "{error}");
         }
     }
@@ -401,18 +437,18 @@ impl Server {
             ReadError::Connection(error @ ConnectionError::Refused(_)) => (self.unreachable(&error), error.to_string()),
             ReadError::Connection(error) => return Err(self.unreachable(&error)),
         };
-        // The listing may simply be old. Then the server has another entry, which nobody has approved yet.
+        // The listing may simply be old. Then the server has another entry, which nobody has allowed yet.
         match self.get(&entry.uri).await {
             Ok(now) if content_id(&now) != content_id(entry) => {
                 tracing::debug!(target: "skillcue::mcp", server = self.spec.label, "{problem}; the skill has changed");
-                Err(not_approved(Standing::Changed))
+                Err(not_allowed(Standing::Changed))
             }
             _ => Err(error),
         }
     }
 
-    /// A file of a skill whose content has changed since it was approved, as far as this host knows: somebody may have
-    /// looked at it and approved it elsewhere. The server is asked what the skill is now.
+    /// A file of a skill whose content has changed since it was allowed, as far as this host knows: somebody may have
+    /// looked at it and allowed it elsewhere. The server is asked what the skill is now.
     pub(crate) async fn read_again(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         // Half of the time limit is for this, so that the other half is left for the file.
         match tokio::time::timeout(self.spec.timeout / 2, self.get(&entry.uri)).await {
@@ -422,7 +458,7 @@ impl Server {
             }
             Err(_) => self.give_up().await,
         }
-        let entry = self.approved(entry).map_err(not_approved)?;
+        let entry = self.allowed_entry(entry).map_err(not_allowed)?;
         let file = self.listed(&entry, path)?;
         match self.cached(&entry, file) {
             Some(bytes) => Ok(bytes),
@@ -482,8 +518,8 @@ impl Server {
     }
 }
 
-pub(crate) fn not_approved(standing: Standing) -> RemoteError {
-    RemoteError::NotApproved(standing.reason().to_owned())
+pub(crate) fn not_allowed(standing: Standing) -> RemoteError {
+    RemoteError::NotAllowed(standing.reason().to_owned())
 }
 
 /// Why a file was not had.

@@ -169,8 +169,8 @@ impl ServerSpec {
         self
     }
 
-    /// What the server is, beside its label: its address, or its command line. What was approved of one server is not
-    /// approved of another that gets its label.
+    /// What the server is, beside its label: its address, or its command line. What was allowed of one server is not
+    /// allowed of another that gets its label.
     pub fn identity(&self) -> String {
         match &self.transport {
             ServerTransport::Url { url, .. } => url.clone(),

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use skillcue::consent::{ConsentStore, Scope};
 use skillcue::remote::{Remote, RemoteEntry, RemoteError};
-use skillcue_mcp::host::{Host, HostDirs, Outcome, ServerSpec, ServerTransport};
+use skillcue_mcp::host::{Host, HostOptions, Outcome, ServerSpec, ServerTransport};
 
 use fake::{Fake, Mode, Skill};
 
@@ -24,12 +25,16 @@ fn spec(label: &str, url: &str) -> ServerSpec {
     ServerSpec::new(label, transport).unwrap().with_timeout(Duration::from_secs(10))
 }
 
-fn dirs(dir: &Path) -> HostDirs {
-    HostDirs { cache: Some(dir.join("cache")), approvals: Some(dir.join("data/approvals.json")) }
+fn options(dir: &Path) -> HostOptions {
+    HostOptions { cache: Some(dir.join("cache")), consent: Arc::new(consent(dir)) }
+}
+
+fn consent(dir: &Path) -> ConsentStore {
+    ConsentStore::new(Some(dir.join("data/consent.json")))
 }
 
 fn host(label: &str, url: &str, dir: &Path) -> (Host, Arc<dyn Remote>) {
-    let host = Host::new([spec(label, url)], dirs(dir));
+    let host = Host::new([spec(label, url)], options(dir));
     let remote = host.remotes().remove(0);
     (host, remote)
 }
@@ -39,7 +44,7 @@ fn approved(label: &str, fake: &Fake, dir: &Path) -> (Host, Arc<dyn Remote>, Arc
     let (host, remote) = host(label, &fake.url, dir);
     assert_eq!(host.refresh(DEADLINE)[0].outcome, Ok(Outcome::Changed(1)));
     let entry = Arc::clone(&remote.entries()[0]);
-    host.approve(label, &entry, 1).unwrap();
+    host.allow(label, &entry, Scope::Always).unwrap();
     (host, remote, entry)
 }
 
@@ -61,9 +66,9 @@ fn a_good_server_is_listed_approved_read_and_cached() {
     assert_eq!((pdf.name(), remote.label()), ("pdf", "good"));
 
     let refused = remote.read(&pdf, "SKILL.md").unwrap_err();
-    assert_eq!(refused, RemoteError::NotApproved("nobody has approved it yet".to_owned()));
-    host.approve("good", &pdf, 1).unwrap();
-    assert!(remote.is_approved(&pdf));
+    assert_eq!(refused, RemoteError::NotAllowed("nobody has allowed it yet".to_owned()));
+    host.allow("good", &pdf, Scope::Always).unwrap();
+    assert!(remote.is_allowed(&pdf));
     assert_eq!(fake.count("resources/read"), 0, "neither listing nor approving fetches");
 
     let text = remote.read(&pdf, "SKILL.md").unwrap();
@@ -83,9 +88,9 @@ fn a_good_server_is_listed_approved_read_and_cached() {
     // Nor does another server under that name get its skills or its approvals.
     let (_, other) = self::host("good", "http://127.0.0.1:1/other", tmp.path());
     assert!(other.entries().is_empty());
-    assert!(!other.is_approved(&pdf));
-    assert!(host.approvals().revoke("good", &pdf.uri).unwrap());
-    assert!(!remote.is_approved(&pdf));
+    assert!(!other.is_allowed(&pdf));
+    assert_eq!(consent(tmp.path()).withdraw(|_| true).unwrap().len(), 1);
+    assert!(!remote.is_allowed(&pdf));
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
         bad.chain([spec("down", &down), spec("fine", &good.url)]).collect::<Vec<_>>()
     };
     let (long, short) = (DEADLINE, Duration::from_millis(300));
-    let host = Host::new(specs(long), dirs(tmp.path()));
+    let host = Host::new(specs(long), options(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label != "down", "{refreshed:?}");
     }
@@ -161,7 +166,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
     for (_, mode, fake) in &fakes {
         fake.set(|world| world.mode = *mode);
     }
-    let host = Host::new(specs(short), dirs(tmp.path()));
+    let host = Host::new(specs(short), options(tmp.path()));
     for refreshed in host.refresh(DEADLINE) {
         assert_eq!(refreshed.outcome.is_ok(), refreshed.label == "fine", "{refreshed:?}");
     }
@@ -169,7 +174,7 @@ fn a_bad_server_is_an_error_and_nothing_else() {
         assert_eq!(remote.entries().len(), usize::from(remote.label() != "down"), "{} has lost it", remote.label());
     }
     // It is not asked again at once, not even by the next process.
-    let host = Host::new(specs(short), dirs(tmp.path()));
+    let host = Host::new(specs(short), options(tmp.path()));
     let asked = |fakes: &[(&str, Mode, Fake)]| -> usize {
         fakes.iter().map(|(_, _, fake)| fake.world.lock().unwrap().log.len()).sum()
     };
@@ -237,7 +242,7 @@ fn lies_are_refused_and_logged_once() {
         assert_eq!(watch::events(label).len(), 1, "{label}: {:?}", watch::events(label));
         assert_eq!(fake.count("skills/get"), 1, "{label}: the listing might have been old");
         assert!(!tmp.path().join("cache/mcp").join(label).join("files").exists(), "{label}: nothing of it is kept");
-        assert!(remote.is_approved(&entry), "{label}: the listing has not changed");
+        assert!(remote.is_allowed(&entry), "{label}: the listing has not changed");
     }
 }
 
@@ -251,23 +256,23 @@ fn an_old_listing_recovers_and_its_approval_ends() {
     let before = fake.world.lock().unwrap().skills[0].files.clone();
     fake.set(|world| drop(world.skills[0].files.insert("SKILL.md".to_owned(), changed.clone())));
     let refused = remote.read(&old, "SKILL.md").unwrap_err();
-    assert_eq!(refused, RemoteError::NotApproved("its content has changed since it was approved".to_owned()));
+    assert_eq!(refused, RemoteError::NotAllowed("its content has changed since it was allowed".to_owned()));
     let new = Arc::clone(&remote.entries()[0]);
     assert_ne!(old, new);
-    assert!(!remote.is_approved(&old) && !remote.is_approved(&new));
-    assert!(host.approvals().list()[0].changed);
+    assert!(!remote.is_allowed(&old) && !remote.is_allowed(&new));
+    assert!(consent(tmp.path()).list()[0].changed);
     // Even if the server goes back to what was approved: somebody must look again.
     fake.set(|world| world.skills[0].files = before);
     host.refresh(DEADLINE);
-    assert!(!remote.is_approved(&remote.entries()[0]));
-    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
-    host.approve("stale", &remote.entries()[0], 2).unwrap();
+    assert!(!remote.is_allowed(&remote.entries()[0]));
+    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
+    host.allow("stale", &remote.entries()[0], Scope::Always).unwrap();
     assert!(remote.read(&old, "SKILL.md").is_ok());
     // A file that comes or goes is a change as well.
     fake.set(|world| drop(world.skills[0].files.insert("new.md".to_owned(), b"x".to_vec())));
     host.refresh(DEADLINE);
-    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
-    host.approve_once("stale", &remote.entries()[0]).unwrap();
+    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
+    host.allow("stale", &remote.entries()[0], Scope::Session).unwrap();
     assert_eq!(remote.read(&remote.entries()[0], "new.md").unwrap(), b"x");
 }
 
@@ -278,7 +283,7 @@ fn a_file_that_is_gone_is_a_changed_skill() {
     let (_host, remote, entry) = approved("gone", &fake, tmp.path());
     assert!(remote.read(&entry, "SKILL.md").is_ok());
     fake.set(|world| drop(world.skills[0].files.remove("assets/logo.bin")));
-    assert!(matches!(remote.read(&entry, "assets/logo.bin"), Err(RemoteError::NotApproved(_))));
+    assert!(matches!(remote.read(&entry, "assets/logo.bin"), Err(RemoteError::NotAllowed(_))));
 }
 
 #[test]
@@ -289,7 +294,7 @@ fn only_listed_files_are_read() {
     let (host, remote) = host("unlisted", &fake.url, tmp.path());
     host.refresh(DEADLINE);
     let entry = Arc::clone(&remote.entries()[0]);
-    host.approve("unlisted", &entry, 1).unwrap();
+    host.allow("unlisted", &entry, Scope::Always).unwrap();
     let attacks = [
         "../other/SKILL.md",
         "/etc/passwd",
@@ -342,7 +347,7 @@ fn a_tampered_cache_is_noticed() {
     }
     assert_eq!(watch::events("tampered").len(), 3, "{:?}", watch::events("tampered"));
     assert_eq!(fake.count("resources/read"), 4);
-    assert!(remote.is_approved(&entry));
+    assert!(remote.is_allowed(&entry));
     // A listing that somebody has written to approves nothing by itself.
     let listing = tmp.path().join("cache/mcp/tampered/listing.json");
     let mut forged = serde_json::from_slice(&std::fs::read(&listing).unwrap()).unwrap();
@@ -352,7 +357,7 @@ fn a_tampered_cache_is_noticed() {
     let entries = remote.entries();
     assert_eq!(entries.len(), 1, "the forged listing is well-formed");
     assert_ne!(entries[0], entry);
-    assert!(!remote.is_approved(&entries[0]));
+    assert!(!remote.is_allowed(&entries[0]));
 }
 
 #[test]
@@ -377,7 +382,7 @@ fn bad_entries_are_left_out_and_named() {
     assert!(said.iter().all(|line| line.starts_with("sloppy: ") && !line.contains(char::is_control)), "{said:?}");
 
     let live = Arc::clone(&remote.entries()[2]);
-    assert!(host.approve("sloppy", &live, 1).is_err());
+    assert!(host.allow("sloppy", &live, Scope::Always).is_err());
     let refused = remote.read(&live, "SKILL.md").unwrap_err();
     assert!(refused.to_string().contains("makes its files up"), "{refused}");
     assert_eq!(fake.count("resources/read"), 0);
@@ -388,7 +393,7 @@ fn listings_without_an_end_have_one() {
     let tmp = tempfile::tempdir().unwrap();
     let same = Fake::start(Mode::SameCursor, vec![Skill::new("pdf")]);
     let endless = Fake::start(Mode::EndlessPages, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("same", &same.url), spec("pages", &endless.url)], dirs(tmp.path()));
+    let host = Host::new([spec("same", &same.url), spec("pages", &endless.url)], options(tmp.path()));
     let refreshed = host.refresh(DEADLINE);
     assert_eq!(refreshed[0].outcome, Ok(Outcome::Changed(1)));
     assert_eq!(refreshed[1].outcome, Ok(Outcome::Changed(0)));
@@ -404,7 +409,7 @@ fn a_skill_that_is_not_listed_can_be_asked_for() {
     let (host, remote) = host("by-uri", &fake.url, tmp.path());
     let entry = host.get("by-uri", "skill://pdf/SKILL.md").unwrap();
     assert_eq!(remote.entries().len(), 1);
-    host.approve_once("by-uri", &entry).unwrap();
+    host.allow("by-uri", &entry, Scope::Session).unwrap();
     assert!(remote.read(&entry, "SKILL.md").is_ok());
     assert!(matches!(host.get("by-uri", "skill://none/SKILL.md"), Err(RemoteError::Unreachable(_))));
     assert!(matches!(host.get("nobody", "skill://pdf/SKILL.md"), Err(RemoteError::Unreachable(_))));
@@ -416,7 +421,7 @@ fn a_slow_read_costs_its_time_limit_and_the_next_one_works() {
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
     let (host, remote, entry) = approved("slow", &fake, tmp.path());
     fake.set(|world| world.mode = Mode::SilentReads);
-    let hasty = Host::new([spec("slow", &fake.url).with_timeout(Duration::from_millis(300))], dirs(tmp.path()));
+    let hasty = Host::new([spec("slow", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
     let refused = hasty.remotes()[0].read(&entry, "SKILL.md");
     assert!(matches!(refused, Err(RemoteError::Unreachable(_))), "{refused:?}");
     fake.set(|world| world.mode = Mode::Good);
@@ -447,11 +452,11 @@ fn it_works_from_many_threads_and_inside_a_runtime() {
 #[test]
 fn what_is_not_kept_on_disk_works_all_the_same() {
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("memory", &fake.url)], HostDirs::default());
+    let host = Host::new([spec("memory", &fake.url)], HostOptions::default());
     let remote = host.remotes().remove(0);
     host.refresh(DEADLINE);
     let entry = Arc::clone(&remote.entries()[0]);
-    host.approve("memory", &entry, 1).unwrap();
+    host.allow("memory", &entry, Scope::Always).unwrap();
     // The remote alone is enough.
     drop(host);
     assert!(remote.read(&entry, "SKILL.md").is_ok());
@@ -461,15 +466,15 @@ fn what_is_not_kept_on_disk_works_all_the_same() {
 fn servers_that_are_gone_leave_nothing_behind() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    let host = Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], dirs(tmp.path()));
+    let host = Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path()));
     host.refresh(DEADLINE);
     assert!(host.prune().unwrap().is_empty());
-    let host = Host::new([spec("stays", &fake.url)], dirs(tmp.path()));
+    let host = Host::new([spec("stays", &fake.url)], options(tmp.path()));
     assert_eq!(host.prune().unwrap(), ["goes"]);
     assert!(!tmp.path().join("cache/mcp/goes").exists());
     let remote = host.remotes().remove(0);
     let entry = Arc::clone(&remote.entries()[0]);
-    host.approve("stays", &entry, 1).unwrap();
+    host.allow("stays", &entry, Scope::Always).unwrap();
     remote.read(&entry, "SKILL.md").unwrap();
     remote.read(&entry, "assets/logo.bin").unwrap();
     let files = || {
@@ -485,7 +490,7 @@ fn servers_that_are_gone_leave_nothing_behind() {
     assert!(host.prune().unwrap().is_empty());
     assert_eq!(files(), 1);
     let off = ServerSpec { enabled: false, ..spec("stays", &fake.url) };
-    let host = Host::new([off], dirs(tmp.path()));
+    let host = Host::new([off], options(tmp.path()));
     assert!(host.remotes().is_empty() && host.prune().unwrap().is_empty());
 }
 
@@ -493,7 +498,7 @@ fn servers_that_are_gone_leave_nothing_behind() {
 fn refreshing_clears_away_what_servers_have_left() {
     let tmp = tempfile::tempdir().unwrap();
     let fake = Fake::start(Mode::Good, vec![Skill::new("pdf")]);
-    Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], dirs(tmp.path())).refresh(DEADLINE);
+    Host::new([spec("stays", &fake.url), spec("goes", &fake.url)], options(tmp.path())).refresh(DEADLINE);
     let goes = tmp.path().join("cache/mcp/goes");
     assert!(goes.exists());
     let (host, _) = host("stays", &fake.url, tmp.path());
@@ -518,26 +523,26 @@ fn what_is_approved_elsewhere_reaches_a_host_that_runs() {
         let (a, remote) = host(label, &fake.url, tmp.path());
         a.refresh(DEADLINE);
         let (old, csv) = (Arc::clone(&remote.entries()[0]), Arc::clone(&remote.entries()[1]));
-        a.approve(label, &old, 1).unwrap();
+        a.allow(label, &old, Scope::Always).unwrap();
         assert!(remote.read(&old, "SKILL.md").is_ok());
         changed(&fake, "# New");
         fake.set(|world| drop(world.skills[1].files.insert("x.md".to_owned(), b"x".to_vec())));
 
-        let mut elsewhere = dirs(tmp.path());
+        let mut elsewhere = options(tmp.path());
         if !shared {
             elsewhere.cache = Some(tmp.path().join("other"));
         }
         let b = Host::new([spec(label, &fake.url)], elsewhere);
         b.refresh(DEADLINE);
         let entries = b.remotes()[0].entries();
-        b.approve(label, &entries[0], 2).unwrap();
-        b.approve(label, &entries[1], 2).unwrap();
+        b.allow(label, &entries[0], Scope::Always).unwrap();
+        b.allow(label, &entries[1], Scope::Always).unwrap();
 
         assert!(remote.read(&old, "SKILL.md").unwrap().ends_with(b"# New\n"), "{label}");
         assert_eq!(fake.count("skills/get"), usize::from(!shared), "{label}");
         assert_eq!(remote.entries()[0], entries[0], "{label}");
         // What is said of one skill takes nothing from the others.
-        assert!(b.approvals().list().iter().all(|approval| !approval.changed), "{label}");
+        assert!(consent(tmp.path()).list().iter().all(|approval| !approval.changed), "{label}");
         assert_eq!(remote.read(&csv, "x.md").unwrap(), b"x", "{label}");
         assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Changed(2)), "{label}: the catalog is another");
         assert_eq!(a.refresh_stale(DEADLINE)[0].outcome, Ok(Outcome::Fresh(2)), "{label}");
@@ -552,16 +557,16 @@ fn a_server_is_not_bothered_with_every_read_of_what_has_changed() {
     changed(&fake, "# New");
     host.refresh(DEADLINE);
     for _ in 0..20 {
-        assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+        assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
     }
     assert_eq!(fake.count("skills/get"), 1);
     // Nor does a server that is gone make an error of another kind of it.
     let (_host, remote) = self::host("bothered", &fake.url, tmp.path());
     fake.set(|world| world.mode = Mode::HangsUp);
-    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+    assert!(matches!(remote.read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
     fake.set(|world| world.mode = Mode::Silent);
-    let hasty = Host::new([spec("bothered", &fake.url).with_timeout(Duration::from_millis(300))], dirs(tmp.path()));
-    assert!(matches!(hasty.remotes()[0].read(&old, "SKILL.md"), Err(RemoteError::NotApproved(_))));
+    let hasty = Host::new([spec("bothered", &fake.url).with_timeout(Duration::from_millis(300))], options(tmp.path()));
+    assert!(matches!(hasty.remotes()[0].read(&old, "SKILL.md"), Err(RemoteError::NotAllowed(_))));
 }
 
 #[test]
@@ -586,7 +591,7 @@ fn a_skill_that_was_asked_for_changes_the_catalog_once() {
 fn a_server_that_cannot_be_used_is_named() {
     let (good, mut bad) = (spec("one", "https://a.example"), spec("two", "https://b.example"));
     bad.label = "../two".to_owned();
-    let host = Host::new([good.clone(), good, bad], HostDirs::default());
+    let host = Host::new([good.clone(), good, bad], HostOptions::default());
     assert_eq!(host.remotes().len(), 1);
     assert_eq!(host.diagnostics().len(), 2, "{:?}", host.diagnostics());
 }

@@ -1,38 +1,38 @@
-//! Several processes at one file of approvals. This very program is each of them.
+//! Several processes at one file of consent. This very program is each of them.
 
 use std::path::PathBuf;
 
-use serde_json::{Map, json};
-use skillcue::remote::{RemoteEntry, RemoteFile};
-use skillcue_mcp::host::Approvals;
+use skillcue::consent::{ConsentGate, ConsentStore, Question, Scope, Subject};
+use skillcue_base::Digest;
+use skillcue_catalog::ContentId;
 
 #[test]
 #[ignore = "no test: one of the processes that others start"]
-fn approves() {
-    let Ok(path) = std::env::var("APPROVE_AT") else { return println!("skipped: no test has started it") };
-    let approvals = Approvals::new(Some(PathBuf::from(path)));
+fn allows() {
+    let Ok(path) = std::env::var("ALLOW_AT") else { return println!("skipped: no test has started it") };
+    let store = ConsentStore::new(Some(PathBuf::from(path)));
     for number in 0..20 {
         let name = format!("s{}-{number}", std::process::id());
         let uri = format!("skill://{name}/SKILL.md");
-        let digest = format!("sha256:{}", "0".repeat(64));
-        let files = Some(vec![RemoteFile { uri: uri.clone(), digest, size: 1 }]);
-        let entry = RemoteEntry { uri, front_matter: Map::from_iter([("name".to_owned(), json!(name))]), files };
-        approvals.approve("acme", "https://acme.example", &entry, 1).unwrap();
+        let server = "https://acme.example".to_owned();
+        let subject = Subject::RemoteSkill { label: "acme".to_owned(), server, uri, name };
+        let content = ContentId::of_listed([("SKILL.md", Digest::of("x"))]);
+        store.remember(&Question::new(subject, content), Scope::Always).unwrap();
     }
 }
 
 #[test]
-fn processes_that_approve_at_once_lose_nothing() {
+fn processes_that_allow_at_once_lose_nothing() {
     let tmp = tempfile::tempdir().unwrap();
-    let path = tmp.path().join("approvals.json");
+    let path = tmp.path().join("consent.json");
     let start = || {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "processes::approves", "--ignored"]).env("APPROVE_AT", &path);
+        command.args(["--exact", "processes::allows", "--ignored"]).env("ALLOW_AT", &path);
         command.stdout(std::process::Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> = (0..4).map(|_| start()).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    assert_eq!(Approvals::new(Some(path)).list().len(), 80);
+    assert_eq!(ConsentStore::new(Some(path)).list().len(), 80);
 }

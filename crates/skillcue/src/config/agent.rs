@@ -58,7 +58,7 @@ pub enum AgentApi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentAllow {
-    /// Loading skills that nobody has approved.
+    /// Loading skills that nobody has allowed.
     Skills,
     /// Running scripts.
     Scripts,

@@ -267,12 +267,10 @@ impl Page<'_> {
             let _ = writeln!(out, "  {}  {size}, {}", kept.what, self.context.short_path(&kept.path));
         }
         let records = &checkup.records;
-        let counted = [
-            text::count(records.grants, "grant"),
-            text::count(records.approvals, "approval"),
-            text::count(records.trusted_projects, "trusted project"),
-        ];
-        let _ = writeln!(out, "  {}", counted.join(", "));
+        let kinds = records.allowed.iter();
+        let counted: Vec<String> = kinds.map(|(kind, count)| text::count(*count, &kind.replace('_', " "))).collect();
+        let counted = if counted.is_empty() { "nothing".to_owned() } else { counted.join(", ") };
+        let _ = writeln!(out, "  allowed: {counted}");
         out
     }
 

@@ -17,7 +17,7 @@ Examples:
   skillcue mcp inspect --verify https://host/mcp    read every file, check size, digest and front matter
   skillcue mcp inspect acme                         a server of skillcue.toml
 
-Nothing is loaded, approved or kept. Exit code 1: something is not as the server lists it. With --json
+Nothing is loaded, allowed or kept. Exit code 1: something is not as the server lists it. With --json
 it prints {protocol, server, skills: [{name, uri, description, files, bytes, verified, findings}],
 diagnostics}.";
 

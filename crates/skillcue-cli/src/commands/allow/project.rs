@@ -1,101 +1,31 @@
-//! `skillcue trust`: let a project's `skillcue.toml` add servers and directories outside of it, set limits, and
-//! say how the agent works.
+//! Consent to a project's `skillcue.toml`, which may then add servers and directories outside of the project, set limits,
+//! and configure the agent.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::json;
 use skillcue::config::{AgentSection, Distrusted, RunSection};
+use skillcue_host::project_wants;
 
+use super::Wanted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::{Outcome, text};
-use skillcue_host::Trust;
-use skillcue_host::project_wants;
+use crate::text;
 
-const AFTER: &str = "\
-Examples:
-  skillcue trust             what this project wants, and asks
-  skillcue trust --yes       for scripts
-  skillcue trust --list      the projects that are trusted
-  skillcue trust --revoke    take it back for this project
-
-A project comes with a checkout, so its skillcue.toml may not add servers, or directories outside of
-the project, nor set limits for what runs, nor say how the agent works, nor switch skills on or off that
-are not its own, until you say so. You say it for the file as it is: after an edit it is asked again.";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = crate::cli::footer(AFTER))]
-pub(crate) struct Args {
-    /// Take it back
-    #[arg(long, conflicts_with = "list")]
-    revoke: bool,
-    /// Do not ask
-    #[arg(long, short, conflicts_with_all = ["list", "revoke"])]
-    yes: bool,
-    /// List the projects that are trusted
-    #[arg(long)]
-    list: bool,
-}
-
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let environment = context.environment()?;
-    let trust = Trust::open(environment)?;
-    if args.list {
-        let projects: Vec<_> = trust.projects().collect();
-        if context.json() {
-            let projects: Vec<_> =
-                projects.iter().map(|(path, digest)| json!({"project": path, "digest": digest})).collect();
-            context.print_json(&json!({"projects": projects}))?;
-        } else {
-            let mut out = String::new();
-            for (path, _) in projects {
-                let _ = writeln!(out, "{}", whole_path(&path));
-            }
-            if out.is_empty() {
-                context.terminal.say("no project is trusted");
-            }
-            context.terminal.print(&out)?;
-        }
-        return Ok(Outcome::Done);
-    }
-    let Some(project) = environment.project() else {
-        return Err(
-            CliError::failure("no_project", "the current directory is gone").help("go to the project's directory")
-        );
-    };
-    if args.revoke {
-        let known = trust.remove(project)?;
-        if context.json() {
-            context.print_json(&json!({"project": project, "trusted": false, "was_trusted": known}))?;
-        } else {
-            let said = if known { "is not trusted any more" } else { "was not trusted" };
-            context.terminal.say(&format!("{} {said}", whole_path(project)));
-        }
-        return Ok(Outcome::Done);
-    }
-    let Some((text, wants)) = project_wants(project)? else {
+/// Returns what the project's file wants.
+pub(super) fn wanted(project: &Path, context: &Context) -> Result<Wanted, CliError> {
+    let Some((question, wants)) = project_wants(project)? else {
         return Err(CliError::failure("no_config", format!("{} has no skillcue.toml", project.display()))
-            .help("there is nothing to trust"));
+            .help("there is nothing to allow; to allow a skill, name it"));
     };
-    context.terminal.say(&described(&wants, context));
-    if !args.yes {
-        context.terminal.ask("Let this project's skillcue.toml have it, exactly as it is?")?;
-    }
-    trust.add(project, &text)?;
-    let servers: Vec<&str> = wants.servers.iter().map(|server| server.name.as_str()).collect();
-    if context.json() {
-        context.print_json(&json!({"project": project, "trusted": true, "servers": servers, "dirs": wants.dirs, "limits": limits(&wants.run), "agent": agent(&wants.agent)}))?;
-        return Ok(Outcome::Done);
-    }
-    context.terminal.say(&format!("{} is trusted as it is now", whole_path(project)));
-    Ok(Outcome::Done)
-}
-
-/// A directory by its absolute path: which one is trusted must not depend on where one stands.
-fn whole_path(path: &Path) -> String {
-    text::one_line(&path.to_string_lossy())
+    Ok(Wanted {
+        // By its absolute path: which one is allowed must not depend on the current directory.
+        name: project.to_string_lossy().into_owned(),
+        described: described(project, &wants, context),
+        prompt: "Let this project's skillcue.toml have it, exactly as it is?",
+        questions: vec![question],
+    })
 }
 
 /// What a `[run]` section sets, as it is written there.
@@ -138,8 +68,8 @@ fn agent(agent: &AgentSection) -> Vec<String> {
 }
 
 /// Everything that the file wants: what is started, with which variables, and what is sent where.
-fn described(wants: &Distrusted, context: &Context) -> String {
-    let mut out = "It adds:\n".to_owned();
+fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
+    let mut out = format!("{} adds:\n", text::one_line(&project.join("skillcue.toml").to_string_lossy()));
     for server in &wants.servers {
         let what = server.url.clone().unwrap_or_else(|| format!("starts {}", server.command.join(" ")));
         let _ =
@@ -178,7 +108,7 @@ fn described(wants: &Distrusted, context: &Context) -> String {
         let _ = writeln!(out, "    sends your variable {} to the model's server", text::one_line(name));
     }
     if wants.is_empty() {
-        out.push_str("  nothing that needs trust\n");
+        out.push_str("  nothing that needs consent\n");
     }
     out
 }

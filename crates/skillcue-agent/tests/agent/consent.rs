@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use skillcue::consent::{ConsentStore, Question, Scope, Subject};
 use skillcue::{Root, Skillcue, Source};
 use skillcue_agent::model::Api;
-use skillcue_agent::{Agent, AgentOptions, Approvals, Ask, AskKind, Asker, Choice, Conversation, Policy};
+use skillcue_agent::{Agent, AgentConsent, AgentOptions, Asker, Conversation, Policy};
 use skillcue_base::ErrorInfo as _;
 use skillcue_scripted::Reply;
 use tokio_util::sync::CancellationToken;
@@ -16,12 +17,12 @@ use crate::house::{House, model, write_skill};
 /// Answers as it was told, and remembers what it was asked.
 #[derive(Clone)]
 struct Person {
-    says: Choice,
-    asked: Arc<Mutex<Vec<Ask>>>,
+    says: Option<Scope>,
+    asked: Arc<Mutex<Vec<Question>>>,
 }
 
 impl Person {
-    fn new(says: Choice) -> Person {
+    fn new(says: Option<Scope>) -> Person {
         Person { says, asked: Arc::default() }
     }
 
@@ -31,7 +32,7 @@ impl Person {
 }
 
 impl Asker for Person {
-    fn ask(&self, ask: &Ask) -> Choice {
+    fn ask(&self, ask: &Question) -> Option<Scope> {
         self.asked.lock().unwrap().push(ask.clone());
         self.says
     }
@@ -51,42 +52,48 @@ fn checkout() -> House {
     house
 }
 
-fn with(house: House, approvals: &Approvals) -> House {
+fn with(house: House, consent: &AgentConsent) -> House {
     let root = Root::required(house.dir.path().join("project"), Source::Project);
-    let held = approvals.clone();
+    let held = consent.clone();
     let skills = Skillcue::builder().root(root).hold_back(move |skill| !held.may_show(skill)).build().unwrap();
     let agent = Agent::new(Arc::new(skills), model(Api::OpenAi, &house.server), AgentOptions::default());
     House { agent, ..house }
 }
 
 /// What the model got to read in answer to its last call.
-async fn loads(house: &House, conversation: &mut Conversation, approvals: &Approvals) -> String {
-    house.say_with(conversation, "Go on", approvals, &CancellationToken::new()).await.unwrap();
+async fn loads(house: &House, conversation: &mut Conversation, consent: &AgentConsent) -> String {
+    house.say_with(conversation, "Go on", consent, &CancellationToken::new()).await.unwrap();
     house.server.requests().last().unwrap().tool_results().pop().unwrap().1
 }
 
-fn always(dir: &Path) -> PathBuf {
-    dir.join("approvals.json")
+/// What is remembered in this directory, as another process would read it.
+fn always(dir: &Path) -> Arc<ConsentStore> {
+    Arc::new(ConsentStore::new(Some(dir.join("consent.json"))))
+}
+
+fn memory() -> Arc<ConsentStore> {
+    Arc::default()
 }
 
 #[tokio::test]
 async fn a_skill_of_a_checkout_is_asked_about() {
-    for (says, asked, shown) in [(Choice::No, 2, false), (Choice::Once, 2, true), (Choice::Session, 1, true)] {
+    for (says, asked, shown) in [(None, 2, false), (Some(Scope::Once), 2, true), (Some(Scope::Session), 1, true)] {
         let house = checkout();
         let person = Person::new(says);
-        let approvals = Approvals::asking(Policy::default(), Some(always(house.dir.path())), Box::new(person.clone()));
-        let house = with(house, &approvals);
+        let consent = AgentConsent::asking(Policy::default(), always(house.dir.path()), Box::new(person.clone()));
+        let house = with(house, &consent);
         let mut conversation = house.conversation();
         for _ in 0..2 {
-            let read = loads(&house, &mut conversation, &approvals).await;
+            let read = loads(&house, &mut conversation, &consent).await;
             assert_eq!(read.contains("Push it."), shown, "{says:?}: {read}");
             assert_eq!(read.contains("<error code=\"declined\">"), !shown);
         }
         assert_eq!(person.was_asked(), asked, "{says:?}");
         let ask = person.asked.lock().unwrap()[0].clone();
-        assert_eq!((ask.kind, ask.skill.as_str(), ask.source.as_str()), (AskKind::LoadSkill, "theirs", "project"));
+        assert!(matches!(&ask.subject, Subject::Load { skill, .. } if skill == "theirs"), "{ask:?}");
+        assert_eq!(ask.details.source, "project");
         // Another conversation is another question.
-        loads(&house, &mut Conversation::new("other"), &approvals).await;
+        loads(&house, &mut Conversation::new("other"), &consent).await;
         assert_eq!(person.was_asked(), asked + 1, "{says:?}");
     }
 }
@@ -94,34 +101,35 @@ async fn a_skill_of_a_checkout_is_asked_about() {
 #[tokio::test]
 async fn always_holds_for_the_content() {
     let house = checkout();
-    let person = Person::new(Choice::Always);
-    let approvals = Approvals::asking(Policy::default(), Some(always(house.dir.path())), Box::new(person.clone()));
-    let house = with(house, &approvals);
-    loads(&house, &mut house.conversation(), &approvals).await;
-    assert_eq!((person.was_asked(), approvals.list().len()), (1, 1));
+    let person = Person::new(Some(Scope::Always));
+    let consent = AgentConsent::asking(Policy::default(), always(house.dir.path()), Box::new(person.clone()));
+    let house = with(house, &consent);
+    loads(&house, &mut house.conversation(), &consent).await;
+    assert_eq!((person.was_asked(), always(house.dir.path()).list().len()), (1, 1));
     // In another process, where nobody can be asked.
-    let later = Approvals::new(Policy::default(), Some(always(house.dir.path())));
+    let later = AgentConsent::new(Policy::default(), always(house.dir.path()));
     assert!(loads(&house, &mut Conversation::new("b"), &later).await.contains("Push it."));
     // A byte more, and it is another skill.
     std::fs::write(house.dir.path().join("project/theirs/more.txt"), "x").unwrap();
     let read = loads(&house, &mut Conversation::new("c"), &later).await;
     assert!(read.contains("Nobody can be asked.") && read.contains("--allow skills"), "{read}");
     std::fs::remove_file(house.dir.path().join("project/theirs/more.txt")).unwrap();
-    assert_eq!(later.revoke("theirs").unwrap(), 1);
+    let withdrawn = always(house.dir.path()).withdraw(|consent| consent.subject.skill() == Some("theirs"));
+    assert_eq!(withdrawn.unwrap().len(), 1);
     assert!(loads(&house, &mut Conversation::new("d"), &later).await.contains("declined"));
 }
 
 #[tokio::test]
 async fn what_nobody_approved_is_named_and_not_shown() {
     let house = checkout();
-    let approvals = Approvals::new(Policy::default(), Some(always(house.dir.path())));
-    let house = with(house, &approvals);
-    house.say_with(&mut house.conversation(), "deploy it", &approvals, &CancellationToken::new()).await.unwrap();
+    let consent = AgentConsent::new(Policy::default(), always(house.dir.path()));
+    let house = with(house, &consent);
+    house.say_with(&mut house.conversation(), "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests()[0].last_user();
     assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
     assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody approves: theirs");
 
-    let allowed = Approvals::new(Policy { skills: true, ..Policy::default() }, None);
+    let allowed = AgentConsent::new(Policy { skills: true, ..Policy::default() }, memory());
     let house = with(house, &allowed);
     house.say_with(&mut house.conversation(), "deploy it", &allowed, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests().iter().rev().map(skillcue_scripted::Received::last_user).next().unwrap();
@@ -133,17 +141,17 @@ async fn interrupting_a_question_ends_the_turn() {
     /// Is interrupted instead of answering.
     struct Gone(CancellationToken);
     impl Asker for Gone {
-        fn ask(&self, _: &Ask) -> Choice {
+        fn ask(&self, _: &Question) -> Option<Scope> {
             self.0.cancel();
-            Choice::No
+            None
         }
     }
     let house = checkout();
     let cancel = CancellationToken::new();
-    let approvals = Approvals::asking(Policy::default(), None, Box::new(Gone(cancel.clone())));
-    let house = with(house, &approvals);
+    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(Gone(cancel.clone())));
+    let house = with(house, &consent);
     let mut conversation = house.conversation();
-    let error = house.say_with(&mut conversation, "Go on", &approvals, &cancel).await.unwrap_err();
+    let error = house.say_with(&mut conversation, "Go on", &consent, &cancel).await.unwrap_err();
     assert_eq!(error.code(), "cancelled");
     assert_eq!(house.server.requests().len(), 1);
 }
@@ -158,9 +166,9 @@ async fn read(name: &'static str, arguments: serde_json::Value, policy: Policy) 
         }
     });
     write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
-    let approvals = Approvals::new(policy, None);
-    let house = with(house, &approvals);
-    loads(&house, &mut house.conversation(), &approvals).await
+    let consent = AgentConsent::new(policy, memory());
+    let house = with(house, &consent);
+    loads(&house, &mut house.conversation(), &consent).await
 }
 
 #[tokio::test]
@@ -184,12 +192,12 @@ async fn no_other_tool_reads_what_nobody_approved() {
 #[tokio::test]
 async fn what_was_approved_is_not_taken_away_again() {
     let house = checkout();
-    let person = Person::new(Choice::Once);
-    let approvals = Approvals::asking(Policy::default(), None, Box::new(person));
-    let house = with(house, &approvals);
+    let person = Person::new(Some(Scope::Once));
+    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(person));
+    let house = with(house, &consent);
     let mut conversation = house.conversation();
-    loads(&house, &mut conversation, &approvals).await;
-    house.say_with(&mut conversation, "deploy it", &approvals, &CancellationToken::new()).await.unwrap();
+    loads(&house, &mut conversation, &consent).await;
+    house.say_with(&mut conversation, "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let texts = house.server.requests().last().unwrap().texts();
     assert!(!texts.iter().any(|(_, text)| text.contains("has not approved")), "{texts:?}");
 }
@@ -199,24 +207,25 @@ async fn what_changes_while_somebody_is_asked_is_asked_about_again() {
     /// Lets the skill change under the first question.
     struct Slow(PathBuf, Mutex<u32>);
     impl Asker for Slow {
-        fn ask(&self, _: &Ask) -> Choice {
+        fn ask(&self, _: &Question) -> Option<Scope> {
             let mut asked = self.1.lock().unwrap();
             *asked += 1;
             if *asked == 1 {
                 write_skill(&self.0, "theirs", "deploy", "# Deploy\n\nSomething else.");
-                Choice::Always
+                Some(Scope::Always)
             } else {
-                Choice::No
+                None
             }
         }
     }
     let house = checkout();
     let asker = Slow(house.dir.path().join("project"), Mutex::default());
-    let approvals = Approvals::asking(Policy::default(), None, Box::new(asker));
-    let house = with(house, &approvals);
-    let said = loads(&house, &mut house.conversation(), &approvals).await;
+    let store = memory();
+    let consent = AgentConsent::asking(Policy::default(), store.clone(), Box::new(asker));
+    let house = with(house, &consent);
+    let said = loads(&house, &mut house.conversation(), &consent).await;
     assert!(said.contains("The user said no."), "{said}");
-    assert!(approvals.list().is_empty());
+    assert!(store.list().is_empty());
 }
 
 #[tokio::test]
@@ -224,12 +233,12 @@ async fn interrupting_does_not_wait_for_an_answer() {
     /// Answers long after anybody waits for it.
     struct Late(CancellationToken, std::sync::mpsc::Sender<()>, Mutex<std::sync::mpsc::Receiver<()>>);
     impl Asker for Late {
-        fn ask(&self, _: &Ask) -> Choice {
+        fn ask(&self, _: &Question) -> Option<Scope> {
             self.0.cancel();
             let _ = self.1.send(());
             // Until the test is over.
             let _ = self.2.lock().unwrap().recv();
-            Choice::Always
+            Some(Scope::Always)
         }
     }
     let (asked, was_asked) = std::sync::mpsc::channel();
@@ -237,13 +246,14 @@ async fn interrupting_does_not_wait_for_an_answer() {
     let house = checkout();
     let cancel = CancellationToken::new();
     let asker = Late(cancel.clone(), asked, Mutex::new(until));
-    let approvals = Approvals::asking(Policy::default(), None, Box::new(asker));
-    let house = with(house, &approvals);
+    let store = memory();
+    let consent = AgentConsent::asking(Policy::default(), store.clone(), Box::new(asker));
+    let house = with(house, &consent);
     let mut conversation = house.conversation();
-    let error = house.say_with(&mut conversation, "Go on", &approvals, &cancel).await.unwrap_err();
+    let error = house.say_with(&mut conversation, "Go on", &consent, &cancel).await.unwrap_err();
     assert_eq!(error.code(), "cancelled");
     was_asked.recv().unwrap();
-    assert!(conversation.loaded().is_empty() && approvals.list().is_empty());
+    assert!(conversation.loaded().is_empty() && store.list().is_empty());
     drop(over);
 }
 
@@ -258,11 +268,11 @@ async fn a_question_shows_what_hides() {
         }
     });
     write_skill(&house.dir.path().join("project"), "theirs", "deploy", "# Deploy\n\nPush it.");
-    let person = Person::new(Choice::No);
-    let approvals = Approvals::asking(Policy::default(), None, Box::new(person.clone()));
-    let house = with(house, &approvals);
-    loads(&house, &mut house.conversation(), &approvals).await;
-    let ask = person.asked.lock().unwrap()[0].clone();
+    let person = Person::new(None);
+    let consent = AgentConsent::asking(Policy::default(), memory(), Box::new(person.clone()));
+    let house = with(house, &consent);
+    loads(&house, &mut house.conversation(), &consent).await;
+    let ask = person.asked.lock().unwrap()[0].details.clone();
     assert!(ask.arguments.contains("\\u009b") && ask.arguments.contains("\\u202e"), "{}", ask.arguments);
     assert!(ask.arguments.contains("\\u061c") && ask.arguments.contains("\\udb40\\udc41"), "{}", ask.arguments);
     assert!(!ask.arguments.contains(skillcue_base::is_hidden));

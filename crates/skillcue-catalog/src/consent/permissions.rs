@@ -1,0 +1,322 @@
+//! Permissions beyond the sandbox: what their paths mean on this machine, and which of them nobody may grant.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use skillcue_format::Permissions;
+
+use super::ConsentError;
+use crate::SkillDir;
+
+/// Permissions with what their paths mean, every link followed: when one leads elsewhere, it is another question.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ResolvedPermissions {
+    /// The permissions as the manifest asks for them.
+    #[serde(flatten)]
+    pub asked: Permissions,
+    /// The files and directories to read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_paths: Vec<PathBuf>,
+    /// The files and directories to write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_paths: Vec<PathBuf>,
+}
+
+impl ResolvedPermissions {
+    /// Returns whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == ResolvedPermissions::default()
+    }
+
+    /// Returns whether these permissions, once allowed, allow `other`: they are equal, or `other` asks for none.
+    pub(super) fn cover(&self, other: &ResolvedPermissions) -> bool {
+        other.is_empty() || self == other
+    }
+}
+
+/// Which permissions can be granted on this machine.
+///
+/// ```
+/// use skillcue_catalog::SkillDir;
+/// use skillcue_catalog::consent::PermissionRules;
+/// use skillcue_format::Permissions;
+///
+/// let tmp = tempfile::tempdir()?;
+/// let dir = SkillDir::open("pdf", tmp.path())?;
+/// let rules = PermissionRules::default().with_home(Some("/home/ann".into()));
+/// let reading = |path: &str| Permissions { read: [path.into()].into(), ..Permissions::default() };
+/// assert!(rules.resolve(&dir, &reading("~/documents")).is_ok());
+/// assert!(rules.resolve(&dir, &reading("~/")).is_err(), "the whole home directory");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PermissionRules {
+    home: Option<PathBuf>,
+    protected: Vec<PathBuf>,
+    hidden: Option<PathBuf>,
+}
+
+impl PermissionRules {
+    /// Sets what `~` means in permissions.
+    #[must_use]
+    pub fn with_home(mut self, home: Option<PathBuf>) -> PermissionRules {
+        self.home = home;
+        self
+    }
+
+    /// Adds directories that no program of a skill may be allowed to write: settings that decide what runs, and what is
+    /// kept about skills.
+    #[must_use]
+    pub fn protecting(mut self, paths: impl IntoIterator<Item = PathBuf>) -> PermissionRules {
+        self.protected.extend(paths);
+        self
+    }
+
+    /// Sets the directory of consent, [`ConsentGate::directory`](super::ConsentGate::directory): no program of a skill may
+    /// be allowed to read or write it.
+    #[must_use]
+    pub fn hiding(mut self, dir: Option<&Path>) -> PermissionRules {
+        self.hidden = dir.map(Path::to_path_buf);
+        self
+    }
+
+    /// Returns the paths that permissions ask for, absolute, but with the links on the way to what they mean. Without those
+    /// that cannot be granted.
+    pub fn names(&self, dir: &SkillDir, permissions: &Permissions) -> Vec<PathBuf> {
+        let names = |paths: &[Box<str>], write| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| self.meaning(dir, path, write).ok()).map(|meant| meant.written).collect()
+        };
+        [names(&permissions.read, false), names(&permissions.write, true)].concat()
+    }
+
+    /// Returns the permissions with what their paths mean now. Refuses what would undo the sandbox.
+    pub fn resolve(&self, dir: &SkillDir, permissions: &Permissions) -> Result<ResolvedPermissions, ConsentError> {
+        let refused = |what, path: &str, reason| ConsentError::NotGrantable {
+            skill: dir.skill().to_owned(),
+            what,
+            path: path.to_owned(),
+            reason,
+        };
+        for name in &permissions.env {
+            check_variable(name).map_err(|reason| refused("the variable", name, reason.to_owned()))?;
+        }
+        let list = |what, paths: &[Box<str>]| -> Result<Vec<Meant>, ConsentError> {
+            let write = what == WRITING;
+            paths.iter().map(|path| self.meaning(dir, path, write).map_err(|it| refused(what, path, it))).collect()
+        };
+        let (read, write) = (list(READING, &permissions.read)?, list(WRITING, &permissions.write)?);
+        // What lies in a directory that it may write, it can replace by a link to anything.
+        for (what, texts, meant) in [(READING, &permissions.read, &read), (WRITING, &permissions.write, &write)] {
+            for (text, meant) in texts.iter().zip(meant) {
+                if let Some(above) = write.iter().find(|above| meant.is_below(above)) {
+                    let above = above.written.display();
+                    return Err(refused(
+                        what,
+                        text,
+                        format!("it is in {above}, which is to be written: ask for that only"),
+                    ));
+                }
+            }
+        }
+        let real = |list: Vec<Meant>| list.into_iter().map(|meant| meant.real).collect();
+        Ok(ResolvedPermissions { asked: permissions.clone(), read_paths: real(read), write_paths: real(write) })
+    }
+
+    fn meaning(&self, dir: &SkillDir, path: &str, write: bool) -> Result<Meant, String> {
+        let written = Path::new(path);
+        let written = if let Some(rest) = path.strip_prefix("~/") {
+            self.home.as_deref().ok_or("it is not known where the home directory is")?.join(rest)
+        } else if path.starts_with('~') {
+            return Err("only ~/ and what is below it can be meant".to_owned());
+        } else if written.is_absolute() {
+            written.to_path_buf()
+        } else {
+            dir.path().canonicalize().map_err(|error| error.to_string())?.join(written)
+        };
+        if written.components().any(|part| part == Component::ParentDir) {
+            return Err("it contains ..".to_owned());
+        }
+        // What a link means is what counts, now and for the sandbox.
+        let real = as_far_as_it_exists(&written)?;
+        if real.to_str().is_none() {
+            return Err("its name is not UTF-8".to_owned());
+        }
+        for path in [&written, &real] {
+            self.check(path, write)?;
+        }
+        Ok(Meant { written, real })
+    }
+
+    /// Whether a path may be granted at all.
+    fn check(&self, path: &Path, write: bool) -> Result<(), String> {
+        let never = ["/proc", "/sys", "/dev", "/boot"];
+        if path.parent().is_none() {
+            return Err("that is everything".to_owned());
+        }
+        if let Some(system) = never.iter().find(|system| path.starts_with(system)) {
+            return Err(format!("{system} is the kernel's"));
+        }
+        let both = |path: &Path| [path.to_path_buf(), path.canonicalize().unwrap_or_else(|_| path.to_path_buf())];
+        if let Some(home) = &self.home
+            && both(home).iter().any(|home| home.starts_with(path))
+        {
+            return Err("that is the whole home directory, or more".to_owned());
+        }
+        let home = Path::new("/home");
+        if path == home || path == Path::new("/root") || path.parent() == Some(home) {
+            return Err("that is a whole home directory, or more".to_owned());
+        }
+        let touches = |own: &Path| both(own).iter().any(|own| own.starts_with(path) || path.starts_with(own));
+        if self.hidden.as_deref().is_some_and(touches) {
+            return Err("what people have allowed is kept there".to_owned());
+        }
+        if write && self.protected.iter().any(|own| touches(own)) {
+            return Err("what decides how Skillcue works is kept there".to_owned());
+        }
+        let system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/run", "/nix"];
+        if write && (system.iter().any(|system| path.starts_with(system)) || path == Path::new("/var")) {
+            return Err("the system is there".to_owned());
+        }
+        Ok(())
+    }
+}
+
+const READING: &str = "reading";
+const WRITING: &str = "writing";
+
+/// A path as it was written, and with every link followed.
+struct Meant {
+    written: PathBuf,
+    real: PathBuf,
+}
+
+impl Meant {
+    fn is_below(&self, other: &Meant) -> bool {
+        let below = |path: &Path| [&other.written, &other.real].iter().any(|it| path != *it && path.starts_with(it));
+        below(&self.written) || below(&self.real)
+    }
+}
+
+/// The path with every link followed; of what does not exist, the part above it.
+fn as_far_as_it_exists(path: &Path) -> Result<PathBuf, String> {
+    if let Ok(real) = path.canonicalize() {
+        return Ok(real);
+    }
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+        return Err("it is a link that leads nowhere".to_owned());
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => Ok(as_far_as_it_exists(above)?.join(name)),
+        _ => Ok(path.to_path_buf()),
+    }
+}
+
+fn check_variable(name: &str) -> Result<(), &'static str> {
+    let ours = ["PATH", "HOME", "TMPDIR", "TMP", "TEMP", "IFS", "ENV", "BASH_ENV"];
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        Err("that is no name of a variable")
+    } else if ours.contains(&name) || name.starts_with("SKILL_") {
+        Err("it is set by Skillcue")
+    } else if name.starts_with("LD_") {
+        Err("it decides what programs are made of")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skillcue_base::ErrorInfo as _;
+    use std::fs;
+
+    fn words(list: &[&str]) -> Box<[Box<str>]> {
+        list.iter().map(|&word| word.into()).collect()
+    }
+
+    #[test]
+    fn what_would_undo_the_sandbox_cannot_be_granted() {
+        let tmp = tempfile::tempdir().unwrap();
+        let home = tmp.path().join("home/me");
+        fs::create_dir_all(home.join("skill")).unwrap();
+        fs::create_dir_all(home.join("docs")).unwrap();
+        fs::create_dir_all(home.join("data/skillcue")).unwrap();
+        std::os::unix::fs::symlink("/", home.join("skill/root")).unwrap();
+        fs::create_dir_all(home.join("settings/skillcue")).unwrap();
+        let rules = PermissionRules::default()
+            .with_home(Some(home.clone()))
+            .protecting([home.join("settings/skillcue")])
+            .hiding(Some(&home.join("data/skillcue")));
+        let dir = SkillDir::open("x", &home.join("skill")).unwrap();
+        let reach = |path: &str, write: bool| {
+            let mut permissions = Permissions::default();
+            *(if write { &mut permissions.write } else { &mut permissions.read }) = words(&[path]);
+            rules.resolve(&dir, &permissions)
+        };
+        let home_text = home.to_str().unwrap();
+        for absurd in [
+            "/",
+            "//",
+            "/.",
+            "~",
+            "~/",
+            "~root",
+            "/proc/self",
+            "/sys",
+            "/dev/sda",
+            "/home",
+            "/home/x",
+            "/root",
+            "../x",
+            "root",
+            home_text,
+            "~/data",
+            "~/data/skillcue/consent.json",
+            "/a/../etc",
+        ] {
+            assert!(reach(absurd, false).is_err(), "{absurd}");
+            assert!(reach(absurd, true).is_err(), "{absurd}");
+        }
+        for not_to_write in ["/etc/ssh", "~/settings", "~/settings/skillcue", "~/settings/skillcue/settings.json"] {
+            assert!(reach(not_to_write, true).is_err(), "{not_to_write}");
+            assert!(reach(not_to_write, false).is_ok(), "{not_to_write}");
+        }
+        assert_eq!(reach("~/docs", true).unwrap().write_paths, [home.join("docs").canonicalize().unwrap()]);
+        assert_eq!(reach("out", true).unwrap().write_paths, [home.canonicalize().unwrap().join("skill/out")]);
+        let env = |name: &str| rules.resolve(&dir, &Permissions { env: words(&[name]), ..Permissions::default() });
+        assert!(env("API_KEY").is_ok());
+        for name in ["", "A=B", "PATH", "LD_PRELOAD", "SKILL_DIR", "a b"] {
+            assert!(env(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_link_means_is_part_of_the_grant() {
+        let tmp = tempfile::tempdir().unwrap();
+        let at = |path: &str| tmp.path().canonicalize().unwrap().join(path);
+        for dir in ["skill", "home/data", "home/harmless", "home/secrets"] {
+            fs::create_dir_all(at(dir)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("home/harmless"), at("home/data/x")).unwrap();
+        let rules = PermissionRules::default().with_home(Some(at("home")));
+        let dir = SkillDir::open("a", &at("skill")).unwrap();
+        let reading = Permissions { read: words(&["~/data/x"]), ..Permissions::default() };
+        let asked = rules.resolve(&dir, &reading).unwrap();
+        assert_eq!(asked.read_paths, [at("home/harmless")]);
+        assert!(asked.cover(&rules.resolve(&dir, &reading).unwrap()));
+        fs::remove_file(at("home/data/x")).unwrap();
+        std::os::unix::fs::symlink(at("home/secrets"), at("home/data/x")).unwrap();
+        assert!(!asked.cover(&rules.resolve(&dir, &reading).unwrap()), "it leads elsewhere now");
+
+        // What it may write, it could lead elsewhere while it is looked at.
+        for (read, write) in [("~/data/x", "~/data"), ("~/harmless/x", "~/harmless"), ("~/data/new/x", "~/data/new")] {
+            let both = Permissions { read: words(&[read]), write: words(&[write]), ..Permissions::default() };
+            assert_eq!(rules.resolve(&dir, &both).unwrap_err().code(), "not_grantable", "{read} {write}");
+        }
+        let twice = Permissions { write: words(&["~/data", "~/data/new"]), ..Permissions::default() };
+        assert!(rules.resolve(&dir, &twice).is_err());
+        std::os::unix::fs::symlink(at("nowhere"), at("home/loose")).unwrap();
+        let loose = Permissions { write: words(&["~/loose"]), ..Permissions::default() };
+        assert!(rules.resolve(&dir, &loose).is_err(), "it could lead anywhere later");
+    }
+}

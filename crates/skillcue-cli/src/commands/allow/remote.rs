@@ -1,0 +1,84 @@
+//! Consent to a skill of an MCP server, which may then be loaded.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use skillcue::consent::Scope;
+use skillcue::remote::RemoteEntry;
+use skillcue_mcp::host::Host;
+
+use super::Wanted;
+use crate::commands::read::print_text;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::text;
+
+/// A skill as its server lists it.
+pub(super) struct Listed {
+    label: String,
+    entry: Arc<RemoteEntry>,
+}
+
+/// Returns the remote skill of that name; none if it is one on this machine.
+pub(super) fn find(name: &str, context: &Context) -> Result<Option<Listed>, CliError> {
+    match name.split_once(':') {
+        // A server need not list all that it has.
+        Some((label, uri)) if uri.contains("://") => {
+            let entry = host(context)?.get(label, uri).map_err(|error| {
+                CliError::of(&error).help("name a server of skillcue.toml and the URI of a SKILL.md")
+            })?;
+            Ok(Some(Listed { label: label.to_owned(), entry }))
+        }
+        _ => Ok(context.skills()?.remote_entry(name)?.map(|(label, entry)| Listed { label, entry })),
+    }
+}
+
+impl Listed {
+    /// Returns what there is to allow.
+    pub(super) fn wanted(&self, name: &str, context: &Context) -> Result<Wanted, CliError> {
+        let question = host(context)?.question(&self.label, &self.entry).map_err(|error| CliError::of(&error))?;
+        Ok(Wanted {
+            name: name.to_owned(),
+            described: described(&self.label, &self.entry),
+            prompt: "Allow exactly this content?",
+            questions: vec![question],
+        })
+    }
+
+    /// Prints the instructions, and allows nothing beyond this process.
+    pub(super) fn show(&self, context: &Context) -> Result<(), CliError> {
+        host(context)?.allow(&self.label, &self.entry, Scope::Session).map_err(|error| CliError::of(&error))?;
+        let skills = context.skills()?;
+        skills.refresh();
+        let shown = skills.read(&format!("{}:{}", self.label, self.entry.name()), "SKILL.md")?;
+        print_text(context, &shown)
+    }
+}
+
+fn host(context: &Context) -> Result<&Host, CliError> {
+    context.servers()?.ok_or_else(|| {
+        CliError::failure("no_servers", "no MCP server is configured")
+            .help("add one below [[mcp]] in skillcue.toml: name, and command or url")
+    })
+}
+
+fn described(label: &str, entry: &Arc<RemoteEntry>) -> String {
+    let description = entry.front_matter.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+    let mut out = format!("{}  {}\n", paint(style::NAME, text::one_line(entry.name())), text::one_line(description));
+    let _ = writeln!(out, "from the MCP server {}: {}", paint(style::SOURCE, label), text::one_line(&entry.uri));
+    if let Some(tools) = entry.front_matter.get("allowed-tools") {
+        let _ = writeln!(out, "it asks for the tools {}, and is not given them", text::one_line(&tools.to_string()));
+    }
+    for file in entry.files.iter().flatten() {
+        let path = entry.path_of(file).unwrap_or_default();
+        let size = text::thousands(usize::try_from(file.size).unwrap_or(usize::MAX));
+        let _ = writeln!(
+            out,
+            "  {:<40} {size:>10} bytes  {}",
+            text::one_line(&path),
+            paint(style::DIM, file.digest.get(..19).unwrap_or(&file.digest))
+        );
+    }
+    out
+}

@@ -1,0 +1,83 @@
+//! Consent to what a skill on this machine wants: to be loaded by a model, and to run its scripts and toolsets.
+
+use std::fmt::Write as _;
+
+use skillcue::catalog::SkillDir;
+use skillcue::consent::{Question, Subject};
+use skillcue::format::Permissions;
+use skillcue::{Skill, Source};
+use skillcue_exec::scripts;
+
+use super::{Args, Wanted};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::terminal::{paint, style};
+use crate::text;
+
+/// Returns what a skill wants: all that needs consent, or what the options name.
+pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> {
+    let catalog = context.skills()?.catalog();
+    let skill = skillcue::catalog::usable(&catalog, name)?;
+    let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;
+    let nothing = Permissions::default();
+    let asked = skill.manifest().permissions().unwrap_or(&nothing);
+    // Skills that come with the program may run without asking, but for what they ask for beyond the sandbox.
+    let needs = |asked: &Permissions| skill.source() != Source::Bundled || !asked.is_empty();
+    let runner = context.runner(false)?;
+    let mut questions = Vec::new();
+    if args.load || (!args.is_narrow() && skill.is_foreign()) {
+        questions.push(Question::for_skill(&dir, Subject::load(&dir)).map_err(|error| CliError::of(&error))?);
+    }
+    let mut paths: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
+    if let Some(unknown) = args.script.iter().find(|wanted| !paths.contains(wanted)) {
+        let message = format!("{:?} has no script {unknown:?}", skill.name());
+        return Err(CliError::failure("not_found", message).help(format!("`skillcue run {name}` lists them")));
+    }
+    paths.retain(|path| if args.is_narrow() { args.script.contains(path) } else { true });
+    for path in &paths {
+        let question = runner.script_question(&dir, path, asked).map_err(|error| CliError::of(&error))?;
+        if needs(&question.permissions.asked) || args.is_narrow() {
+            questions.push(question);
+        }
+    }
+    let has_toolsets = skill.manifest().toolsets().next().is_some();
+    if args.toolsets && !has_toolsets {
+        return Err(CliError::failure("not_found", format!("{:?} has no toolsets", skill.name()))
+            .help(format!("`skillcue show {name}` shows what it has")));
+    }
+    if args.toolsets || (!args.is_narrow() && has_toolsets && needs(asked)) {
+        questions.push(runner.toolset_question(&dir, asked).map_err(|error| CliError::of(&error))?);
+    }
+    if questions.is_empty() {
+        return Err(CliError::failure("nothing_asked", format!("{name:?} asks for nothing that needs consent"))
+            .help("it can be loaded, and what it runs stays in the sandbox"));
+    }
+    Ok(Wanted {
+        name: name.to_owned(),
+        described: format!("{}\nThe agent does not ask about it again.", described(skill, &questions, context)),
+        prompt: "Allow exactly this, for exactly these files?",
+        questions,
+    })
+}
+
+/// Describes what a person is about to allow.
+pub(crate) fn described(skill: &Skill, questions: &[Question], context: &Context) -> String {
+    let mut out = format!(
+        "{}  {} ({})\n",
+        paint(style::NAME, text::one_line(skill.name())),
+        context.short_path(&skill.dir()),
+        skill.source()
+    );
+    for question in questions {
+        let permissions = &question.permissions.asked;
+        let with = if permissions.is_empty() { String::new() } else { format!(", with {permissions}") };
+        let what = match &question.subject {
+            Subject::Load { .. } => "models may load it".to_owned(),
+            Subject::Script { path, .. } => format!("{path} may run{with}"),
+            _ => format!("its toolsets may run{with}"),
+        };
+        let _ = writeln!(out, "  {}", text::one_line(&what));
+    }
+    out.truncate(out.trim_end().len());
+    out
+}

@@ -1,0 +1,287 @@
+//! `allow`, `deny` and `allowed`, and what follows from them.
+
+use serde_json::{Value, json};
+use skillcue_scripted::Reply;
+
+use crate::Sandbox;
+use crate::agent::Talk;
+use crate::mcp::Client;
+
+/// Issue 15: `. is trusted as it is now` says nothing to who reads it elsewhere, and the list printed `.`, too.
+#[test]
+fn projects_are_named_by_their_whole_path() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/skillcue.toml", "[run]\ntimeout_s = 5\n");
+    assert_eq!(sandbox.run(&["allowed"]).to_string(), "exit 0\n--- stderr\nnothing is allowed\n");
+    let run = sandbox.run(&["allow", "--yes"]);
+    assert!(run.stderr.ends_with("[TMP]/work is allowed as it is now\n"), "{run}");
+    assert!(sandbox.run(&["allowed"]).stdout.starts_with("[TMP]/work  project\n"));
+    let run = sandbox.run(&["deny"]);
+    assert_eq!(run.stderr, "not allowed any more: [TMP]/work\n", "{run}");
+    let run = sandbox.run(&["deny", "."]);
+    assert_eq!(run.stderr, "nothing of that was allowed\n", "{run}");
+}
+
+/// A way to something that needs consent. Returns whether it was had.
+type Surface = (&'static str, fn(&Talk) -> bool);
+
+/// Something that needs consent, on every surface that offers it.
+struct Case {
+    subject: &'static str,
+    set_up: fn(&Sandbox),
+    /// Changes a byte of what was looked at.
+    change: fn(&Sandbox),
+    /// What a model is called with, once it has loaded the skill.
+    call: (&'static str, fn() -> Value),
+    surfaces: &'static [Surface],
+}
+
+/// What only somebody who was allowed sees.
+const HAD: &str = "hunter2";
+
+impl Case {
+    /// Refused without consent, had with it, refused after a change, and after it was taken back.
+    fn check(&self) {
+        let (tool, arguments) = self.call;
+        // A model that loads the skill, then calls the tool, then says what came of it.
+        let talk = Talk::on(Sandbox::new(), move |received| match received.new_results().last() {
+            None => Reply::calls([("c0", "load_skill", json!({"skill_id": skill_of(&arguments())}))]),
+            Some((id, _)) if id == "c0" && tool != "load_skill" => Reply::calls([("c1", tool, arguments())]),
+            Some((_, result)) => Reply::text(result.clone()),
+        });
+        (self.set_up)(&talk.sandbox);
+        let had = |expected: bool, when: &str| {
+            for (surface, had) in self.surfaces {
+                assert_eq!(had(&talk), expected, "{} on {surface} {when}", self.subject);
+            }
+        };
+        had(false, "before");
+        let allow = || {
+            let run = talk.sandbox.act(&["allow", self.subject, "--yes"]);
+            assert_eq!(run.code, Some(0), "{run}");
+        };
+        allow();
+        had(true, "once it is allowed");
+        let listed = talk.sandbox.act(&["allowed", "--json"]).json();
+        for row in listed.as_array().unwrap() {
+            let keys: Vec<&String> = row.as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["content", "current", "permissions", "scope", "since", "subject"]);
+            assert_eq!((&row["scope"], &row["current"]), (&json!("always"), &json!(true)), "{row}");
+        }
+        (self.change)(&talk.sandbox);
+        had(false, "after a change");
+        allow();
+        had(true, "allowed again");
+        let run = talk.sandbox.act(&["deny", self.subject]);
+        assert!(run.stderr.starts_with("not allowed any more: "), "{run}");
+        had(false, "once it is denied");
+        assert_eq!(talk.sandbox.act(&["allowed", "--json"]).json(), json!([]));
+    }
+}
+
+fn skill_of(arguments: &Value) -> &str {
+    arguments["skill_id"].as_str().unwrap_or("theirs")
+}
+
+fn by_agent(talk: &Talk) -> bool {
+    talk.finish(talk.command(&["-p", "go"]).env("PATH", "/usr/bin:/bin").env("SECRET", HAD)).stdout.contains(HAD)
+}
+
+/// What the MCP server answers to a client that has loaded the skill.
+fn by_client(talk: &Talk, skill: &str, tool: &str, arguments: &Value) -> bool {
+    let mut command = talk.sandbox.command(&["mcp"]);
+    let mut client = Client::talk(command.env("PATH", "/usr/bin:/bin").env("SECRET", HAD));
+    client.ask("tools/call", &json!({"name": "load_skill", "arguments": {"skill_id": skill}}));
+    client.ask("tools/call", &json!({"name": tool, "arguments": arguments})).to_string().contains(HAD)
+}
+
+fn script() -> Value {
+    json!({"skill_id": "theirs", "script": "scripts/tell.sh"})
+}
+
+/// A skill of the project, so that loading needs consent, too.
+fn skill(sandbox: &Sandbox, front_matter: &str) {
+    let text = format!("---\nname: theirs\ndescription: Tells. Use when asked.\n{front_matter}---\nIt is hunter2.\n");
+    sandbox.write("work/skills/theirs/SKILL.md", text);
+}
+
+#[test]
+fn a_script_needs_consent_on_every_surface() {
+    Case {
+        subject: "theirs",
+        set_up: |sandbox| {
+            skill(sandbox, "metadata:\n  permissions:\n    env: [SECRET]\n");
+            sandbox.write("work/skills/theirs/scripts/tell.sh", "#!/bin/sh\necho \"it is $SECRET\"\n");
+        },
+        change: |sandbox| sandbox.write("work/skills/theirs/scripts/tell.sh", "#!/bin/sh\necho \"It is $SECRET\"\n"),
+        call: ("run_skill_script", script),
+        surfaces: &[
+            ("run", |talk| talk.sandbox.act(&["run", "theirs", "scripts/tell.sh"]).stdout.contains(HAD)),
+            ("the table of tools", |talk| {
+                let arguments = script().to_string();
+                let run = talk.sandbox.act(&["call", "run_skill_script", &arguments, "--skill", "theirs"]);
+                run.stdout.contains(HAD)
+            }),
+            ("the MCP server", |talk| by_client(talk, "theirs", "run_skill_script", &script())),
+            ("the agent", by_agent),
+        ],
+    }
+    .check();
+}
+
+const TOOLSET: &str = "import { Tool } from '@agent/tools';\nexport const It = [Tool.define('tell-it', {\n  description: 'Tells',\n  \
+                       parameters: { type: 'object' },\n  execute: async () => ({ title: '', metadata: {}, output: 'hunter' + 2 }),\n})];\n";
+
+/// Without a runtime, a toolset asks for nothing beyond the sandbox: only the agent asks.
+#[test]
+fn a_toolset_needs_consent_in_the_agent() {
+    Case {
+        subject: "theirs",
+        set_up: |sandbox| {
+            skill(sandbox, "metadata:\n  toolsets: [\"toolsets/index:It\"]\n");
+            sandbox.write("work/skills/theirs/toolsets/index.ts", TOOLSET);
+        },
+        change: |sandbox| sandbox.write("work/skills/theirs/toolsets/index.ts", format!("{TOOLSET}// more\n")),
+        call: ("theirs__tell-it", || json!({})),
+        surfaces: &[("the agent", by_agent)],
+    }
+    .check();
+}
+
+#[test]
+fn a_toolset_with_a_runtime_needs_consent_on_every_surface() {
+    if !std::path::Path::new("/usr/bin/node").exists() {
+        return println!("skipped: there is no node");
+    }
+    Case {
+        subject: "theirs",
+        set_up: |sandbox| {
+            let asks = "  permissions:\n    runtime: node\n";
+            skill(sandbox, &format!("metadata:\n  toolsets: [\"toolsets/index:It\"]\n{asks}"));
+            sandbox.write("work/skills/theirs/toolsets/index.ts", TOOLSET);
+        },
+        change: |sandbox| sandbox.write("work/skills/theirs/toolsets/index.ts", format!("{TOOLSET}// more\n")),
+        call: ("theirs__tell-it", || json!({})),
+        surfaces: &[
+            ("the table of tools", |talk| talk.sandbox.act(&["call", "theirs__tell-it", "{}"]).stdout.contains(HAD)),
+            ("the MCP server", |talk| by_client(talk, "theirs", "theirs__tell-it", &json!({}))),
+            ("the agent", by_agent),
+        ],
+    }
+    .check();
+}
+
+#[test]
+fn a_skill_of_a_checkout_needs_consent_in_the_agent() {
+    Case {
+        subject: "theirs",
+        set_up: |sandbox| skill(sandbox, ""),
+        change: |sandbox| sandbox.write("work/skills/theirs/more.md", "More.\n"),
+        call: ("load_skill", || json!({"skill_id": "theirs"})),
+        surfaces: &[("the agent", by_agent)],
+    }
+    .check();
+}
+
+#[test]
+fn a_remote_skill_needs_consent_on_every_surface() {
+    fn serve(sandbox: &Sandbox, text: &str) {
+        sandbox
+            .write("served/pay/SKILL.md", format!("---\nname: pay\ndescription: Pays. Use when asked.\n---\n{text}\n"));
+    }
+    Case {
+        subject: "acme:pay",
+        set_up: |sandbox| {
+            serve(sandbox, "It is hunter2.");
+            let (program, dir) = (env!("CARGO_BIN_EXE_skillcue"), sandbox.path("served"));
+            let command = json!([program, "--isolated", "--no-cache", "--skills-dir", dir, "mcp"]);
+            let config = format!("[[mcp]]\nname = \"acme\"\ntimeout_ms = 60000\ncommand = {command}\n");
+            sandbox.write("home/.config/skillcue/skillcue.toml", config);
+        },
+        change: |sandbox| {
+            serve(sandbox, "It is hunter22.");
+            // So that the server is asked again.
+            std::fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
+        },
+        call: ("load_skill", || json!({"skill_id": "acme:pay"})),
+        surfaces: &[
+            ("load", |talk| talk.sandbox.act(&["load", "acme:pay"]).stdout.contains(HAD)),
+            ("read", |talk| talk.sandbox.act(&["read", "acme:pay", "SKILL.md"]).stdout.contains(HAD)),
+            ("the table of tools", |talk| {
+                talk.sandbox.act(&["call", "load_skill", r#"{"skill_id": "acme:pay"}"#]).stdout.contains(HAD)
+            }),
+            ("the MCP server", |talk| by_client(talk, "acme:pay", "load_skill", &json!({"skill_id": "acme:pay"}))),
+            ("the agent", by_agent),
+        ],
+    }
+    .check();
+}
+
+#[test]
+fn a_project_needs_consent_for_its_settings() {
+    Case {
+        subject: ".",
+        set_up: |sandbox| {
+            sandbox.write(
+                "elsewhere/far/SKILL.md",
+                "---\nname: theirs\ndescription: It is hunter2.\n---\nIt is hunter2.\n",
+            );
+            let dir = sandbox.path("elsewhere");
+            sandbox.write("work/skillcue.toml", format!("[skills]\ndirs = [{:?}]\n", dir.to_str().unwrap()));
+        },
+        change: |sandbox| {
+            let dir = sandbox.path("elsewhere");
+            sandbox.write("work/skillcue.toml", format!("[skills]\ndirs = [ {:?} ]\n", dir.to_str().unwrap()));
+        },
+        call: ("load_skill", || json!({"skill_id": "theirs"})),
+        surfaces: &[
+            ("load", |talk| talk.sandbox.act(&["load", "theirs"]).stdout.contains(HAD)),
+            ("the table of tools", |talk| {
+                talk.sandbox.act(&["call", "load_skill", r#"{"skill_id": "theirs"}"#]).stdout.contains(HAD)
+            }),
+            ("the MCP server", |talk| by_client(talk, "theirs", "load_skill", &json!({"skill_id": "theirs"}))),
+        ],
+    }
+    .check();
+}
+
+/// What was called `approve`, `revoke`, `trust` and `permissions` in other programs.
+#[test]
+fn other_words_for_consent_lead_to_ours() {
+    let sandbox = Sandbox::new();
+    for (word, verb) in [("approve", "allow"), ("trust", "allow"), ("revoke", "deny"), ("permissions", "allowed")] {
+        let run = sandbox.run(&[word]);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains(&format!("a similar subcommand exists: '{verb}'")), "{run}");
+    }
+}
+
+#[test]
+fn parts_of_a_skill_are_allowed_one_by_one() {
+    let sandbox = Sandbox::new();
+    skill(&sandbox, "metadata:\n  toolsets: [\"toolsets/index:It\"]\n");
+    for script in ["a.sh", "b.sh"] {
+        sandbox.write(&format!("work/skills/theirs/scripts/{script}"), "#!/bin/sh\n");
+    }
+    sandbox.write("work/skills/theirs/toolsets/index.ts", TOOLSET);
+    let subjects = |args: &[&str]| {
+        assert_eq!(sandbox.run(&["deny", "--all"]).code, Some(0));
+        let run = sandbox.run(&[&["allow", "theirs", "--yes", "--json"], args].concat());
+        let rows = run.json();
+        let subject = |row: &Value| {
+            let (kind, path) = (row["subject"]["kind"].as_str().unwrap(), row["subject"]["path"].as_str());
+            format!("{kind} {}", path.unwrap_or_default()).trim().to_owned()
+        };
+        rows.as_array().unwrap().iter().map(subject).collect::<Vec<_>>()
+    };
+    assert_eq!(subjects(&[]), ["load", "script scripts/a.sh", "script scripts/b.sh", "toolset"]);
+    assert_eq!(subjects(&["--script", "scripts/b.sh"]), ["script scripts/b.sh"]);
+    assert_eq!(subjects(&["--toolsets"]), ["toolset"]);
+    assert_eq!(subjects(&["--load"]), ["load"]);
+    let run = sandbox.run(&["allow", "theirs", "--script", "scripts/c.sh", "--yes"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[not_found]"), "{run}");
+    let run = sandbox.run(&["allow", "skill-author", "--yes"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[nothing_asked]"), "{run}");
+    let run = sandbox.run(&["allow", "."]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[no_config]"), "{run}");
+}
