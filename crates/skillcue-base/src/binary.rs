@@ -5,8 +5,8 @@
 //! and are read and checked when they are needed. Integers are little-endian; lengths have 32 bits.
 //!
 //! Whatever does not add up (another kind or build, a torn write, a flipped bit) reads as nothing: a kept file is a cache,
-//! and damage costs time, never correctness. A checksum tells damage, not malice: who reads also checks that numbers lead
-//! somewhere.
+//! and damage costs time, never correctness. A checksum shows damage, not malice: readers of a format also check that numbers
+//! are within bounds.
 
 use std::fs::File;
 use std::path::Path;
@@ -39,12 +39,12 @@ pub struct Format {
 }
 
 impl Format {
-    /// How many bytes come before the head.
+    /// Returns how many bytes come before the head.
     pub const fn front_len(&self) -> usize {
         8 + 4 + self.build.len() + 8 + 8
     }
 
-    /// What comes before a head.
+    /// Returns the bytes that come before a head.
     pub fn front(&self, head: &[u8]) -> Vec<u8> {
         let mut front = Writer(Vec::with_capacity(self.front_len()));
         front.raw(&self.magic);
@@ -53,28 +53,28 @@ impl Format {
         front.0
     }
 
-    /// A file that is a head and nothing else.
+    /// Returns a file that is a head and nothing else.
     pub fn seal(&self, head: &[u8]) -> Vec<u8> {
         let mut file = self.front(head);
         file.extend_from_slice(head);
         file
     }
 
-    /// The head of a file that is nothing else, if it is whole.
+    /// Returns the head of a file that is nothing else, if it is whole.
     pub fn unseal<'b>(&self, file: &'b [u8]) -> Option<&'b [u8]> {
         let (front, head) = file.split_at_checked(self.front_len())?;
         let extent = self.head(front)?;
         (head.len() as u64 == extent.length && checksum(head) == extent.checksum).then_some(head)
     }
 
-    /// The head of a file of which `read` returns parts, by offset and length. Only the head is read; what comes behind
-    /// begins at [`front_len`](Format::front_len) plus its length.
+    /// Returns the head of a file of which `read` returns parts, by offset and length. Only the head is read; the parts behind
+    /// it begin at [`front_len`](Format::front_len) plus its length.
     pub fn read_head(&self, mut read: impl FnMut(u64, usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         let front = read(0, self.front_len()).filter(|front| front.len() == self.front_len())?;
         self.head(&front)?.read(read)
     }
 
-    /// Where the head is, if the front is of this kind.
+    /// Returns where the head is, if the front is of this kind.
     fn head(&self, front: &[u8]) -> Option<Extent> {
         let mut reader = Reader::new(front);
         if reader.array()? != self.magic || reader.blob()? != self.build.as_bytes() {
@@ -96,14 +96,14 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Reads it, if it is whole. `read` returns bytes by offset and length.
+    /// Reads the part, if it is whole. `read` returns bytes by offset and length.
     pub fn read(&self, mut read: impl FnMut(u64, usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         let bytes = read(self.offset, usize::try_from(self.length).ok()?)?;
         (bytes.len() as u64 == self.length && checksum(&bytes) == self.checksum).then_some(bytes)
     }
 }
 
-/// The checksum of some bytes: 64 bits, not cryptographic.
+/// Returns the checksum of some bytes: 64 bits, not cryptographic.
 pub fn checksum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
@@ -113,32 +113,32 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// An empty one with room for so many bytes.
+    /// Returns an empty writer with room for so many bytes.
     pub fn with_capacity(capacity: usize) -> Writer {
         Writer(Vec::with_capacity(capacity))
     }
 
-    /// What was written.
+    /// Returns the bytes that were written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// What was written, to keep.
+    /// Like [`as_bytes`](Writer::as_bytes), by value.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// How many bytes were written.
+    /// Returns how many bytes were written.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes as they are: who reads them knows how many.
+    /// Writes bytes as they are, without their length.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
@@ -210,7 +210,8 @@ impl Writer {
         }
     }
 
-    /// How long a part is, and its checksum. The part itself is written elsewhere; where, its neighbours say.
+    /// Writes how long a part is, and its checksum. The part itself is written elsewhere: parts follow each other in the
+    /// order of their extents.
     pub fn extent(&mut self, part: &[u8]) {
         self.u64(part.len() as u64);
         self.u64(checksum(part));
@@ -224,13 +225,13 @@ pub struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
-    /// From the beginning of some bytes.
+    /// Returns a reader from the beginning of some bytes.
     #[inline]
     pub fn new(bytes: &'b [u8]) -> Reader<'b> {
         Reader { rest: bytes }
     }
 
-    /// Whether everything was read.
+    /// Returns whether everything was read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
@@ -288,7 +289,7 @@ impl<'b> Reader<'b> {
         self.array().map(u128::from_le_bytes)
     }
 
-    /// How many things follow. Never more than there are bytes left: memory is reserved by it.
+    /// Reads how many things follow. Never more than there are bytes left: callers reserve memory by it.
     #[inline]
     pub fn count(&mut self) -> Option<usize> {
         let count = self.u32()? as usize;
@@ -319,7 +320,7 @@ impl<'b> Reader<'b> {
         u64s(self.raw(length)?)
     }
 
-    /// A part that begins at `offset`, which is then where the next one does.
+    /// Reads the extent of a part that begins at `offset`, and moves `offset` to the next one.
     pub fn extent(&mut self, offset: &mut u64) -> Option<Extent> {
         let extent = Extent { offset: *offset, length: self.u64()?, checksum: self.u64()? };
         *offset = offset.checked_add(extent.length)?;
@@ -327,13 +328,13 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Bytes that are numbers and nothing else.
+/// Returns the numbers that some bytes are; none if bytes are left over.
 pub fn u32s(bytes: &[u8]) -> Option<Vec<u32>> {
     let (chunks, rest) = bytes.as_chunks();
     rest.is_empty().then(|| chunks.iter().map(|number| u32::from_le_bytes(*number)).collect())
 }
 
-/// Bytes that are numbers and nothing else.
+/// Like [`u32s`], eight bytes each.
 pub fn u64s(bytes: &[u8]) -> Option<Vec<u64>> {
     let (chunks, rest) = bytes.as_chunks();
     rest.is_empty().then(|| chunks.iter().map(|number| u64::from_le_bytes(*number)).collect())
@@ -347,7 +348,7 @@ pub struct KeptFile {
 }
 
 impl KeptFile {
-    /// Opens a file of at most so many bytes. A pipe or a directory in its place is nothing, and nobody waits for it.
+    /// Opens a file of at most so many bytes. A pipe or a directory in its place is no file, and opening it does not block.
     pub fn open(path: &Path, max_bytes: u64) -> Option<KeptFile> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -355,17 +356,17 @@ impl KeptFile {
         (metadata.is_file() && metadata.len() <= max_bytes).then(|| KeptFile { file, size: metadata.len() })
     }
 
-    /// How many bytes it had when it was opened.
+    /// Returns how many bytes it had when it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// All of it.
+    /// Reads all of it.
     pub fn read_all(&self) -> Option<Vec<u8>> {
         self.read(0, usize::try_from(self.size).ok()?)
     }
 
-    /// Some of its bytes, if it has them.
+    /// Reads some of its bytes, if it has them.
     pub fn read(&self, mut offset: u64, length: usize) -> Option<Vec<u8>> {
         if offset.checked_add(length as u64)? > self.size {
             return None;

@@ -57,7 +57,7 @@ fn one_answer_reads_each_registry_once_and_starts_nothing() {
         skills.load("invoices", &LoadRequest::default()).unwrap();
         assert_eq!(skills.tools(&[]).len(), 3);
         assert_eq!(reads.0.lock().unwrap().len(), 2, "the user's and the project's, once each");
-        // Who asks again hears what is there now.
+        // A refresh reads them again.
         skills.refresh();
         assert_eq!(reads.0.lock().unwrap().len(), 4);
     });

@@ -67,7 +67,7 @@ fn without_a_home_there_is_still_a_place() {
     assert_eq!(bundled("/dev/null/home"), (2, false));
     let private = fs::read_dir(machine.path("tmp")).unwrap().next().unwrap().unwrap();
     assert!(private.file_name().to_str().unwrap().starts_with("skillcue-"));
-    // Somebody else was there first.
+    // Another user made the directory first.
     fs::remove_dir_all(private.path()).unwrap();
     fs::write(private.path(), "").unwrap();
     assert_eq!(bundled(""), (0, true));

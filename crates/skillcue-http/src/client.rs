@@ -33,7 +33,7 @@ pub enum Redirects {
     SameOrigin,
 }
 
-/// A client for the server at this URL. One of this machine is reached past any proxy.
+/// Returns a client for the server at this URL. A server on this machine is reached without a proxy.
 ///
 /// ```
 /// # use skillcue_http::{ClientOptions, Redirects, client, reqwest::Url};
@@ -68,12 +68,12 @@ fn same_origin() -> Policy {
     })
 }
 
-/// Whether an error is one of encryption: a certificate does not get better by asking again.
+/// Returns whether an error is one of encryption, which does not pass by trying again.
 pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(<dyn Error>::is::<rustls::Error>)
 }
 
-/// What is behind an error, in one line: of a chain of errors, the last is the one that says what happened.
+/// Returns the cause of an error in one line: the last of a chain of errors says what happened.
 ///
 /// ```
 /// let refused = std::io::Error::from_raw_os_error(111);

@@ -43,7 +43,7 @@ impl Events {
     }
 
     /// Takes the next bytes, and calls back with the data of each event that ends in them. The events' names are left
-    /// out: all who send them here say in the data what it is.
+    /// out: models and MCP servers say in the data what an event is.
     pub fn feed<E: From<EventTooLarge>>(
         &mut self,
         bytes: &[u8],

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 
-/// Whether a URL leads to the machine that this runs on: no proxy can reach it, and what is sent there unencrypted is read
-/// by nobody else.
+/// Returns whether a URL leads to the machine that this runs on: no proxy can reach it, and what is sent there unencrypted
+/// does not leave the machine.
 ///
 /// That is `localhost` and what is below it, with or without the dot at the end, addresses of loopback however they are
 /// written, and the unspecified addresses, by which operating systems reach themselves. Names that a hosts file or a

@@ -150,7 +150,7 @@ impl Loader {
         Ok((loaded, plain))
     }
 
-    /// Like [`load`](Loader::load), for a body that stands in no file here: somebody else has fetched it. It is not cached. `base_dir` is
+    /// Like [`load`](Loader::load), for a body that is in no file here: the caller has fetched it. It is not cached. `base_dir` is
     /// what the model is told of where relative paths start.
     pub fn load_text(
         &self,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use skillcue_base::ErrorInfo as _;
+use skillcue_base::{ErrorInfo as _, Shown};
 use skillcue_format::Diagnostic;
 
 use crate::entries::{self, Entries, Installed, Listed, Locked, Read, is_address, wrong};
@@ -249,7 +249,7 @@ impl Registry {
     /// Reads a file as it is decided to be: the journal's next text, if one is about to take its place.
     pub(crate) fn read_through<T: Entries>(&self) -> io::Result<Read<T>> {
         let path = self.place.dir().join(T::FILE);
-        tracing::trace!(target: "skillcue::registry", path = %path.display(), "reading");
+        tracing::trace!(target: "skillcue::registry", path = %Shown(&path.to_string_lossy()), "reading");
         for _ in 0..TRIES {
             let decided = self.is_decided(T::FILE);
             if decided {

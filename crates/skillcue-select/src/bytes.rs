@@ -164,7 +164,7 @@ mod tests {
         let mut accepted = 0;
         for at in 0..head.len() {
             for value in [0, 1, 0x7F, 0xFF, head[at].wrapping_add(1), head[at] ^ 0x80] {
-                // What somebody could do who knows the checksum.
+                // A forger who knows the checksum.
                 let mut bytes = head.to_vec();
                 bytes[at] = value;
                 if let Some(selector) = Selector::from_bytes(&FORMAT.seal(&bytes)) {

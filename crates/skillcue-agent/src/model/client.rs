@@ -96,7 +96,7 @@ impl Model {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        // Elsewhere nobody may see the key, nor the conversation.
+        // The key and the conversation are for this server alone.
         let options = ClientOptions { connect_timeout: endpoint.timing.connect, redirects: Redirects::None };
         let client =
             skillcue_http::client(&url, &options).map_err(|error| ModelError::Client { reason: cause(&error) })?;

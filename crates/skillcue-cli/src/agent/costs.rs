@@ -185,7 +185,7 @@ fn saved(sum: &Sum) -> String {
     format!("{took}: saved {saved} of {eager} tokens, {percent} %, against every skill in every request")
 }
 
-/// What one conversation has cost so far, for who is in it; nothing if nothing of it was traced.
+/// Returns the page of what one conversation has cost so far; none if nothing of it was traced.
 pub(crate) fn of_file(file: &Path, columns: usize) -> Result<Option<String>, CliError> {
     let traced = match read_trace(file) {
         Ok(traced) => traced,

@@ -48,7 +48,7 @@ impl Machine {
         Host::open(self.environment(variables).unwrap(), options)
     }
 
-    /// The skills that are on, by the last word of all who have one.
+    /// Returns the names of the skills that are enabled in the end.
     pub(crate) fn enabled(&self, variables: &[(&str, &str)], options: Options) -> Vec<String> {
         let host = self.host(variables, options);
         let catalog = host.skills().unwrap().catalog();

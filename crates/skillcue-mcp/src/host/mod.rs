@@ -351,7 +351,7 @@ impl Remote for RemoteServer {
     fn read(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         let wanted = (entry.uri.clone(), entry::content_id(entry), path.to_owned());
         let (read, _) = self.server.flights.run(&wanted, || self.read_now(entry, path).map(Arc::new));
-        // Only who shares it with others copies it.
+        // Bytes are copied only if several callers share them.
         read.map(Arc::unwrap_or_clone)
     }
 }

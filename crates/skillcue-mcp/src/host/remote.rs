@@ -45,7 +45,7 @@ pub(crate) struct Server {
     known: Mutex<Option<Known>>,
     /// The connection, once somebody needed it. Its lock is held while it is made, so that it is made once.
     link: tokio::sync::Mutex<Option<Arc<Connection>>>,
-    /// Files that are being read: who wants the same one waits for it.
+    /// Files that are being read, so that each is fetched once for all callers.
     pub(crate) flights: SingleFlight<Wanted, Result<Arc<Vec<u8>>, RemoteError>>,
     /// When the server was last asked about a skill whose content had changed.
     asked: Mutex<HashMap<String, Instant>>,

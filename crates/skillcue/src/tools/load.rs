@@ -66,8 +66,8 @@ fn load(skills: &Skillcue, id: &str, request: &LoadRequest<'_>) -> Result<ToolOu
     Ok(output)
 }
 
-/// A loaded skill in its envelope, and what a session should remember of it: the body is loaded once and the directory
-/// is listed once, whoever needs them afterwards.
+/// Returns a loaded skill in its envelope, with the effect for the session. The body is loaded once and the directory is
+/// listed once; the effect carries both.
 pub(crate) fn enveloped(
     skills: &Skillcue,
     skill: &Skill,
