@@ -108,8 +108,9 @@ impl Catalog {
                 let (to, verb) = if on { ("on", "enable") } else { ("off", "disable") };
                 let shown = Shown(word);
                 let message = format!("the project may not switch `{shown}` {to}: it is not one of its own skills");
-                let help = format!("`skillcue {verb} {shown}` does it for you; `skillcue allow` lets the project");
-                refused.push(Diagnostic::new(Code::UntrustedSwitch, message).with_help(help));
+                let help = format!("{verb} it yourself, or allow the project");
+                let found = Diagnostic::new(Code::UntrustedSwitch, message).with_help(help);
+                refused.push(found.with_excerpt(shown.to_string()));
             }
         }
         refused

@@ -160,7 +160,7 @@ impl Context {
         let is_new = self.host()?.known_settings().is_none();
         let settings = self.quiet_settings()?;
         for notice in settings.notices.iter().filter(|_| is_new) {
-            self.terminal.warn(notice.code, &notice.message, &notice.help);
+            self.warn(notice);
         }
         Ok(settings)
     }

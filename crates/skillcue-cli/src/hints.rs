@@ -10,7 +10,8 @@ use skillcue::format::{Code, Severity};
 use skillcue::load::LoadError;
 use skillcue::remote::RemoteError;
 use skillcue::{Diagnostic, Error, ErrorInfo};
-use skillcue_exec::ExecError;
+use skillcue_base::Shown;
+use skillcue_exec::{ExecError, RunError};
 use skillcue_registry::RegistryError;
 use skillcue_toolset::ToolError;
 
@@ -30,6 +31,9 @@ fn command(error: &(dyn StdError + 'static)) -> Option<String> {
     }
     if let Some(error) = error.downcast_ref() {
         return of_skill(error);
+    }
+    if let Some(RunError::NotFound { skill, .. }) = error.downcast_ref() {
+        return Some(format!("`skillcue run {skill}` lists its scripts"));
     }
     of_registry(error.downcast_ref()?).map(str::to_owned)
 }
@@ -55,6 +59,12 @@ pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
     }
     if let Some(found) = error.downcast_ref() {
         return of_finding(found).map(Cow::into_owned);
+    }
+    if let Some(RunError::PermissionRequired { asked, reason: None }) = error.downcast_ref() {
+        return Some(format!(
+            "look at the skill, then: skillcue allow {}",
+            Shown(asked.subject.skill().unwrap_or_default())
+        ));
     }
     let started = match error.downcast_ref() {
         Some(ToolError::Start(error)) => Some(error),
@@ -97,6 +107,17 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
         Code::YamlRepaired => Some(Cow::Borrowed("write it that way, or let `skillcue lint --fix` do it")),
         Code::NoFrontMatter if help.starts_with("the file is empty") => {
             Some(Cow::Borrowed("the file is empty; `skillcue new NAME` shows what belongs into it"))
+        }
+        Code::UntrustedSwitch => {
+            let (verb, name) = (help.split(' ').next()?, found.excerpt.as_deref()?);
+            Some(Cow::Owned(format!("`skillcue {verb} {name}` does it for you; `skillcue allow` lets the project")))
+        }
+        Code::Named("untrusted_server") => Some(Cow::Borrowed("look at the file; `skillcue allow` lets it")),
+        Code::Named("untrusted_limits") => Some(Cow::Borrowed("look at [run] in it; `skillcue allow` lets it")),
+        Code::Named("untrusted_agent") => Some(Cow::Borrowed("look at [agent] in it; `skillcue allow` lets it")),
+        Code::Named("untrusted_path") => {
+            let dir = found.excerpt.as_deref()?;
+            Some(Cow::Owned(format!("if you trust it, pass --skills-dir {dir}, or say `skillcue allow`")))
         }
         // Of all packages this is the one that can be installed for every skill at once.
         Code::Named("module_not_found") if found.message.contains("the package `zod`") => {

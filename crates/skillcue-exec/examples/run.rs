@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::SkillDir;
 use skillcue_catalog::consent::Scope;
 use skillcue_exec::{Launcher, RunRequest, Runner, RunnerOptions, helper};
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let text = match runner.run(&request) {
         Ok(result) => serde_json::to_string_pretty(&result)?,
-        Err(error) => format!("{}: {error}\n{}", error.code(), error.hint()),
+        Err(error) => format!("{}: {error}\n{}", error.code(), error.hint().unwrap_or_default()),
     };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())

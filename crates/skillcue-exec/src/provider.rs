@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use skillcue::catalog::{Listing, SkillDir};
 use skillcue::tools::{
-    Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital,
-    check_loaded, for_model, neutralise, said,
+    Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, check_loaded,
+    for_model, neutralise, said,
 };
 use skillcue::{Skill, Skillcue};
-use skillcue_base::Shown;
+use skillcue_base::{ErrorInfo as _, Shown};
 
 use crate::runner::find_script;
 use crate::scripts::has_scripts;
@@ -178,10 +178,10 @@ impl ScriptTools {
             Action::Run | Action::List => self.runner.run(&request),
         };
         match outcome {
-            Ok(result) => told(wanted.id, wanted.script, &result, None),
+            Ok(result) => told(skills, wanted.id, wanted.script, &result, None),
             Err(error) => match error.result() {
-                Some(result) => told(wanted.id, wanted.script, result, Some(&error)),
-                None => fail(error.code(), &sentences(&error)),
+                Some(result) => told(skills, wanted.id, wanted.script, result, Some(&error)),
+                None => fail(error.code(), &skills.explain_error(&error)),
             },
         }
     }
@@ -238,7 +238,7 @@ fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
 }
 
 /// What a script did, and why it was ended if it was.
-fn told(id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
+fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
     let mut text = format!("<{}", opening(id, script));
     match result.exit_code {
         Some(code) => {
@@ -257,7 +257,7 @@ fn told(id: &str, script: &str, result: &RunResult, error: Option<&RunError>) ->
         let _ = writeln!(text, "<{element}>\n{content}{end}</{element}>");
     }
     if let Some(error) = error {
-        let _ = writeln!(text, "  <error code=\"{}\">\n    {}\n  </error>", error.code(), sentences(error));
+        let _ = writeln!(text, "  <error code=\"{}\">\n    {}\n  </error>", error.code(), skills.explain_error(error));
     }
     text.push_str("</skill_script>");
     let mut structured = serde_json::to_value(result).unwrap_or_default();
@@ -279,9 +279,4 @@ fn shown(printed: &[u8]) -> String {
     let head = text.floor_char_boundary(MOST_SHOWN * 3 / 4);
     let tail = text.ceil_char_boundary(text.len() - MOST_SHOWN / 4);
     format!("{}\n[{} bytes are left out here.]\n{}", &text[..head], tail - head, &text[tail..])
-}
-
-/// What went wrong and what to do, as sentences.
-fn sentences(error: &RunError) -> String {
-    format!("{}. {}.", capital(&error.to_string()), capital(&error.hint()))
 }

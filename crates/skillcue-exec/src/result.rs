@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use skillcue_base::counted;
-use skillcue_base::{ErrorInfo as _, Shown};
+use skillcue_base::{ErrorInfo, Shown};
 use skillcue_catalog::FileError;
 use skillcue_catalog::consent::{ConsentError, Question};
 use thiserror::Error;
@@ -105,11 +105,12 @@ impl Serialize for RunResult {
 }
 
 /// Why a script did not run, or did not run to its end.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RunError {
     /// It took too long.
     #[error("it did not end within {}", seconds(limit))]
+    #[info(code = "timeout", hint = "give it less to do, or more time")]
     Timeout {
         /// How long it had.
         limit: Duration,
@@ -118,6 +119,7 @@ pub enum RunError {
     },
     /// It wrote too much.
     #[error("it wrote more than {}", counted(*limit, "byte"))]
+    #[info(code = "output_truncated", hint = "let it write less, or to a file it may write")]
     OutputTruncated {
         /// How much it could write.
         limit: usize,
@@ -126,6 +128,7 @@ pub enum RunError {
     },
     /// Its processes took too much memory together, or too many locks on files, which count as memory.
     #[error("its processes {}", excess(*limit, used))]
+    #[info(code = "memory", hint = if used.has_too_many_locks() { FEWER_LOCKS } else { LESS_AT_ONCE })]
     Memory {
         /// How much they could take, in bytes.
         limit: u64,
@@ -136,6 +139,7 @@ pub enum RunError {
     },
     /// It started too many processes.
     #[error("it had more than {limit} processes and threads at once")]
+    #[info(code = "processes", hint = LESS_AT_ONCE)]
     Processes {
         /// How many it could have.
         limit: u32,
@@ -144,6 +148,7 @@ pub enum RunError {
     },
     /// It wrote too much into its private temporary directory.
     #[error("it wrote more than {} MiB into its temporary directory", limit / (1024 * 1024))]
+    #[info(code = "disk", hint = LESS_AT_ONCE)]
     Disk {
         /// How much it could write, in bytes.
         limit: u64,
@@ -152,18 +157,21 @@ pub enum RunError {
     },
     /// Somebody stopped it.
     #[error("it was cancelled")]
+    #[info(code = "cancelled", hint = "run it again")]
     Cancelled {
         /// What it did until then, if it had begun.
         result: Option<Box<RunResult>>,
     },
     /// Too many or too long arguments, or such that no program can get. Nothing was started.
     #[error("{reason}")]
+    #[info(code = "args_too_large", hint = "pass less, or pass it as JSON on standard input")]
     ArgsTooLarge {
         /// What is too much.
         reason: String,
     },
     /// The skill has no such script.
     #[error("skill \"{}\" has no script \"{}\"{}", Shown(skill), Shown(script), meant(close))]
+    #[info(code = "not_found", hint = "list the skill's scripts to see what it has")]
     NotFound {
         /// The skill.
         skill: String,
@@ -174,9 +182,11 @@ pub enum RunError {
     },
     /// The script's path leads where it must not, or cannot be read.
     #[error(transparent)]
+    #[info(transparent)]
     File(#[from] FileError),
     /// What would run the script is not there.
     #[error("nothing runs \"{}\": {reason}", Shown(script))]
+    #[info(code = "interpreter_not_found", hint = "install what is missing, and see that it is on the PATH")]
     InterpreterNotFound {
         /// The script.
         script: String,
@@ -185,18 +195,21 @@ pub enum RunError {
     },
     /// It could not be started.
     #[error("{reason}")]
+    #[info(code = "execution_failed", hint = "look at the script's first line and at what it needs")]
     ExecutionFailed {
         /// Why.
         reason: String,
     },
     /// As many scripts run as may.
     #[error("{}, and no more may", running(*concurrent))]
+    #[info(code = "busy", hint = "wait for one to end")]
     Busy {
         /// How many may.
         concurrent: usize,
     },
     /// It asks for something that nobody has allowed, for this content of the skill.
     #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions.asked, because(reason.as_deref()))]
+    #[info(code = "permission_required", hint = permission_hint(reason.is_some()))]
     PermissionRequired {
         /// The question that a person has to answer.
         asked: Box<Question>,
@@ -205,13 +218,30 @@ pub enum RunError {
     },
     /// It asks for something that nobody can allow, or its files cannot be read.
     #[error(transparent)]
+    #[info(transparent)]
     Consent(#[from] ConsentError),
     /// The machine offers no sandbox.
     #[error("this machine offers no sandbox: {reason}")]
+    #[info(
+        code = "sandbox_unavailable",
+        hint = "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
+    )]
     SandboxUnavailable {
         /// What is missing.
         reason: String,
     },
+}
+
+const LESS_AT_ONCE: &str = "give it less to do at once, or raise the limit";
+const FEWER_LOCKS: &str = "let it lock fewer files, or fewer parts of them, at once";
+
+/// What is not for the manifest to ask for, a person can allow.
+fn permission_hint(is_not_asked_for: bool) -> &'static str {
+    if is_not_asked_for {
+        "let its manifest ask for it: permissions: {network: true}"
+    } else {
+        "look at the skill, then allow what it asks for"
+    }
 }
 
 /// Says which bound on memory was exceeded: that on locks is a number of them, which no limit on memory changes.
@@ -226,53 +256,6 @@ fn excess(limit: u64, used: &MemoryUse) -> String {
 impl RunError {
     pub(crate) fn failed(error: &dyn Display) -> RunError {
         RunError::ExecutionFailed { reason: error.to_string() }
-    }
-
-    /// A stable word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Timeout { .. } => "timeout",
-            Self::OutputTruncated { .. } => "output_truncated",
-            Self::Memory { .. } => "memory",
-            Self::Processes { .. } => "processes",
-            Self::Disk { .. } => "disk",
-            Self::Cancelled { .. } => "cancelled",
-            Self::ArgsTooLarge { .. } => "args_too_large",
-            Self::NotFound { .. } => "not_found",
-            Self::File(error) => error.code(),
-            Self::InterpreterNotFound { .. } => "interpreter_not_found",
-            Self::ExecutionFailed { .. } => "execution_failed",
-            Self::Busy { .. } => "busy",
-            Self::PermissionRequired { .. } => "permission_required",
-            Self::Consent(error) => error.code(),
-            Self::SandboxUnavailable { .. } => "sandbox_unavailable",
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Timeout { .. } => "give it less to do, or more time".into(),
-            Self::OutputTruncated { .. } => "let it write less, or to a file it may write".into(),
-            Self::Memory { used, .. } if used.has_too_many_locks() => "let it lock fewer files, or fewer parts of them, at once".into(),
-            Self::Memory { .. } | Self::Processes { .. } | Self::Disk { .. } => "give it less to do at once, or raise the limit".into(),
-            Self::Cancelled { .. } => "run it again".into(),
-            Self::ArgsTooLarge { .. } => "pass less, or pass it as JSON on standard input".into(),
-            Self::NotFound { .. } => "list the skill's scripts to see what it has".into(),
-            Self::File(error) => error.hint().map(Cow::into_owned).unwrap_or_default(),
-            Self::InterpreterNotFound { .. } => "install what is missing, and see that it is on the PATH".into(),
-            Self::ExecutionFailed { .. } => "look at the script's first line and at what it needs".into(),
-            Self::Busy { .. } => "wait for one to end".into(),
-            Self::PermissionRequired { asked, reason: None } => {
-                format!("look at the skill, then: skillcue allow {}", Shown(skill_of(asked)))
-            }
-            Self::PermissionRequired { .. } => "let its manifest ask for it: permissions: {network: true}".into(),
-            Self::Consent(error) => error.hint().map(Cow::into_owned).unwrap_or_default(),
-            Self::SandboxUnavailable { .. } => {
-                "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
-                    .into()
-            }
-        }
     }
 
     /// What the script did until it was ended.

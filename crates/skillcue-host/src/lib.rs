@@ -27,7 +27,7 @@ pub use error::{Excerpt, HostError};
 pub use host::{Host, Options};
 pub use programs::Programs;
 pub use registries::{Registries, own_address};
-pub use settings::{Notice, Settings, project_wants};
+pub use settings::{Settings, project_wants};
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use skillcue::catalog::{installed_plugins, plugin_roots};
 use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpServer, RunSection};
 use skillcue::consent::{self, Answer, Question, Subject};
+use skillcue::format::Severity;
 use skillcue::load::LoaderConfig;
 use skillcue::{Diagnostic, Enablement, Root, Setup, Source};
 use skillcue_base::ErrorInfo as _;
@@ -66,7 +67,7 @@ pub struct Settings {
     /// Whether a file that cannot be used is a notice, and no failure.
     lenient: bool,
     /// Remarks for the caller to report.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<Diagnostic>,
     /// Findings about plugins.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -77,17 +78,6 @@ struct NamedPlugin {
     dir: PathBuf,
     /// Whether it is the project's file, which comes with a checkout.
     by_project: bool,
-}
-
-/// A remark about the set-up, though the work goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// A stable word.
-    pub code: &'static str,
-    /// The remark.
-    pub message: String,
-    /// The next step.
-    pub help: String,
 }
 
 impl Settings {
@@ -137,7 +127,7 @@ impl Settings {
         if !self.lenient {
             return Err(HostError::usage("config", message).help(help));
         }
-        self.notices.push(Notice { code: "config", message, help: help.to_owned() });
+        self.notices.push(Diagnostic::named("config", Severity::Error, message).with_help(help));
         self.disclose = DiscloseSection::default();
         Ok(())
     }
@@ -199,48 +189,57 @@ impl Settings {
             // Without a readable file no project is trusted, and the work goes on.
             if let Some(message) = consent.trouble() {
                 let help = consent::BROKEN.to_owned();
-                self.notices.push(Notice { code: "consent", message, help });
+                self.notices.push(Diagnostic::named("consent", Severity::Warning, message).with_help(help));
             }
             let answer = consent.answer(&question(project, &text));
             let is_trusted = answer.is_allowed();
             let distrusted = if is_trusted { Distrusted::default() } else { config.distrust(project) };
             for server in &distrusted.servers {
                 let again = if answer == Answer::Changed { "; the file has changed since you allowed it" } else { "" };
-                self.notices.push(Notice {
-                    code: "untrusted_server",
-                    message: format!(
-                        "{} may not add the server {:?}{again}",
-                        project.join(FILE).display(),
-                        server.name
-                    ),
-                    help: "look at the file; `skillcue allow` lets it".to_owned(),
-                });
+                self.notices.push(
+                    Diagnostic::named(
+                        "untrusted_server",
+                        Severity::Error,
+                        format!("{} may not add the server {:?}{again}", project.join(FILE).display(), server.name),
+                    )
+                    .with_help("look at the file; it counts once you allow the project"),
+                );
             }
             if distrusted.run != RunSection::default() {
-                self.notices.push(Notice {
-                    code: "untrusted_limits",
-                    message: format!("{} may not set limits for what runs", project.join(FILE).display()),
-                    help: "look at [run] in it; `skillcue allow` lets it".to_owned(),
-                });
+                self.notices.push(
+                    Diagnostic::named(
+                        "untrusted_limits",
+                        Severity::Error,
+                        format!("{} may not set limits for what runs", project.join(FILE).display()),
+                    )
+                    .with_help("look at [run] in it; it counts once you allow the project"),
+                );
             }
             if distrusted.agent != AgentSection::default() {
-                self.notices.push(Notice {
-                    code: "untrusted_agent",
-                    message: format!("{} may not say how the agent works", project.join(FILE).display()),
-                    help: "look at [agent] in it; `skillcue allow` lets it".to_owned(),
-                });
+                self.notices.push(
+                    Diagnostic::named(
+                        "untrusted_agent",
+                        Severity::Error,
+                        format!("{} may not say how the agent works", project.join(FILE).display()),
+                    )
+                    .with_help("look at [agent] in it; it counts once you allow the project"),
+                );
             }
             for refused in distrusted.dirs {
                 let refused = absolute(&refused);
-                self.notices.push(Notice {
-                    code: "untrusted_path",
-                    message: format!(
-                        "{} may not add {}: it is outside of the project",
-                        project.join(FILE).display(),
-                        refused.display()
-                    ),
-                    help: format!("if you trust it, pass --skills-dir {}, or say `skillcue allow`", refused.display()),
-                });
+                self.notices.push(
+                    Diagnostic::named(
+                        "untrusted_path",
+                        Severity::Error,
+                        format!(
+                            "{} may not add {}: it is outside of the project",
+                            project.join(FILE).display(),
+                            refused.display()
+                        ),
+                    )
+                    .with_help("if you trust it, name the directory yourself, or allow the project")
+                    .with_excerpt(refused.display().to_string()),
+                );
             }
             self.configured_places(&config, Source::Project);
             if !is_trusted {
@@ -259,7 +258,7 @@ impl Settings {
                 let message = format!("{}{place}: {}", path.display(), error.message());
                 let help = error.hint().map(Cow::into_owned).unwrap_or_default();
                 self.files.push(path.to_path_buf());
-                self.notices.push(Notice { code: "config", message, help });
+                self.notices.push(Diagnostic::named("config", Severity::Error, message).with_help(help));
                 Ok(None)
             }
             read => read,
@@ -289,14 +288,17 @@ impl Settings {
         self.further = Some(further);
         match bundled::unpack(environment) {
             Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
-            Err(error) => self.notices.push(Notice {
-                code: "bundled_missing",
-                message: format!(
-                    "the bundled skills are missing, as they could not be unpacked: {}",
-                    skillcue_base::os_message(&error)
-                ),
-                help: "set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned(),
-            }),
+            Err(error) => self.notices.push(
+                Diagnostic::named(
+                    "bundled_missing",
+                    Severity::Warning,
+                    format!(
+                        "the bundled skills are missing, as they could not be unpacked: {}",
+                        skillcue_base::os_message(&error)
+                    ),
+                )
+                .with_help("set HOME or XDG_DATA_HOME to a directory that you may write to".to_owned()),
+            ),
         }
     }
 
@@ -352,7 +354,7 @@ struct Further {
     user: Option<State>,
     project: Option<State>,
     diagnostics: Vec<Diagnostic>,
-    notices: Vec<Notice>,
+    notices: Vec<Diagnostic>,
 }
 
 fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
@@ -362,13 +364,12 @@ fn further(environment: &Environment, plugins: &[NamedPlugin]) -> Further {
     for (registry, source) in registries.both() {
         let mut state = registry.state();
         further.roots.extend(registries::roots(registry, &state, source));
-        further.notices.extend(std::mem::take(&mut state.diagnostics).into_iter().map(|found| Notice {
-            code: "registry",
-            message: match &found.path {
-                Some(path) => format!("{}: {}", path.display(), found.message),
-                None => found.message.into_owned(),
-            },
-            help: found.help.unwrap_or_default().into_owned(),
+        further.notices.extend(std::mem::take(&mut state.diagnostics).into_iter().map(|mut found| {
+            // Its path is part of the message: what is told before anything else has one line.
+            if let Some(path) = found.path.take() {
+                found.message = format!("{}: {}", path.display(), found.message).into();
+            }
+            found
         }));
         *if source == Source::Project { &mut further.project } else { &mut further.user } = Some(state);
     }

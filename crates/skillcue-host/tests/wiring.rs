@@ -59,7 +59,7 @@ fn without_a_home_there_is_still_a_place() {
         let host = machine.host(&[("HOME", home)], Options::default());
         let catalog = host.skills().unwrap().catalog();
         let count = catalog.skills().filter(|skill| skill.source() == Source::Bundled).count();
-        let told = host.settings().unwrap().notices.iter().any(|notice| notice.code == "bundled_missing");
+        let told = host.settings().unwrap().notices.iter().any(|notice| notice.code.as_str() == "bundled_missing");
         (count, told)
     };
     assert_eq!(bundled(""), (2, false));

@@ -15,6 +15,11 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        text: "`skillcue ",
+        only_in: &["skillcue-bench/", "skillcue-cli/"],
+        because: "the library names no command of a program; skillcue-cli/src/hints.rs adds it",
+    },
+    Rule {
         text: " Flight",
         only_in: &["skillcue-base/src/single_flight.rs"],
         because: "one computation or fetch for several callers is skillcue_base::SingleFlight",
@@ -130,8 +135,6 @@ const RULES: &[Rule] = &[
             "skillcue-cli/src/agent/interrupts.rs",
             "skillcue-cli/src/error.rs",
             "skillcue-derive/",
-            "skillcue-exec/src/grants.rs",
-            "skillcue-exec/src/result.rs",
             "skillcue-format/src/diagnostic.rs",
             "skillcue-host/src/error.rs",
         ],
@@ -250,6 +253,34 @@ fn arrows_point_one_way() {
             }
         }
     }
+}
+
+/// Words that were types of findings, each with its own fields, before there was one.
+const OTHER_FINDINGS: &[&str] = &["Fault", "Finding", "Notice", "Problem", "Trouble"];
+
+#[test]
+fn findings_have_one_type() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    collect(&crates, &mut files);
+    let mut diagnostics = Vec::new();
+    for file in files.iter().filter(|file| file.components().any(|part| part.as_os_str() == "src")) {
+        for line in fs::read_to_string(file).unwrap().lines() {
+            let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let Some("struct" | "enum" | "type") =
+                words.by_ref().find(|word| !matches!(*word, "" | "pub" | "crate" | "super"))
+            else {
+                continue;
+            };
+            let name = words.find(|word| !word.is_empty()).unwrap_or_default();
+            // Findings about somebody's files and settings are skillcue_format::Diagnostic; reasons for a failure are errors.
+            assert!(!OTHER_FINDINGS.contains(&name), "{} has {name}: it is a Diagnostic or an error", file.display());
+            if name == "Diagnostic" {
+                diagnostics.push(file.strip_prefix(&crates).unwrap().to_owned());
+            }
+        }
+    }
+    assert_eq!(diagnostics, [Path::new("skillcue-format/src/diagnostic.rs")]);
 }
 
 #[test]

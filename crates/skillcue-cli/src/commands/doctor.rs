@@ -24,7 +24,7 @@ use crate::error::CliError;
 use crate::hints;
 use crate::progress::Progress;
 use clients::{Listed, Simulated, simulate};
-use findings::{Copies, copies, of_notice};
+use findings::{Copies, copies};
 use machine::{Kept, Program, Versions, kept, programs};
 
 const AFTER: &str = "\
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let environment = context.environment()?;
     let settings = context.lenient_settings()?;
-    let mut found: Vec<Diagnostic> = settings.notices.iter().map(of_notice).collect();
+    let mut found: Vec<Diagnostic> = settings.notices.iter().map(hints::advised).collect();
     found.extend(settings.diagnostics.iter().map(hints::advised));
     let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();
     found.extend(catalog.diagnostics().iter().map(hints::advised));
@@ -161,7 +161,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let roots = settings.all_roots().map(|root| looked(root, &catalog)).collect();
     drop(progress);
     findings::sort(&mut found);
-    let untrusted = settings.notices.iter().filter(|notice| notice.code.starts_with("untrusted")).count();
+    let untrusted = settings.notices.iter().filter(|notice| notice.code.as_str().starts_with("untrusted")).count();
     Ok(Checkup {
         valid: !found.iter().any(|found| found.severity == Severity::Error),
         diagnostics: found,

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use skillcue::Skill;
 use skillcue::catalog::SkillDir;
 use skillcue::consent::Scope;
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{RunError, RunRequest, RunResult, ScriptInfo, Stream, scripts};
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::hints::hint_of;
 use crate::progress::Progress;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -97,7 +99,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         Ok(result) => (result, None),
         Err(error) => match error.result().cloned() {
             Some(result) => (result, Some(error)),
-            None => return Err(failure(&error)),
+            None => return Err(CliError::of(&error)),
         },
     };
     report(context, &result, error.as_ref())
@@ -107,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Result<Outcome, CliError> {
     if context.json() {
         let error =
-            error.map(|error| json!({"code": error.code(), "message": error.to_string(), "help": error.hint()}));
+            error.map(|error| json!({"code": error.code(), "message": error.to_string(), "help": hint_of(error)}));
         context.print_json(&Printed { result, error })?;
     } else {
         if !result.sandboxed {
@@ -118,7 +120,7 @@ fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Re
             );
         }
         if let Some(error) = error {
-            context.terminal.error(&failure(error));
+            context.terminal.error(&CliError::of(error));
         } else if let Some(code) = result.exit_code.filter(|code| *code != 0) {
             context.terminal.say(&format!("the script ended with exit code {code}"));
         } else if let Some(signal) = result.signal {
@@ -135,15 +137,6 @@ struct Printed<'r> {
     result: &'r RunResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
-}
-
-fn failure(error: &RunError) -> CliError {
-    // The library's hint is for those who call it.
-    let help = match error {
-        RunError::NotFound { skill, .. } => format!("`skillcue run {skill}` lists its scripts"),
-        other => other.hint(),
-    };
-    CliError::failure(error.code(), error.to_string()).help(help)
 }
 
 fn read_input(text: &str) -> Result<Value, CliError> {

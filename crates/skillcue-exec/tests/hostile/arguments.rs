@@ -1,5 +1,6 @@
 //! What goes in and what comes out.
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::consent::Scope;
 use std::os::unix::fs::symlink;
 

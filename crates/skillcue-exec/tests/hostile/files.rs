@@ -1,5 +1,7 @@
 //! Reading and writing what is none of a script's business.
 
+use skillcue_base::ErrorInfo as _;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

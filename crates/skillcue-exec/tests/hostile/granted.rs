@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::consent::{ConsentStore, PermissionRules, Scope};
 use skillcue_exec::{RunError, RunRequest, RunResult, Runner, RunnerOptions};
 

@@ -1,5 +1,7 @@
 //! Choosing an interpreter that does harm, or that makes more readable than it should.
 
+use skillcue_base::ErrorInfo as _;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

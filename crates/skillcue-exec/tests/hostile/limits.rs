@@ -1,5 +1,7 @@
 //! Using up what there is.
 
+use skillcue_base::ErrorInfo as _;
+
 use std::time::Duration;
 
 use crate::case::{Case, Mode, small};

@@ -1,5 +1,6 @@
 //! Memory that is in no process: it counts all the same, near the limit at the latest.
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{Limits, MemoryBound, RunError};
 
 use crate::case::{Case, Mode, small};

@@ -1,5 +1,7 @@
 //! Talking to somebody.
 
+use skillcue_base::ErrorInfo as _;
+
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -156,7 +158,7 @@ attempt("secret", lambda: open(sys.argv[2]).read())
         let error = runner.run(&request).unwrap_err();
         assert_eq!(error.code(), "permission_required");
         assert!(error.to_string().contains("the network"), "{error}");
-        assert!(error.hint().contains("skillcue allow"), "{}", error.hint());
+        assert!(error.hint().unwrap().contains("allow what it asks for"), "{}", error.hint().unwrap());
         let skillcue_exec::RunError::PermissionRequired { asked, .. } = error else { panic!() };
         runner.consent().remember(&asked, skillcue_catalog::consent::Scope::Session).unwrap();
         let result = runner.run(&request).unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{RunRequest, Runner, RunnerOptions};
 
 use crate::case::{Case, Mode};

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{
     Child, EndReason, ExecError, Job, Launcher, Layer, Policy, Program, RunRequest, Runner, RunnerOptions,
 };

@@ -1,5 +1,7 @@
 //! Harming other processes, and outliving the call.
 
+use skillcue_base::ErrorInfo as _;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

@@ -6,17 +6,9 @@ use serde::Serialize;
 use skillcue::catalog::{Place, SkillDir, SkillFile};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Skill};
-use skillcue_host::Notice;
 
 /// Largest skill file there is.
 const MAX_FILE: u64 = 1 << 20;
-
-/// What the configuration wants and does not get is as good as broken: somebody relies on it.
-pub(super) fn of_notice(notice: &Notice) -> Diagnostic {
-    let broken = notice.code.starts_with("untrusted") || matches!(notice.code, "registry" | "config");
-    let severity = if broken { Severity::Error } else { Severity::Warning };
-    Diagnostic::named(notice.code, severity, notice.message.clone()).with_help(notice.help.clone())
-}
 
 /// Sorts findings by how bad they are, by their places and by their codes, as words.
 pub(super) fn sort(found: &mut Vec<Diagnostic>) {
