@@ -11,6 +11,7 @@ mod chat;
 mod chunks;
 mod cli;
 mod commands;
+mod consent;
 mod context;
 mod error;
 mod explained;

@@ -179,7 +179,7 @@ impl Runner {
 
     /// Whatever the caller has set, nothing that runs reads or writes what people have allowed.
     fn rules(&self) -> PermissionRules {
-        self.options.rules.clone().hiding(self.options.consent.directory())
+        self.options.rules.clone().hiding(self.options.consent.directory().map(Path::to_path_buf))
     }
 
     /// What the script says about itself: runs it with the single argument `--help`, within the same limits.
@@ -417,4 +417,48 @@ pub(crate) fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunErr
     close.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let close = close.into_iter().take(3).map(|(_, path)| path).collect();
     Err(RunError::NotFound { skill: request.dir.skill().to_owned(), script: path, close })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use skillcue_catalog::consent::Scope;
+    use skillcue_format::Runtime;
+
+    use super::*;
+
+    #[test]
+    fn what_runs_toolsets_is_no_business_of_scripts() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = SkillDir::open("a", tmp.path()).unwrap();
+        let all = Permissions { network: true, runtime: Some(Runtime::Node), ..Permissions::default() };
+        let runner = Runner::new(Launcher::new("/none"), RunnerOptions::default());
+        let script = runner.script_question(&dir, "run.sh", &all).unwrap();
+        assert_eq!((script.permissions.asked.runtime, script.permissions.asked.network), (None, true));
+        assert_eq!(runner.toolset_question(&dir, &all).unwrap().permissions.asked, all);
+    }
+
+    #[test]
+    fn what_is_imported_runs_too_and_is_part_of_the_question() {
+        let tmp = tempfile::tempdir().unwrap();
+        let module = tmp.path().join("node_modules/m/index.js");
+        fs::create_dir_all(module.parent().unwrap()).unwrap();
+        fs::write(&module, "1").unwrap();
+        let dir = SkillDir::open("a", tmp.path()).unwrap();
+        let runner = Runner::new(Launcher::new("/none"), RunnerOptions::default());
+        let network = Permissions { network: true, ..Permissions::default() };
+        let asked = || runner.script_question(&dir, "run.sh", &network).unwrap();
+        let is_allowed = || runner.consent().answer(&asked()).is_allowed();
+        runner.consent().remember(&asked(), Scope::Always).unwrap();
+        assert!(is_allowed());
+        assert!(!runner.consent().answer(&runner.toolset_question(&dir, &network).unwrap()).is_allowed());
+        fs::create_dir(tmp.path().join(".git")).unwrap();
+        fs::write(tmp.path().join(".git/hook"), "1").unwrap();
+        assert!(!is_allowed(), "this can be executed, too");
+        fs::remove_dir_all(tmp.path().join(".git")).unwrap();
+        assert!(is_allowed());
+        fs::write(&module, "2").unwrap();
+        assert!(!is_allowed());
+    }
 }

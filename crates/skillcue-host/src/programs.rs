@@ -107,7 +107,9 @@ fn options(
         consent,
         rules: PermissionRules::default()
             .with_home(environment.home.clone())
-            .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue"))),
+            .protecting(homes.into_iter().flatten().map(|home| home.join("skillcue")))
+            // Also where the caller brings a gate of their own.
+            .hiding(environment.data_home.as_ref().map(|home| home.join("skillcue"))),
     }
 }
 

@@ -27,7 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it does not do: ask anybody.
+//! What it does not do: ask a person. [`ConsentGate::answer`] only compares.
 
 mod permissions;
 mod question;
@@ -51,7 +51,7 @@ pub use store::{Consent, ConsentStore};
 pub enum Answer {
     /// Yes, exactly this.
     Allowed,
-    /// Nobody has been asked about the subject yet.
+    /// No person has been asked about the subject yet.
     NotAsked,
     /// The subject was allowed with other content or other permissions, or its content has changed meanwhile.
     Changed,
@@ -113,7 +113,7 @@ pub enum Observed {
 /// }
 /// ```
 pub trait ConsentGate: Debug + Send + Sync {
-    /// Answers a question. Asks nobody, and returns at once.
+    /// Answers a question. Returns at once, without asking a person.
     fn answer(&self, question: &Question) -> Answer;
 
     /// Remembers that a person has said yes. Replaces what was allowed to the same subject before.

@@ -1,4 +1,4 @@
-//! Permissions beyond the sandbox: what their paths mean on this machine, and which of them nobody may grant.
+//! Permissions beyond the sandbox: what their paths mean on this machine, and which of them cannot be granted.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -53,7 +53,7 @@ impl ResolvedPermissions {
 pub struct PermissionRules {
     home: Option<PathBuf>,
     protected: Vec<PathBuf>,
-    hidden: Option<PathBuf>,
+    hidden: Vec<PathBuf>,
 }
 
 impl PermissionRules {
@@ -72,11 +72,11 @@ impl PermissionRules {
         self
     }
 
-    /// Sets the directory of consent, [`ConsentGate::directory`](super::ConsentGate::directory): no program of a skill may
-    /// be allowed to read or write it.
+    /// Adds directories that no program of a skill may be allowed to read or write, such as
+    /// [`ConsentGate::directory`](super::ConsentGate::directory).
     #[must_use]
-    pub fn hiding(mut self, dir: Option<&Path>) -> PermissionRules {
-        self.hidden = dir.map(Path::to_path_buf);
+    pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> PermissionRules {
+        self.hidden.extend(paths);
         self
     }
 
@@ -167,7 +167,7 @@ impl PermissionRules {
             return Err("that is a whole home directory, or more".to_owned());
         }
         let touches = |own: &Path| both(own).iter().any(|own| own.starts_with(path) || path.starts_with(own));
-        if self.hidden.as_deref().is_some_and(touches) {
+        if self.hidden.iter().any(|own| touches(own)) {
             return Err("what people have allowed is kept there".to_owned());
         }
         if write && self.protected.iter().any(|own| touches(own)) {
@@ -246,7 +246,7 @@ mod tests {
         let rules = PermissionRules::default()
             .with_home(Some(home.clone()))
             .protecting([home.join("settings/skillcue")])
-            .hiding(Some(&home.join("data/skillcue")));
+            .hiding([home.join("data/skillcue")]);
         let dir = SkillDir::open("x", &home.join("skill")).unwrap();
         let reach = |path: &str, write: bool| {
             let mut permissions = Permissions::default();

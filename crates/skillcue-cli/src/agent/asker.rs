@@ -33,7 +33,7 @@ impl Asker for TerminalAsker {
     fn ask(&self, asked: &Question) -> Option<Scope> {
         let _asking = skillcue_base::lock(&self.asking);
         // When this turn ends, so does the question, whatever turn comes next.
-        let Some(turn) = self.interrupts.turn() else { return None };
+        let turn = self.interrupts.turn()?;
         self.screen.aside(&question(asked, Some(LINES)));
         // What was typed before the question is no answer to it.
         let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);

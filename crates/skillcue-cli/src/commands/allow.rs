@@ -4,17 +4,12 @@ mod project;
 mod remote;
 mod skill;
 
-use std::path::{Path, PathBuf};
-
 use skillcue::consent::{Question, Scope};
-use skillcue_host::{Environment, absolute};
 
-use super::allowed::{Row, json};
+use crate::consent::{Row, json, project_named, this_project};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{Outcome, text};
-
-pub(crate) use skill::described;
 
 const AFTER: &str = "\
 Examples:
@@ -128,22 +123,4 @@ fn find(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> 
         Some(remote) => remote.wanted(name, context),
         None => skill::wanted(name, args, context),
     }
-}
-
-/// Returns the directory of the project in which the command was called.
-pub(crate) fn this_project(context: &Context) -> Result<&Path, CliError> {
-    context.environment()?.project().ok_or_else(|| {
-        CliError::failure("no_project", "the current directory is gone").help("go to the project's directory")
-    })
-}
-
-/// Returns the project's directory, if the word is a path: it has a slash, or is `.` or `..`.
-pub(crate) fn project_named(word: &str) -> Option<PathBuf> {
-    let is_path = matches!(word, "." | "..") || (word.contains('/') && !word.contains("://"));
-    is_path.then(|| {
-        let path = absolute(word.as_ref());
-        // The file stands for its project.
-        let dir = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
-        Environment::project_of(dir).to_path_buf()
-    })
 }

@@ -1,17 +1,9 @@
 //! `skillcue allowed`: everything that a person has allowed, and whether it still counts.
 
-use std::fmt::Write as _;
-
-use serde_json::Value;
-use skillcue::catalog::SkillDir;
-use skillcue::consent::{BROKEN, Consent, ConsentGate, Question, Subject};
-use skillcue_host::project_wants;
-use skillcue_mcp::host::Host;
-
+use crate::Outcome;
+use crate::consent::{json, rows, table};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
-use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
@@ -22,9 +14,6 @@ Examples:
 With --json it prints [{subject, content, scope, permissions, since, current}]. A subject has a kind (project,
 remote_skill, load, script, toolset or tool) and what tells it apart; content is the digest of what was looked
 at; current says whether that is what is there now.";
-
-/// A consent as it is listed.
-pub(crate) type Row = Consent;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -41,107 +30,4 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     context.terminal.print(&table(&rows, "", context))?;
     Ok(Outcome::Done)
-}
-
-/// Returns what is allowed, and whether each still counts. A file that cannot be read is reported.
-pub(crate) fn rows(context: &Context) -> Result<Vec<(Row, bool)>, CliError> {
-    let store = context.host()?.consent_store();
-    if let Some(trouble) = store.trouble() {
-        context.terminal.warn("consent", &trouble, BROKEN);
-    }
-    let rows = store.list().into_iter();
-    rows.map(|row| {
-        let current = is_current(&row, context)?;
-        Ok((row, current))
-    })
-    .collect()
-}
-
-/// Returns whether what is there now is what was allowed.
-fn is_current(row: &Row, context: &Context) -> Result<bool, CliError> {
-    if row.changed {
-        return Ok(false);
-    }
-    let subject = &row.subject;
-    let question = match subject {
-        Subject::Project { path } => project_wants(path).ok().flatten().map(|(question, _)| question),
-        Subject::RemoteSkill { label, uri, .. } => {
-            let remotes = context.servers()?.map(Host::remotes).unwrap_or_default();
-            let mut of_label = remotes.iter().filter(|remote| remote.label() == label);
-            return Ok(of_label
-                .any(|remote| remote.entries().iter().any(|entry| entry.uri == *uri && remote.is_allowed(entry))));
-        }
-        _ => match (subject.skill(), subject.dir()) {
-            (Some(skill), Some(dir)) => SkillDir::open(skill, dir).ok().and_then(|dir| asked_now(row, &dir, context)),
-            _ => None,
-        },
-    };
-    Ok(question.is_some_and(|question| context.host().is_ok_and(|host| host.consent().answer(&question).is_allowed())))
-}
-
-/// Returns the question that was answered, as it would be put now.
-fn asked_now(row: &Row, dir: &SkillDir, context: &Context) -> Option<Question> {
-    let permissions = &row.permissions.asked;
-    match &row.subject {
-        Subject::Script { path, .. } => context.runner(false).ok()?.script_question(dir, path, permissions).ok(),
-        Subject::Toolset { .. } => context.runner(false).ok()?.toolset_question(dir, permissions).ok(),
-        subject => Question::for_skill(dir, subject.clone()).ok(),
-    }
-}
-
-/// Returns a row for programs.
-pub(crate) fn json(row: &Row, current: bool) -> Value {
-    serde_json::json!({
-        "subject": row.subject,
-        "content": row.content,
-        "scope": row.scope,
-        "permissions": row.permissions,
-        "since": row.since,
-        "current": current,
-    })
-}
-
-/// Returns rows for people, two lines each.
-pub(crate) fn table(rows: &[(Row, bool)], indent: &str, context: &Context) -> String {
-    let mut out = String::new();
-    for (row, current) in rows {
-        let what = match &row.subject {
-            Subject::Project { .. } => "project".to_owned(),
-            Subject::RemoteSkill { .. } => "remote skill".to_owned(),
-            Subject::Load { .. } => "models may load it".to_owned(),
-            Subject::Script { path, .. } => path.clone(),
-            Subject::Toolset { .. } => "toolsets".to_owned(),
-            Subject::Tool { tool, .. } => format!("tool {tool}"),
-            _ => row.subject.kind().to_owned(),
-        };
-        let mut line =
-            format!("{indent}{}  {}", paint(style::NAME, text::one_line(&short(&row.subject))), text::one_line(&what));
-        if !row.permissions.asked.is_empty() {
-            let _ = write!(line, "  {}", text::one_line(&row.permissions.asked.to_string()));
-        }
-        if !current {
-            let _ = write!(line, "  {}", paint(style::WARNING, "(counts no longer: it has changed)"));
-        }
-        let place = match &row.subject {
-            Subject::RemoteSkill { uri, .. } => text::one_line(uri),
-            Subject::Project { .. } => "skillcue.toml".to_owned(),
-            subject => subject.dir().map_or_else(String::new, |dir| context.short_path(dir)),
-        };
-        let since = row.since.split('T').next().unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{line}\n{indent}  {}",
-            paint(style::DIM, format!("{place}, since {}", text::one_line(since)))
-        );
-    }
-    out
-}
-
-/// Returns the word by which a person names a subject.
-pub(crate) fn short(subject: &Subject) -> String {
-    match subject {
-        Subject::Project { path } => path.to_string_lossy().into_owned(),
-        Subject::RemoteSkill { label, name, .. } => format!("{label}:{name}"),
-        _ => subject.skill().unwrap_or_default().to_owned(),
-    }
 }

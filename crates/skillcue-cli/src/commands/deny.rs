@@ -2,8 +2,7 @@
 
 use skillcue::consent::{Consent, Subject};
 
-use super::allow::{project_named, this_project};
-use super::allowed::{json, short};
+use crate::consent::{json, project_named, short, this_project};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{Outcome, text};
@@ -16,8 +15,8 @@ Examples:
   skillcue deny                  the skillcue.toml of this project
   skillcue deny --all            everything
 
-It counts from now on, for programs that are running, too. `skillcue allowed` lists what is left. With --json it
-prints what was taken back, as `skillcue allowed --json` does.";
+It counts at once, for running programs, too; what was allowed for a session only ends with the session.
+`skillcue allowed` lists what is left. With --json it prints what was taken back, as `skillcue allowed --json` does.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         let scope = if args.grant {
             Some(Scope::Once)
         } else if io::stdin().is_terminal() {
-            context.terminal.say(&super::allow::described(skill, std::slice::from_ref(&**asked), context));
+            context.terminal.say(&crate::consent::described(skill, std::slice::from_ref(&**asked), context));
             match context.terminal.choose("Allow it? [y]es, for these files, to the agent, too; [o]nce; [N]o")?.as_str()
             {
                 "y" | "yes" => Some(Scope::Always),

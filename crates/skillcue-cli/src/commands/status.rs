@@ -39,7 +39,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let host = context.servers()?;
     let servers = host.map(Host::status).unwrap_or_default();
-    let allowed = super::allowed::rows(context)?;
+    let allowed = crate::consent::rows(context)?;
     let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;
     if context.json() {
@@ -54,7 +54,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
             "skills": {"total": total, "enabled": enabled, "by_source": by_source},
             "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
             "servers": servers,
-            "allowed": allowed.iter().map(|(row, current)| super::allowed::json(row, *current)).collect::<Vec<_>>(),
+            "allowed": allowed.iter().map(|(row, current)| crate::consent::json(row, *current)).collect::<Vec<_>>(),
             "sandbox": sandbox.as_ref().ok(),
         }))?;
         return Ok(Outcome::Done);
@@ -89,7 +89,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
     }
     out.push_str(&heading("Allowed", allowed.is_empty().then_some("nothing")));
-    out.push_str(&super::allowed::table(&allowed, "  ", context));
+    out.push_str(&crate::consent::table(&allowed, "  ", context));
     let said = match &sandbox {
         Ok(support) => described(support),
         Err(error) => paint(style::BAD, text::one_line(&error.to_string())),

@@ -1,18 +1,15 @@
 //! Consent to what a skill on this machine wants: to be loaded by a model, and to run its scripts and toolsets.
 
-use std::fmt::Write as _;
-
+use skillcue::Source;
 use skillcue::catalog::SkillDir;
 use skillcue::consent::{Question, Subject};
 use skillcue::format::Permissions;
-use skillcue::{Skill, Source};
 use skillcue_exec::scripts;
 
 use super::{Args, Wanted};
+use crate::consent::described;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
-use crate::text;
 
 /// Returns what a skill wants: all that needs consent, or what the options name.
 pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> {
@@ -58,26 +55,4 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
         prompt: "Allow exactly this, for exactly these files?",
         questions,
     })
-}
-
-/// Describes what a person is about to allow.
-pub(crate) fn described(skill: &Skill, questions: &[Question], context: &Context) -> String {
-    let mut out = format!(
-        "{}  {} ({})\n",
-        paint(style::NAME, text::one_line(skill.name())),
-        context.short_path(&skill.dir()),
-        skill.source()
-    );
-    for question in questions {
-        let permissions = &question.permissions.asked;
-        let with = if permissions.is_empty() { String::new() } else { format!(", with {permissions}") };
-        let what = match &question.subject {
-            Subject::Load { .. } => "models may load it".to_owned(),
-            Subject::Script { path, .. } => format!("{path} may run{with}"),
-            _ => format!("its toolsets may run{with}"),
-        };
-        let _ = writeln!(out, "  {}", text::one_line(&what));
-    }
-    out.truncate(out.trim_end().len());
-    out
 }
