@@ -348,15 +348,17 @@ impl Walker<'_> {
 }
 
 /// Where a link leads: `None` if to no directory, or to one that was visited before.
-fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Diagnostic> {
+fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     let target = match path.canonicalize() {
         Ok(target) => target,
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            return Err(Diagnostic::new(Code::LinkCycle, "the link leads back to itself").with_help("remove it"));
+            let found = Diagnostic::new(Code::LinkCycle, "the link leads back to itself");
+            return Err(Box::new(found.with_help("remove it")));
         }
         Err(error) => {
             let message = format!("the link leads nowhere: {}", os_message(&error));
-            return Err(Diagnostic::new(Code::DanglingLink, message).with_help("correct or remove the link"));
+            let found = Diagnostic::new(Code::DanglingLink, message);
+            return Err(Box::new(found.with_help("correct or remove the link")));
         }
     };
     if !target.is_dir() {
@@ -365,7 +367,7 @@ fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>
     let home = path.parent().and_then(|parent| parent.canonicalize().ok()).unwrap_or_default();
     if home.starts_with(&target) {
         let message = format!("the link leads back up to {}", target.display());
-        return Err(Diagnostic::new(Code::LinkCycle, message).with_help("remove it"));
+        return Err(Box::new(Diagnostic::new(Code::LinkCycle, message).with_help("remove it")));
     }
     Ok(visited.insert(target.clone()).then_some(target))
 }

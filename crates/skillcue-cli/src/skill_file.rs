@@ -119,11 +119,12 @@ pub(crate) fn dir_name(path: &Path) -> &str {
 }
 
 /// Reads a skill file, or says why not. Neither a FIFO nor a file of a gigabyte is a problem.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let wrong =
+        |code, message: String, help: &'static str| Box::new(Diagnostic::new(code, message).with_help(help).at(path));
     let unreadable = |reason: String| {
-        Diagnostic::new(Code::Unreadable, format!("it cannot be read: {reason}"))
-            .with_help("check that it is there and that you may read it")
-            .at(path)
+        let message = format!("it cannot be read: {reason}");
+        wrong(Code::Unreadable, message, "check that it is there and that you may read it")
     };
     // The file may be a link to that of another skill's directory, as it may be for discovery.
     let real = path.canonicalize().map_err(|error| unreadable(os_message(&error)))?;
@@ -131,20 +132,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
         return Err(unreadable("it has no name".to_owned()));
     };
     if file_of(&real).is_none() {
-        return Err(Diagnostic::new(Code::LinkLeadsOut, "the file is a link to something that is no skill file")
-            .with_help("put a copy of the file here")
-            .at(path));
+        let message = "the file is a link to something that is no skill file".to_owned();
+        return Err(wrong(Code::LinkLeadsOut, message, "put a copy of the file here"));
     }
     if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(Diagnostic::new(Code::NotAFile, "this is not an ordinary file")
-            .with_help("put a text file here")
-            .at(path));
+        return Err(wrong(Code::NotAFile, "this is not an ordinary file".to_owned(), "put a text file here"));
     }
     SkillDir::open(dir_name(&real), dir).and_then(|dir| dir.read(name, MAX_FILE)).map_err(|error| match error {
         FileError::TooLarge { size, limit, .. } => {
-            Diagnostic::new(Code::TooLarge, format!("the file has {size} bytes, more than the limit of {limit}"))
-                .with_help("move depth into files of its own, below references/")
-                .at(path)
+            let message = format!("the file has {size} bytes, more than the limit of {limit}");
+            wrong(Code::TooLarge, message, "move depth into files of its own, below references/")
         }
         FileError::Unreadable { source, .. } => unreadable(os_message(&source)),
         other => unreadable(other.to_string()),

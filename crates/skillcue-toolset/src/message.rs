@@ -195,9 +195,9 @@ pub(crate) struct Defined {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WireDiagnostic {
     /// One of [`CODES`]; a child may say anything.
-    pub(crate) code: String,
+    pub(crate) code: Box<str>,
     /// The toolset, as the manifest has it.
-    pub(crate) toolset: String,
+    pub(crate) toolset: Box<str>,
     /// The file, relative to the skill's directory; `packages:` stands for the user's packages.
     pub(crate) file: Option<String>,
     /// The line, from 1.
@@ -228,8 +228,8 @@ impl WireDiagnostic {
     /// A finding without a place, about a toolset that is not known yet.
     pub(crate) fn new(code: &str, message: impl Into<String>, help: Option<&str>) -> WireDiagnostic {
         WireDiagnostic {
-            code: code.to_owned(),
-            toolset: String::new(),
+            code: code.into(),
+            toolset: "".into(),
             file: None,
             line: None,
             column: None,
@@ -240,20 +240,20 @@ impl WireDiagnostic {
 
     /// Returns it as a finding about a toolset.
     pub(crate) fn about(self, toolset: &str) -> WireDiagnostic {
-        WireDiagnostic { toolset: toolset.to_owned(), ..self }
+        WireDiagnostic { toolset: toolset.into(), ..self }
     }
 
     /// Whether the tool that it is about works all the same: a part of its schema cannot be checked.
     pub(crate) fn is_warning(&self) -> bool {
-        self.code == "toolset_schema"
+        &*self.code == "toolset_schema"
     }
 
     /// Returns it for who asks what toolsets offer. Where no file is to blame, the path is the toolset as the manifest has it.
     pub(crate) fn to_diagnostic(&self) -> Diagnostic {
         let severity = if self.is_warning() { Severity::Warning } else { Severity::Error };
-        let code = CODES.into_iter().find(|code| *code == self.code).unwrap_or("toolset_shape");
+        let code = CODES.into_iter().find(|code| **code == *self.code).unwrap_or("toolset_shape");
         let place = self.line.map(|line| Place { line, column: self.column.unwrap_or(1), width: 1 });
-        let path = self.file.as_ref().unwrap_or(&self.toolset);
+        let path = self.file.as_deref().unwrap_or(&self.toolset);
         let found = Diagnostic::named(code, severity, self.message.clone()).at(path);
         Diagnostic { place, help: self.help.clone().map(Cow::Owned), ..found }
     }

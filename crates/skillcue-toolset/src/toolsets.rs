@@ -117,12 +117,12 @@ struct Known {
 
 /// Whether a finding tells of this evaluation rather than of the files.
 fn is_passing(finding: &WireDiagnostic) -> bool {
-    matches!(finding.code.as_str(), "toolset_threw" | "toolset_crashed")
+    matches!(&*finding.code, "toolset_threw" | "toolset_crashed")
 }
 
 /// Whether a finding tells of a module that may be installed any moment.
 fn is_missing(finding: &WireDiagnostic) -> bool {
-    finding.code == "module_not_found"
+    &*finding.code == "module_not_found"
 }
 
 struct Tool {
@@ -337,7 +337,7 @@ impl Inner {
         }
         let mut stuck = stuck.to_vec();
         let before = state.known.as_ref().map(|known| known.findings.clone()).unwrap_or_default();
-        findings.extend(before.into_iter().filter(|finding| stuck.contains(&finding.toolset)));
+        findings.extend(before.into_iter().filter(|finding| stuck.iter().any(|entry| **entry == *finding.toolset)));
         loop {
             entries.retain(|entry| !stuck.contains(&entry.declared));
             let (warm, loaded, kept) = self.start(subject, state, &entries)?;
@@ -370,7 +370,7 @@ impl Inner {
                     let message = format!("the process that loaded `{}` is gone: {reason}", entry.path);
                     let help = "what it does when it is loaded takes too long, or too much";
                     findings.push(WireDiagnostic {
-                        toolset: entry.declared.clone(),
+                        toolset: entry.declared.as_str().into(),
                         file: Some(entry.path.clone()),
                         ..WireDiagnostic::new("toolset_crashed", message, Some(help))
                     });
@@ -736,7 +736,7 @@ fn is_id(id: &str) -> bool {
 
 fn about(defined: &Defined, code: &str) -> WireDiagnostic {
     WireDiagnostic {
-        toolset: defined.id.clone(),
+        toolset: defined.id.as_str().into(),
         file: Some(defined.file.clone()),
         line: defined.line,
         ..WireDiagnostic::new(code, "", None)
@@ -771,7 +771,7 @@ fn entry(declared: &str) -> Result<Entry, Box<WireDiagnostic>> {
             let message = format!("`{declared}` is not of the form `path:Export`");
             let help = "write `toolsets/index:HelloToolset`: the module, and what it exports";
             let found = WireDiagnostic::new("toolset_entry", message, Some(help));
-            Err(Box::new(WireDiagnostic { toolset: declared.to_owned(), ..found }))
+            Err(Box::new(found.about(declared)))
         }
     }
 }

@@ -417,7 +417,7 @@ fn compiled_code_in_a_text() {
 fn files_that_python_runs_by_themselves() {
     for name in ["conftest.py", "tests/conftest.py", "sitecustomize.py", "lib/usercustomize.py", "a.pth"] {
         let audit = of_file(name, "import os\n");
-        assert_eq!(find(&audit, "autorun-file").map(|finding| Severity::of(finding)), Some(Severity::Medium), "{name}");
+        assert_eq!(find(&audit, "autorun-file").map(Severity::of), Some(Severity::Medium), "{name}");
     }
     for name in ["my_conftest.py", "customize.py", "test_a.py", "a.path"] {
         assert_eq!(lines(&of_file(name, "import os\n")), [""; 0], "{name}");
@@ -454,7 +454,7 @@ fn office_documents_with_macros() {
     ];
     for (name, bytes) in hostile {
         let audit = of_file(name, bytes);
-        assert_eq!(find(&audit, "office-macros").map(|finding| Severity::of(finding)), Some(Severity::High), "{name}");
+        assert_eq!(find(&audit, "office-macros").map(Severity::of), Some(Severity::High), "{name}");
         assert_eq!(audit.findings.len(), 1, "{:?}", lines(&audit));
     }
     let plain = [

@@ -130,7 +130,7 @@ fn lint(path: &Path, fix: bool) -> Linted {
     let mut bytes = match skill_file::read(path) {
         Ok(bytes) => bytes,
         Err(found) => {
-            linted.diagnostics.push(found);
+            linted.diagnostics.push(*found);
             return linted;
         }
     };

@@ -82,7 +82,7 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
         }
         context.terminal.print(&out)?;
     }
-    Ok(if !offered.diagnostics.iter().any(Diagnostic::is_error) { Outcome::Done } else { Outcome::Wanting })
+    Ok(if offered.diagnostics.iter().any(Diagnostic::is_error) { Outcome::Wanting } else { Outcome::Done })
 }
 
 /// What is wrong with a toolset, on one line that editors understand.

@@ -88,7 +88,7 @@ fn check(path: &Path) -> Vec<Diagnostic> {
         Ok(bytes) => {
             skillcue_format::validate(&bytes, dir_name(path)).into_iter().map(|found| found.at(path)).collect()
         }
-        Err(found) => vec![found],
+        Err(found) => vec![*found],
     }
 }
 
