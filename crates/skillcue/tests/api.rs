@@ -199,14 +199,16 @@ fn exports(file: &Path) -> (BTreeSet<Export>, Vec<String>) {
     for (at, line) in lines.iter().enumerate() {
         let Some(rest) = line.strip_prefix("pub ") else { continue };
         if let Some(used) = rest.strip_prefix("use ") {
-            let all = joined(&signature(&lines, at));
+            let end = lines[at..].iter().position(|line| line.ends_with(';')).unwrap();
+            let all = joined(&lines[at..=at + end]);
             let all = all.strip_prefix("pub use ").unwrap_or(used);
-            let (path, list) = all.rsplit_once("::").unwrap();
+            let (path, list) = all.rsplit_once("::{").or_else(|| all.rsplit_once("::")).unwrap();
             let package = match path.strip_prefix("skillcue_") {
                 Some(rest) => format!("skillcue-{}", rest.split("::").next().unwrap()),
                 None => "skillcue".to_owned(),
             };
             for name in list.trim_matches(['{', '}']).split(", ") {
+                let name = name.rsplit("::").next().unwrap();
                 names.insert(Export { name: name.to_owned(), package: package.clone() });
             }
         } else if let Some(module) = rest.strip_prefix("mod ") {
@@ -263,6 +265,10 @@ fn the_public_api_is_as_it_was_reviewed() {
         "fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput>",
     ] {
         assert!(out.contains(expected), "{expected} is not in the listing");
+    }
+    for module in &modules {
+        let (names, _) = exports(&file_of(module));
+        assert!(names.len() > 1, "skillcue::{module} seems to have {} names", names.len());
     }
     insta::assert_snapshot!("api", out);
 }

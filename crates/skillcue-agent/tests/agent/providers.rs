@@ -55,7 +55,7 @@ fn hangs() -> BoxFuture<'static, Result<Context, ProviderError>> {
 
 #[tokio::test]
 async fn one_that_fails_panics_or_hangs_does_not_stop_the_turn() {
-    let options = AgentOptions { provider_timeout: Duration::from_millis(50), ..AgentOptions::default() };
+    let options = AgentOptions { provider_timeout: Duration::from_secs(2), ..AgentOptions::default() };
     let house = House::with(Api::OpenAi, options, |_| Reply::text("Yes."));
     let mut conversation = house.conversation();
     let after = Arc::default();
@@ -71,7 +71,7 @@ async fn one_that_fails_panics_or_hangs_does_not_stop_the_turn() {
         house.heard("problem").iter().map(|event| format!("{}: {}", event["provider"], event["message"])).collect();
     assert_eq!(
         problems[..3],
-        [r#""a": "the file is gone""#, r#""b": "it panicked""#, r#""c": "it took longer than 0 s""#,]
+        [r#""a": "the file is gone""#, r#""b": "it panicked""#, r#""c": "it took longer than 2 s""#,]
     );
     // All of them hear of the answer, and that they fail then is told, too.
     assert_eq!(problems.len(), 7);
