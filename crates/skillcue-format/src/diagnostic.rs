@@ -172,10 +172,17 @@ impl Diagnostic {
     /// use skillcue_base::ErrorInfo;
     /// use skillcue_format::{Diagnostic, Severity};
     ///
-    /// #[derive(Debug, thiserror::Error, ErrorInfo)]
-    /// #[error("the disk is full")]
+    /// #[derive(Debug, ErrorInfo)]
     /// #[info(code = "full", hint = "make room")]
     /// struct Full;
+    ///
+    /// impl std::fmt::Display for Full {
+    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ///         f.write_str("the disk is full")
+    ///     }
+    /// }
+    ///
+    /// impl std::error::Error for Full {}
     ///
     /// let found = Diagnostic::of(&Full, Severity::Error);
     /// assert_eq!((found.to_string().as_str(), found.help.as_deref()), ("error[full]: the disk is full", Some("make room")));
