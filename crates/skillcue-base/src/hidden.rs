@@ -84,6 +84,15 @@ pub fn unseen(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
+/// Returns whether matching ignores the character: it is not seen, and people type it or not.
+///
+/// ```
+/// assert!(skillcue_base::is_ignorable('\u{ad}') && !skillcue_base::is_ignorable('-'));
+/// ```
+pub fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}') || is_selector(c)
+}
+
 /// Whether a character is of a script whose letters are joined or kept apart by joiners: Arabic, Syriac, the scripts of
 /// India and South-East Asia, Mongolian.
 fn is_joined(c: char) -> bool {

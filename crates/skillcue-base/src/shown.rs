@@ -104,10 +104,6 @@ pub fn os_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((reason, _)) => reason.to_lowercase(),
-        // Without a number of the system, Rust's own word for it is none that people know.
-        None if error.get_ref().is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-            "no such file or directory".to_owned()
-        }
         None => text,
     }
 }

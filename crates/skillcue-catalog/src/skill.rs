@@ -290,7 +290,7 @@ impl Skill {
 
     /// Whether it came with a checkout, whatever its source is called: it is inside the project, one of the project's
     /// files brings it in, or a link leads there. Nobody has agreed to what it says, so hosts ask before a model reads it.
-    /// Never what a person has named for this run, and never what servers list, which has approvals of its own.
+    /// Never what a person has named for this run, and never what servers list, which needs consent of its own.
     pub fn is_foreign(&self) -> bool {
         self.state.foreign
     }
@@ -383,7 +383,14 @@ impl Skill {
             }
     }
 
-    /// Returns whether a model may see it. Every surface asks here.
+    /// Returns whether a model may have it if it asks for exactly this skill: it is switched on, has what it requires, and
+    /// does not hide from models. One that another skill shadows is had by its [`address`](Skill::address).
+    pub fn is_open_to_models(&self) -> bool {
+        self.enabled() && self.available() && !self.hides_from_models()
+    }
+
+    /// Returns whether models are shown it, in lists, matches, tools and resources: it is open to models, and no other skill
+    /// has its name. Every surface asks here.
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, Root, Source};
@@ -400,7 +407,7 @@ impl Skill {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn is_for_models(&self) -> bool {
-        self.is_usable() && !self.hides_from_models()
+        !self.shadowed() && self.is_open_to_models()
     }
 
     /// Whether another skill of the same name stands higher.

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use skillcue_base::visible;
+use skillcue_base::{markup, visible};
 use skillcue_catalog::Source;
 use skillcue_format::{Tokens, brief};
 
@@ -98,11 +98,11 @@ impl Style {
         match self {
             Style::Prompt => {
                 out.push_str("  <skill>\n    <id>");
-                escape(out, id);
+                out.push_str(&markup::text(id));
                 out.push_str("</id>\n");
                 if !description.is_empty() {
                     out.push_str("    <description>");
-                    escape(out, description);
+                    out.push_str(&markup::text(description));
                     out.push_str("</description>\n");
                 }
                 out.push_str("  </skill>\n");
@@ -125,17 +125,6 @@ impl Style {
         scratch.clear();
         self.write(scratch, id, description);
         counter.count_64ths(scratch)
-    }
-}
-
-fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            _ => out.push(c),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use skillcue_base::markup::{attribute, text};
 use skillcue_base::noun;
 use skillcue_base::{Shown, one_line};
 
@@ -153,34 +154,6 @@ pub fn neutralise<'t>(body: &'t str, tags: &[&str]) -> Cow<'t, str> {
         return Cow::Borrowed(body);
     }
     out.push_str(&body[copied..]);
-    Cow::Owned(out)
-}
-
-/// Text within an element.
-pub fn text(text: &str) -> Cow<'_, str> {
-    escape(text, |c| matches!(c, '&' | '<' | '>'))
-}
-
-/// Text within a quoted attribute.
-pub fn attribute(text: &str) -> Cow<'_, str> {
-    escape(text, |c| matches!(c, '&' | '<' | '>' | '"' | '\''))
-}
-
-fn escape(text: &str, special: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&special) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            c if !special(c) => out.push(c),
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push_str("&apos;"),
-        }
-    }
     Cow::Owned(out)
 }
 

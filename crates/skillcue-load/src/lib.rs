@@ -44,7 +44,7 @@ mod outline;
 pub use arguments::{ContentTooLarge, Dialect, MAX_ARGUMENT_BYTES, Substitution};
 pub use body::Body;
 pub use cache::CacheStats;
-pub use envelope::{Envelope, ErrorEnvelope, MAX_ENVELOPE_BYTES, attribute, neutralise, text};
+pub use envelope::{Envelope, ErrorEnvelope, MAX_ENVELOPE_BYTES, neutralise};
 pub use error::LoadError;
 pub use loader::{Form, LoadRequest, Loaded, Loader, LoaderConfig};
 pub use outline::{Heading, Outline, SectionError};

@@ -35,7 +35,7 @@ impl Folded {
                 folded.push(c.to_ascii_lowercase(), at);
                 continue;
             }
-            if is_unseen(c) {
+            if skillcue_base::is_ignorable(c) {
                 continue;
             }
             if let Some(syllable) = lead_of_syllable(c).and_then(|lead| {
@@ -142,11 +142,6 @@ fn fold_char(c: char, emit: &mut impl FnMut(char)) {
             emit(lower);
         }
     }
-}
-
-/// Characters that nobody sees, and that people type or not.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{AD}' | '\u{200C}' | '\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{FE00}'..='\u{FE0F}')
 }
 
 /// Compatibility forms that are nothing but letters.

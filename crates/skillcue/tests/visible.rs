@@ -4,7 +4,7 @@
 #[path = "support/not_for_models.rs"]
 mod not_for_models;
 
-use not_for_models::{KINDS, OPEN, builder, check, write};
+use not_for_models::{KINDS, OPEN, SECRET, builder, check, write};
 use serde_json::{Value, json};
 use skillcue::tools::{Call, ToolContext};
 use skillcue::{DiscloseConfig, Fallback, Mode, Policy, Request, Session, Skillcue};
@@ -79,5 +79,25 @@ fn no_tool_shows_them() {
             assert!(is_error, "{tool} {id}: {text}");
             check(&format!("{tool} {id}"), &text);
         }
+    }
+}
+
+/// The higher of two skills has the name; the other one is had by its address, and is shown nowhere.
+#[test]
+fn a_shadowed_skill_is_had_by_its_address_alone() {
+    let (_tmp, skills) = house();
+    let load = |id: &str| {
+        let Value::Object(arguments) = json!({"skill_id": id}) else { panic!("arguments are an object") };
+        skills.call_tool(&Call::new("load_skill", arguments), &ToolContext::default()).unwrap()
+    };
+    assert!(load("twice").text.contains(OPEN));
+    let addressed = load("twice@user");
+    assert!(!addressed.is_error && addressed.text.contains(SECRET), "{}", addressed.text);
+    let catalog = skills.catalog();
+    let skill = catalog.get("twice@user").unwrap();
+    assert!(skill.is_open_to_models() && !skill.is_for_models());
+    for kind in &KINDS {
+        let address = format!("{}@user", kind.name);
+        assert!(load(&address).is_error && !catalog.get(&address).unwrap().is_open_to_models(), "{address}");
     }
 }

@@ -16,7 +16,8 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 use serde_json::Value;
 use skillcue_base::ErrorInfo as _;
-pub use skillcue_load::{attribute, neutralise, text};
+pub use skillcue_base::markup::{attribute, text};
+pub use skillcue_load::neutralise;
 
 use crate::catalog::{Listing, usable};
 use crate::{Catalog, Error, Skill, Skillcue};
@@ -183,7 +184,7 @@ pub fn for_model<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Skill, Error>
         Error::NotFound { name: id.to_owned(), close }
     };
     match usable(catalog, id) {
-        Ok(skill) if skill.hides_from_models() => Err(not_found()),
+        Ok(skill) if !skill.is_open_to_models() => Err(not_found()),
         // What is hidden and disabled is hidden first.
         Err(Error::Disabled { .. } | Error::Unavailable { .. })
             if catalog.get(id).is_some_and(Skill::hides_from_models) =>

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use skillcue_base::counted;
+use skillcue_base::markup::attribute;
 use skillcue_base::{ErrorInfo as _, Shown};
-use skillcue_load::{attribute, neutralise};
+use skillcue_load::neutralise;
 
 use super::arguments::{Arguments, Refused};
 use super::{Call, Tool, ToolContext, ToolOutput, for_model, said};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use skillcue_base::counted;
+use skillcue_base::markup::text;
 use skillcue_base::{Shown, visible};
-use skillcue_load::text;
 use skillcue_select::{Hit, Reason, ReasonKind};
 
 use super::arguments::{Arguments, Refused};
