@@ -21,6 +21,7 @@ mod host;
 mod programs;
 mod registries;
 mod settings;
+mod watch;
 
 pub use environment::{Environment, absolute};
 pub use error::{Excerpt, HostError};
@@ -28,6 +29,7 @@ pub use host::{Host, Options};
 pub use programs::Programs;
 pub use registries::{Registries, own_address};
 pub use settings::{Settings, project_wants};
+pub use watch::HostWatch;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

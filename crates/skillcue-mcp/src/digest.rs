@@ -1,4 +1,4 @@
-//! Digests as the extension and approvals write them.
+//! Digests as the extension writes them.
 
 use skillcue_base::Digest;
 

@@ -8,11 +8,8 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use skillcue::Skillcue;
 use skillcue::watch::{Event, WatchOptions};
-use skillcue_mcp::host::{Host, Outcome as Listed};
 use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +18,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use setup::{Client, Reach, snippet};
-use skillcue_host::absolute;
+use skillcue_host::{HostWatch, absolute};
 
 const AFTER: &str = "\
 Examples:
@@ -38,17 +35,8 @@ const TOKEN_VARIABLE: &str = "SKILLCUE_MCP_TOKEN";
 /// Longest file with a token, in bytes. A token of 256 bits in hexadecimal has 64.
 const MAX_TOKEN_FILE: u64 = 4096;
 
-/// How often servers are asked again for what they list.
-const ASK_AGAIN: Duration = Duration::from_mins(1);
-
-/// How long servers may take when nobody waits for them.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Threads for work that may block. More would wait for each other, and each keeps memory of its own.
 const MAX_BLOCKING: usize = 40;
-
-/// With more skills than this, and nowhere to remember what was read, bodies are not read ahead.
-const MANY: usize = 10_000;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER), args_conflicts_with_subcommands = true)]
@@ -136,11 +124,8 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = Arc::clone(context.local_skills()?);
     context.tell_diagnostics();
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());
-    let watching = watch(&skills, &server);
-    if let Some(host) = context.servers()? {
-        ask_servers(host.clone(), Arc::clone(&skills), server.clone())?;
-    }
-    read_ahead(&skills, context)?;
+    let watching = watch(context, &server)?;
+    context.host()?.read_ahead()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(MAX_BLOCKING).enable_all().build().map_err(
             |error| CliError::failure("runtime", format!("cannot start: {}", skillcue_base::os_message(&error))),
@@ -172,59 +157,15 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// Tells clients of changes on disk.
-fn watch(skills: &Arc<Skillcue>, server: &SkillServer) -> skillcue::watch::Watching {
+fn watch(context: &Context, server: &SkillServer) -> Result<HostWatch, CliError> {
     let server = server.clone();
-    skills.watch(WatchOptions::default(), move |event| match event {
+    let watching = context.host()?.watch(WatchOptions::default(), move |event| match event {
         Event::Changed(changes) => server.announce(changes),
         Event::Trouble(message) => tracing::warn!("watching: {message}"),
         Event::Recovered => tracing::info!("watching: the system tells again"),
         _ => {}
-    })
-}
-
-/// Asks the configured servers for their skills, now and again, on a thread of its own.
-fn ask_servers(host: Host, skills: Arc<Skillcue>, server: SkillServer) -> Result<(), CliError> {
-    let ask = move || {
-        loop {
-            let mut changed = false;
-            for refreshed in host.refresh_stale(PATIENCE) {
-                match refreshed.outcome {
-                    Ok(Listed::Changed(_)) => changed = true,
-                    Ok(_) => {}
-                    Err(why) => tracing::info!(server = refreshed.label, "cannot be asked for its skills: {why}"),
-                }
-            }
-            if changed {
-                let before = skills.catalog();
-                let after = skills.refresh();
-                server.announce(&skillcue::Changes::between(&before, &after));
-            }
-            std::thread::sleep(ASK_AGAIN);
-        }
-    };
-    std::thread::Builder::new()
-        .name("skillcue-servers".to_owned())
-        .spawn(ask)
-        .map_err(|error| thread_failed(&error))?;
-    Ok(())
-}
-
-/// Makes what the first search would wait for.
-fn read_ahead(skills: &Arc<Skillcue>, context: &Context) -> Result<(), CliError> {
-    let skills = Arc::clone(skills);
-    let remembered = context.settings()?.cache.is_some();
-    let read = move || {
-        skills.prepare();
-        if remembered || skills.catalog().len() <= MANY {
-            skills.index_bodies();
-        }
-    };
-    std::thread::Builder::new().name("skillcue-ahead".to_owned()).spawn(read).map_err(|error| thread_failed(&error))?;
-    Ok(())
-}
-
-fn thread_failed(error: &std::io::Error) -> CliError {
-    CliError::failure("runtime", format!("cannot start a thread: {}", skillcue_base::os_message(error)))
+    })?;
+    Ok(watching)
 }
 
 async fn stop_on_signal(cancel: CancellationToken) {
@@ -243,7 +184,7 @@ fn http_options(http: &str, args: &Args) -> Result<HttpOptions, CliError> {
     let listen = address(http)?;
     let token = token(args)?;
     let mut allowed_hosts = args.allow_host.clone();
-    if !listen.ip().is_loopback() {
+    if !listen.ip().to_canonical().is_loopback() {
         if token.is_none() && !args.no_token {
             return Err(CliError::usage(
                 "usage",

@@ -123,8 +123,9 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
     // What holds, not what one registry says.
     let on_at: Vec<PathBuf> = catalog.all().iter().filter(|skill| skill.enabled()).map(|skill| skill.dir()).collect();
     for (registry, source) in context.registries()?.present() {
-        let enabled = registry.enabled();
-        for (name, entry) in &registry.state().installed {
+        let state = registry.state();
+        let enabled = state.enabled_by_skill();
+        for (name, entry) in &state.installed {
             let dir = registry.dir_of(entry.kind, name);
             // Nothing installed is in an isolated catalog: then it is the registry's word.
             let on = if isolated {

@@ -1,0 +1,124 @@
+//! Watching: the disk, and what the configured servers list.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use skillcue::watch::{Event, State, WatchOptions, Watching};
+use skillcue::{Changes, Skillcue};
+use skillcue_base::{lock, os_message};
+use skillcue_mcp::host::{Host as Servers, Outcome};
+
+use crate::error::HostError;
+use crate::host::Host;
+
+/// How often servers are asked again for what they list.
+const ASK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// How long servers may take: no answer waits for them.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// With more skills than this, and nowhere to remember what was read, bodies are not read ahead.
+const MAX_READ_AHEAD: usize = 10_000;
+
+/// Watches as long as it is not dropped: [`Host::watch`].
+#[derive(Debug)]
+#[must_use = "dropping it ends the watching"]
+pub struct HostWatch {
+    disk: Watching,
+    /// The thread that asks servers ends when this is dropped.
+    _servers: Option<Sender<()>>,
+}
+
+impl HostWatch {
+    /// Returns how far the watching of the disk is.
+    pub fn state(&self) -> State {
+        self.disk.state()
+    }
+}
+
+impl Host {
+    /// Reports what changes, on disk and in the lists of the configured servers, which are asked at once and then every
+    /// minute. The skills are refreshed already when `on_change` is called, one call at a time, on threads of its own.
+    ///
+    /// ```
+    /// use skillcue::watch::{Event, WatchOptions};
+    /// use skillcue_host::{Environment, Host, Options};
+    ///
+    /// # let home = tempfile::tempdir()?;
+    /// # let (cwd, variables) = (None, vec![("HOME".into(), home.path().into())]);
+    /// let host = Host::open(Environment::new(cwd, variables)?, Options::default());
+    /// let watch = host.watch(WatchOptions::default(), |event| {
+    ///     if let Event::Changed(changes) = event {
+    ///         println!("{changes:?}");
+    ///     }
+    /// })?;
+    /// drop(watch);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn watch(
+        &self,
+        options: WatchOptions,
+        on_change: impl Fn(&Event) + Send + 'static,
+    ) -> Result<HostWatch, HostError> {
+        let skills = self.skills()?;
+        let on_change = Arc::new(Mutex::new(on_change));
+        let servers = match self.servers()? {
+            Some(servers) => {
+                let (stop, stopped) = mpsc::channel::<()>();
+                let (servers, skills, on_change) = (servers.clone(), Arc::clone(skills), Arc::clone(&on_change));
+                let ask = move || {
+                    loop {
+                        if let Some(changes) = ask(&servers, &skills) {
+                            lock(&on_change)(&Event::Changed(changes));
+                        }
+                        if stopped.recv_timeout(ASK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+                            return;
+                        }
+                    }
+                };
+                start("skillcue-servers", ask)?;
+                Some(stop)
+            }
+            None => None,
+        };
+        let disk = skills.watch(options, move |event| lock(&on_change)(event));
+        Ok(HostWatch { disk, _servers: servers })
+    }
+
+    /// Makes in the background what the first search would wait for: the indexes, and the terms of bodies if they can be
+    /// remembered or there are few.
+    pub fn read_ahead(&self) -> Result<(), HostError> {
+        let is_remembered = self.settings()?.cache.is_some();
+        let skills = Arc::clone(self.skills()?);
+        start("skillcue-ahead", move || {
+            skills.prepare();
+            if is_remembered || skills.catalog().len() <= MAX_READ_AHEAD {
+                skills.index_bodies();
+            }
+        })
+    }
+}
+
+/// Asks servers whose lists are old. Returns what changed, if something did.
+fn ask(servers: &Servers, skills: &Skillcue) -> Option<Changes> {
+    let mut has_changed = false;
+    for refreshed in servers.refresh_stale(MAX_WAIT) {
+        match refreshed.outcome {
+            Ok(outcome) => has_changed |= matches!(outcome, Outcome::Changed(_)),
+            Err(why) => tracing::info!(server = refreshed.label, "cannot be asked for its skills: {why}"),
+        }
+    }
+    has_changed.then(|| {
+        let before = skills.catalog();
+        let after = skills.refresh();
+        Changes::between(&before, &after)
+    })
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), HostError> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started
+        .map(drop)
+        .map_err(|error| HostError::failure("runtime", format!("cannot start a thread: {}", os_message(&error))))
+}

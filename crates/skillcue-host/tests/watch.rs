@@ -1,0 +1,33 @@
+//! What changes is reported by the assembly, with the skills refreshed.
+#![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
+
+mod support;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use skillcue::watch::{Event, WatchOptions};
+use skillcue_host::Options;
+use support::Machine;
+
+#[test]
+fn a_new_skill_is_reported_and_there() {
+    let machine = Machine::new();
+    machine.skill("work/skills/invoices");
+    let host = machine.host(&[], Options::default());
+    let (sender, reports) = mpsc::channel();
+    let watch = host
+        .watch(WatchOptions::default(), move |event| {
+            if let Event::Changed(changes) = event {
+                let _ = sender.send(changes.clone());
+            }
+        })
+        .unwrap();
+    host.read_ahead().unwrap();
+    machine.skill("work/skills/receipts");
+    // As long as it takes: without a report, the test ends here.
+    let changes = reports.recv_timeout(Duration::from_mins(2)).unwrap();
+    assert!(changes.names().any(|name| name == "receipts"), "{changes:?}");
+    assert!(host.skills().unwrap().catalog().get("receipts").is_some());
+    drop(watch);
+}
