@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use skillcue::catalog::{Listing, SkillDir};
+use skillcue::consent;
 use skillcue::tools::{
     Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
 };
@@ -82,6 +83,9 @@ impl ToolsetTools {
     fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
         let asked = skill.manifest().permissions()?;
         let dir = SkillDir::open(skill.name(), dir).ok()?;
+        if !self.runner.consent().knows(&consent::Subject::toolset(&dir)) {
+            return None;
+        }
         let options = self.runner.options();
         let question = self.runner.toolset_question(&dir, asked).ok()?;
         if !self.runner.consent().answer(&question).is_allowed() {
@@ -89,6 +93,7 @@ impl ToolsetTools {
         }
         let is_granted = |name: &std::ffi::OsStr| asked.env.iter().any(|granted| name == &**granted);
         Some(Granted {
+            content: Some(question.content),
             program: find_program(asked.runtime?.name(), &options.path),
             names: self.runner.named_paths(&dir, asked),
             read: question.permissions.read_paths,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use skillcue_base::ErrorInfo;
+use skillcue_catalog::ContentId;
 use skillcue_exec::{ExecError, Launcher, SandboxReport};
 use skillcue_format::Diagnostic;
 
@@ -107,6 +108,8 @@ impl From<Option<skillcue_format::Runtime>> for Runtime {
 /// make use of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
+    /// The content of the skill that it was granted for. A process that was started for other content is not kept.
+    pub content: Option<ContentId>,
     /// Other names of what may be read or written, with links in them.
     pub names: Vec<PathBuf>,
     /// The program of the runtime, if the user has granted it: the path of `node`.

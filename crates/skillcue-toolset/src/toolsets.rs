@@ -17,7 +17,9 @@ use crate::message::{Defined, Entry, Load, Ready, WireDiagnostic};
 use crate::place;
 use crate::resolve::{Resolver, Seen};
 use crate::schema::Schema;
-use crate::subject::{CallContext, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec};
+use crate::subject::{
+    CallContext, Granted, Limits, Offered, Options, Runtime, Subject, ToolError, ToolResult, ToolSpec,
+};
 use crate::warm::{Loaded, Warm};
 
 /// What the engine's process needs beyond what scripts may allocate: its stacks, its code, the parser's trees.
@@ -99,6 +101,20 @@ struct State {
     known: Option<Arc<Known>>,
     warm: Option<Arc<Warm>>,
     checked: Option<Instant>,
+    /// What was granted when the rest was found out.
+    granted: Granted,
+}
+
+impl State {
+    /// Ends the process, with the calls in it, and forgets all that is known, if something else is granted now.
+    fn see_granted(&mut self, now: &Granted) {
+        if self.granted != *now {
+            if let Some(warm) = self.warm.take() {
+                warm.kill();
+            }
+            *self = State { granted: now.clone(), ..State::default() };
+        }
+    }
 }
 
 /// What is known of a skill's tools.
@@ -273,6 +289,7 @@ impl Inner {
 
     /// What is known of a skill's tools without evaluating anything. Forgets what is no longer so.
     fn found(&self, subject: &Subject<'_>, state: &mut State) -> Option<Arc<Known>> {
+        state.see_granted(&subject.granted);
         if let Some(known) = &state.known
             && known.asked == subject.toolsets
         {
