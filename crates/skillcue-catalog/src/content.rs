@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skillcue_base::{Digest, Digester, ErrorInfo, Shown, os_message};
 
-use crate::{EntryKind, FileError, SkillDir, TreeEntry, TreeGap, TreeLimits};
+use crate::{EntryKind, EntryMetadata, FileError, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
 /// The identity of a skill's content: one SHA-256 over the paths of all its files, what is in each, and whether it may be
 /// executed. Consent is bound to it, and `skillcue.lock` pins it, in the same 64 hexadecimal digits.
@@ -344,6 +344,46 @@ impl Content {
 
     fn add_unpinnable(&mut self, entry: &TreeEntry<'_>, reason: UnpinnableReason, text: Vec<u8>) {
         self.unpinnable.push(Unpinnable { path: entry.path().to_owned(), reason, text });
+    }
+}
+
+/// What the file system says of all files of a skill. Nothing is read, so it takes far less time than a [`ContentId`].
+///
+/// Taken before a [`ContentId`] and again later, two equal ones mean that the files are still those of the id: every change
+/// of a file sets its time, as exactly as the file system keeps times.
+///
+/// ```
+/// use skillcue_catalog::{ContentStamps, SkillDir};
+///
+/// let tmp = tempfile::tempdir()?;
+/// std::fs::write(tmp.path().join("SKILL.md"), "# Forms")?;
+/// let dir = SkillDir::open("pdf", tmp.path())?;
+/// let before = ContentStamps::of(&dir)?;
+/// assert_eq!(before, ContentStamps::of(&dir)?);
+/// std::fs::write(tmp.path().join("SKILL.md"), "# Others")?;
+/// assert_ne!(before, ContentStamps::of(&dir)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentStamps(BTreeMap<PathBuf, EntryMetadata>);
+
+impl ContentStamps {
+    /// Looks at every file below a skill's directory, following no link.
+    pub fn of(dir: &SkillDir) -> Result<ContentStamps, ContentError> {
+        let mut stamps = BTreeMap::new();
+        let mut tree = dir.tree(&ContentId::LIMITS)?;
+        while let Some(entry) = tree.next_entry() {
+            let entry = entry?;
+            // A directory by itself is no content.
+            if entry.kind() != EntryKind::Directory {
+                let path = entry.path().to_owned();
+                match entry.metadata() {
+                    Ok(found) => stamps.insert(path, found),
+                    Err(source) => return Err(ContentError::Unreadable { path, source }),
+                };
+            }
+        }
+        Ok(ContentStamps(stamps))
     }
 }
 

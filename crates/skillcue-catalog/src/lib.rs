@@ -52,7 +52,7 @@ pub use body::{BodyAt, BodyFile};
 pub use candidate::Invalid;
 pub use catalog::{Catalog, Filter, Generation, IndexEntry};
 pub use checkout::Checkout;
-pub use content::{Content, ContentError, ContentId, Leaf, Leaves, Unpinnable, UnpinnableReason};
+pub use content::{Content, ContentError, ContentId, ContentStamps, Leaf, Leaves, Unpinnable, UnpinnableReason};
 pub use discovery::{Discovery, Effort, Enablement};
 pub use memory::Memory;
 pub use plugin::{installed_plugins, plugin_roots, plugins_below};

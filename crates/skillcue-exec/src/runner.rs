@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use skillcue_base::{ErrorInfo as _, LOCALE, counted};
-use skillcue_catalog::SkillDir;
 use skillcue_catalog::consent::{ConsentError, ConsentGate, ConsentStore, PermissionRules, Question, Subject};
+use skillcue_catalog::{ContentError, ContentStamps, SkillDir};
 use skillcue_format::{Manifest, Permissions};
 
 use crate::bytecode::Bytecode;
@@ -20,6 +20,9 @@ use crate::packages::{Asking, Header, PackagesError};
 use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
 use crate::stream::{Conversation, Stream};
+
+/// How often files that change meanwhile are looked at again before a run is refused.
+const LOOKS: usize = 3;
 
 /// How much one run may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,22 +214,43 @@ impl Runner {
         }
         let _place = Place::take(&self.running, self.options.concurrent)?;
         let info = find_script(request)?;
-        let granted = self.asked(request, &info)?;
-        if let Some(asked) = granted.as_ref().filter(|asked| !self.consent().answer(asked).is_allowed()) {
-            return Err(RunError::PermissionRequired { asked: Box::new(asked.clone()), reason: None });
-        }
-        let job = self.job(request, &info, granted.as_ref())?;
+        let job = self.allowed_job(request, &info)?;
         tracing::debug!(skill = request.dir.skill(), script = info.path, program = ?job.program, "runs a script");
         Conversation { request, limits, input: &input }.hold(&self.launcher, &job)
     }
 
     /// What the skill asks for, for this script; nothing, if it asks for nothing.
     fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
-        match request.manifest.permissions() {
-            Some(permissions) if !for_script(permissions).is_empty() => {
-                Ok(Some(self.script_question(request.dir, &info.path, permissions)?))
+        match wishes(request) {
+            Some(permissions) => Ok(Some(self.script_question(request.dir, &info.path, permissions)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what to start, with the permissions that a person has allowed for the files as they are now: reading them
+    /// takes a while, and so may the script's packages, so whether they have changed since is seen to at the end.
+    fn allowed_job(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Job, RunError> {
+        if wishes(request).is_none() {
+            return self.job(request, info, None);
+        }
+        let unreadable = |error: ContentError| ConsentError::Unreadable {
+            skill: request.dir.skill().to_owned(),
+            reason: error.to_string(),
+        };
+        let mut looks = 0;
+        loop {
+            let before = ContentStamps::of(request.dir).map_err(unreadable)?;
+            let Some(asked) = self.asked(request, info)? else { return self.job(request, info, None) };
+            looks += 1;
+            if looks > LOOKS || !self.consent().answer(&asked).is_allowed() {
+                return Err(RunError::PermissionRequired { asked: Box::new(asked), reason: None });
             }
-            _ => Ok(None),
+            let job = self.job(request, info, Some(&asked))?;
+            // By its path, as the script is started: another directory may stand there by now.
+            let now = SkillDir::open(request.dir.skill(), request.dir.path())?;
+            if ContentStamps::of(&now).map_err(unreadable)? == before {
+                return Ok(job);
+            }
         }
     }
 
@@ -390,6 +414,11 @@ fn for_script(permissions: &Permissions) -> Permissions {
     Permissions { runtime: None, ..permissions.clone() }
 }
 
+/// Returns the permissions that a skill asks for, if some of them are for scripts.
+fn wishes<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
+    request.manifest.permissions().filter(|permissions| !for_script(permissions).is_empty())
+}
+
 /// The script that is meant, among those that the skill has.
 pub(crate) fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
     let path = SkillDir::meaning(request.dir.skill(), request.script)?;
@@ -423,8 +452,8 @@ pub(crate) fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunErr
 mod tests {
     use std::fs;
 
-    use skillcue_catalog::consent::Scope;
-    use skillcue_format::Runtime;
+    use skillcue_catalog::consent::{Answer, Scope};
+    use skillcue_format::{FileKind, Parsed, Runtime};
 
     use super::*;
 
@@ -437,6 +466,49 @@ mod tests {
         let script = runner.script_question(&dir, "run.sh", &all).unwrap();
         assert_eq!((script.permissions.asked.runtime, script.permissions.asked.network), (None, true));
         assert_eq!(runner.toolset_question(&dir, &all).unwrap().permissions.asked, all);
+    }
+
+    /// Allows what it was asked about first, and replaces a file right after it was asked: as another process may.
+    #[derive(Debug)]
+    struct Replacing {
+        store: ConsentStore,
+        file: PathBuf,
+        text: &'static str,
+    }
+
+    impl ConsentGate for Replacing {
+        fn answer(&self, question: &Question) -> Answer {
+            let answer = self.store.answer(question);
+            fs::write(&self.file, self.text).unwrap();
+            answer
+        }
+
+        fn remember(&self, question: &Question, scope: Scope) -> Result<(), ConsentError> {
+            self.store.remember(question, scope)
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_after_it_was_read_does_not_run() {
+        let tmp = tempfile::tempdir().unwrap();
+        let script = tmp.path().join("scripts/a.sh");
+        fs::create_dir(tmp.path().join("scripts")).unwrap();
+        let text = "---\nname: a\ndescription: d\npermissions:\n  network: true\n---\n";
+        let manifest = Parsed::of(text.as_bytes(), FileKind::Markdown).manifest.unwrap();
+        let run = |replacement: &'static str| {
+            fs::write(&script, "#!/bin/sh\necho one\n").unwrap();
+            let gate = Replacing { store: ConsentStore::default(), file: script.clone(), text: replacement };
+            let options = RunnerOptions { consent: Arc::new(gate), ..RunnerOptions::default() };
+            let runner = Runner::new(Launcher::new("/none"), options);
+            let dir = SkillDir::open("a", tmp.path()).unwrap();
+            let asked = runner.script_question(&dir, "scripts/a.sh", manifest.permissions().unwrap()).unwrap();
+            runner.consent().remember(&asked, Scope::Always).unwrap();
+            // File systems keep times to a few milliseconds.
+            std::thread::sleep(Duration::from_millis(20));
+            runner.run(&RunRequest::new(&dir, &manifest, "a.sh")).unwrap_err().code()
+        };
+        assert_eq!(run("#!/bin/sh\necho other\n"), "permission_required");
+        assert_eq!(run("#!/bin/sh\necho two\n"), "permission_required", "as long as before");
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub struct EntryMetadata {
     pub size: u64,
     /// The device and the inode: which file or directory it is.
     pub identity: (u64, u64),
+    /// Last change of its bytes, its mode or its place, in nanoseconds since 1970. No program can set it.
+    pub changed_ns: i128,
 }
 
 impl EntryMetadata {
@@ -169,6 +171,7 @@ impl EntryMetadata {
             mode: stat.st_mode as u32 & 0o7777,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             identity: (stat.st_dev as u64, stat.st_ino.into()),
+            changed_ns: i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec),
         }
     }
 }
