@@ -262,6 +262,7 @@ fn needed(skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Needed> {
     };
     needs.then(|| {
         let details = Details {
+            address: skill.id(),
             source: skill.source().as_str().to_owned(),
             arguments: visible_json(call.arguments()),
             has_changed: false,

@@ -427,6 +427,27 @@ impl Skill {
         if self.state.nth > 1 { format!("{address}#{}", self.state.nth) } else { address }
     }
 
+    /// Returns what finds exactly this skill: its name, or its address if the name means another one.
+    ///
+    /// ```
+    /// use skillcue_catalog::{Discovery, Root, Source};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// for root in ["user", "project"] {
+    ///     std::fs::create_dir_all(dir.path().join(root).join("pdf"))?;
+    ///     let text = format!("---\nname: pdf\ndescription: Of the {root}.\n---\n");
+    ///     std::fs::write(dir.path().join(root).join("pdf/SKILL.md"), text)?;
+    /// }
+    /// let roots = [("user", Source::User), ("project", Source::Project)];
+    /// let catalog = Discovery::new(roots.map(|(root, source)| Root::new(dir.path().join(root), source))).run();
+    /// let ids: Vec<String> = catalog.named("pdf").map(|skill| skill.id()).collect();
+    /// assert_eq!(ids, ["pdf", "pdf@user"]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn id(&self) -> String {
+        if self.shadowed() { self.address() } else { self.name().to_owned() }
+    }
+
     /// Whether only a number tells their addresses apart, given that their names are the same.
     pub(crate) fn is_addressed_like(&self, other: &Skill) -> bool {
         self.source() == other.source() && self.plugin() == other.plugin() && self.server() == other.server()

@@ -33,7 +33,7 @@ pub(crate) fn rows(context: &Context) -> Result<Vec<(Row, bool)>, CliError> {
 }
 
 /// Returns whether what is there now is what was allowed.
-fn is_current(row: &Row, context: &Context) -> Result<bool, CliError> {
+pub(crate) fn is_current(row: &Row, context: &Context) -> Result<bool, CliError> {
     if row.changed {
         return Ok(false);
     }
@@ -92,7 +92,7 @@ pub(crate) fn table(rows: &[(Row, bool)], indent: &str, context: &Context) -> St
         let mut line =
             format!("{indent}{}  {}", paint(style::NAME, text::one_line(&short(&row.subject))), text::one_line(&what));
         if !row.permissions.asked.is_empty() {
-            let _ = write!(line, "  {}", text::one_line(&row.permissions.asked.to_string()));
+            let _ = write!(line, "  {}", text::one_line(&row.permissions.to_string()));
         }
         if !current {
             let _ = write!(line, "  {}", paint(style::WARNING, "(counts no longer: it has changed)"));
@@ -125,12 +125,12 @@ pub(crate) fn short(subject: &Subject) -> String {
 pub(crate) fn described(skill: &Skill, questions: &[Question], context: &Context) -> String {
     let mut out = format!(
         "{}  {} ({})\n",
-        paint(style::NAME, text::one_line(skill.name())),
+        paint(style::NAME, text::one_line(&skill.id())),
         context.short_path(&skill.dir()),
         skill.source()
     );
     for question in questions {
-        let permissions = &question.permissions.asked;
+        let permissions = &question.permissions;
         let with = if permissions.is_empty() { String::new() } else { format!(", with {permissions}") };
         let what = match &question.subject {
             Subject::Load { .. } => "models may load it".to_owned(),

@@ -61,10 +61,10 @@ pub(crate) fn for_models(error: &(dyn StdError + 'static)) -> Option<String> {
         return of_finding(found).map(Cow::into_owned);
     }
     if let Some(RunError::PermissionRequired { asked, reason: None }) = error.downcast_ref() {
-        return Some(format!(
-            "look at the skill, then: skillcue allow {}",
-            Shown(asked.subject.skill().unwrap_or_default())
-        ));
+        // The name alone may mean another skill.
+        let address = Some(asked.details.address.as_str()).filter(|address| !address.is_empty());
+        let address = address.or(asked.subject.skill()).unwrap_or_default();
+        return Some(format!("look at the skill, then: skillcue allow {}", Shown(address)));
     }
     if let Some(ToolError::NotGranted { skill, .. }) = error.downcast_ref() {
         return Some(allow_runtime(skill));

@@ -14,7 +14,7 @@ use crate::budget::{Fragment, Purse, Share, UNLOADABLE, loadable};
 use crate::discloser::{Discloser, Situation, Turn, disclosed};
 use crate::names::sentence;
 use crate::report::{Disclosed, Trace};
-use crate::session::{Remembered, address, digest};
+use crate::session::{Remembered, digest};
 use crate::{Decision, Tier};
 
 /// What headings and naming lines may take beyond the budget.
@@ -87,7 +87,7 @@ impl<'a> Documentation<'a> {
 
     fn candidate(&self, skill: &'a Skill, hit: Option<&'a Hit>) -> Candidate<'a> {
         let body = self.situation.bodies.body(skill);
-        let known = self.situation.session.and_then(|session| session.in_context(&address(skill)));
+        let known = self.situation.session.and_then(|session| session.in_context(&skill.id()));
         let known = known.filter(|known| body.as_ref().is_ok_and(|body| digest(body) == known.digest));
         Candidate { skill, hit, body, known, listed: skill.is_for_models() }
     }
@@ -164,7 +164,7 @@ impl<'a> Documentation<'a> {
                 let (address, digest, tokens) = (known.address.clone(), known.digest, known.tokens);
                 Trace { address, digest, shortened: known.shortened, shown: known.shown, tokens, reference }
             } else {
-                Trace::of(address(one.skill), body, share.shown, tokens)
+                Trace::of(one.skill.id(), body, share.shown, tokens)
             });
             if let Some(known) = one.known.filter(|known| !known.shortened) {
                 why = Some(format!("in this conversation since turn {}, unchanged", known.turn));

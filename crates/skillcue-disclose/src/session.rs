@@ -267,7 +267,7 @@ impl Session {
 
     /// Whether exactly this text of a skill was in context at some time.
     pub fn has_seen(&self, skill: &Skill, text: &str) -> bool {
-        let (address, digest) = (address(skill), digest(text));
+        let (address, digest) = (skill.id(), digest(text));
         self.skills.iter().any(|known| known.address == address && known.digest == digest)
     }
 
@@ -319,11 +319,6 @@ impl Trace {
     pub(crate) fn of(address: String, text: &str, shown: usize, tokens: Tokens) -> Trace {
         Trace { address, digest: digest(text), shortened: shown < text.len(), shown, tokens, reference: false }
     }
-}
-
-/// What [`Catalog::get`] finds a skill by.
-pub(crate) fn address(skill: &Skill) -> String {
-    if skill.shadowed() { skill.address() } else { skill.name().to_owned() }
 }
 
 pub(crate) fn digest(text: &str) -> u128 {

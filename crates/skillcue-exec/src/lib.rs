@@ -61,7 +61,7 @@ pub use memory::{MemoryBound, MemoryUse};
 pub use policy::{interpreter_paths, system_paths};
 pub use provider::ScriptTools;
 pub use result::{RunError, RunResult};
-pub use runner::{Limits, RunRequest, Runner, RunnerOptions};
+pub use runner::{Limits, RunRequest, Runner, RunnerOptions, find_script};
 pub use scripts::{ScriptInfo, scripts};
 pub use stream::Stream;
 pub use wire::{EndReason, Ended};

@@ -167,7 +167,9 @@ impl ScriptTools {
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return fail("invalid_argument", &format!("The argument `script` is missing. There are: {known}."));
         }
+        let address = skill.id();
         let request = RunRequest {
+            address: Some(&address),
             arguments: &wanted.arguments,
             input: wanted.input,
             cancelled: &|| (context.cancelled)(),

@@ -208,7 +208,7 @@ pub enum RunError {
         concurrent: usize,
     },
     /// It asks for something that nobody has allowed, for this content of the skill.
-    #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions.asked, because(reason.as_deref()))]
+    #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions, because(reason.as_deref()))]
     #[info(code = "permission_required", hint = permission_hint(reason.is_some()))]
     PermissionRequired {
         /// The question that a person has to answer.

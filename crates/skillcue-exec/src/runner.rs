@@ -95,6 +95,8 @@ impl Default for RunnerOptions {
 pub struct RunRequest<'r> {
     /// The skill's directory. Its name is the `SKILL_NAME` that the script sees.
     pub dir: &'r SkillDir,
+    /// What finds exactly this skill, if its name means another one: questions about it say so.
+    pub address: Option<&'r str>,
     /// The skill's manifest: names scripts, and asks for permissions.
     pub manifest: &'r Manifest,
     /// The script's path below the skill's directory; what is in `scripts/` also by what follows.
@@ -112,7 +114,16 @@ pub struct RunRequest<'r> {
 impl<'r> RunRequest<'r> {
     /// A request for `script` without arguments, which nobody watches and nobody cancels.
     pub fn new(dir: &'r SkillDir, manifest: &'r Manifest, script: &'r str) -> RunRequest<'r> {
-        RunRequest { dir, manifest, script, arguments: &[], input: None, on_output: &|_, _| {}, cancelled: &|| false }
+        RunRequest {
+            dir,
+            address: None,
+            manifest,
+            script,
+            arguments: &[],
+            input: None,
+            on_output: &|_, _| {},
+            cancelled: &|| false,
+        }
     }
 }
 
@@ -222,7 +233,11 @@ impl Runner {
     /// What the skill asks for, for this script; nothing, if it asks for nothing.
     fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
         match wishes(request) {
-            Some(permissions) => Ok(Some(self.script_question(request.dir, &info.path, permissions)?)),
+            Some(permissions) => {
+                let mut asked = self.script_question(request.dir, &info.path, permissions)?;
+                asked.details.address = request.address.unwrap_or_else(|| request.dir.skill()).to_owned();
+                Ok(Some(asked))
+            }
             None => Ok(None),
         }
     }
@@ -419,8 +434,23 @@ fn wishes<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
     request.manifest.permissions().filter(|permissions| !for_script(permissions).is_empty())
 }
 
-/// The script that is meant, among those that the skill has.
-pub(crate) fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
+/// Returns the script that a request means, among those that the skill has.
+///
+/// ```
+/// use skillcue_catalog::SkillDir;
+/// use skillcue_exec::{RunRequest, find_script};
+/// use skillcue_format::{FileKind, Parsed};
+///
+/// let tmp = tempfile::tempdir()?;
+/// std::fs::create_dir(tmp.path().join("scripts"))?;
+/// std::fs::write(tmp.path().join("scripts/now.sh"), "#!/bin/sh\n")?;
+/// let dir = SkillDir::open("weather", tmp.path())?;
+/// let text = "---\nname: weather\ndescription: Tells it.\n---\n";
+/// let manifest = Parsed::of(text.as_bytes(), FileKind::Markdown).manifest.unwrap();
+/// assert_eq!(find_script(&RunRequest::new(&dir, &manifest, "now.sh"))?.path, "scripts/now.sh");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
     let path = SkillDir::meaning(request.dir.skill(), request.script)?;
     let mut listed = scripts(request.dir, request.manifest);
     let short = format!("scripts/{path}");

@@ -231,7 +231,7 @@ impl Skillcue {
         let body = load("").map_err(|error| error.to_string())?;
         if self.held.holds(skill) && !session.is_some_and(|session| session.has_seen(skill, &body)) {
             let text = format!(
-                "The user has not approved this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
+                "The user has not allowed this skill yet. `load_skill` with the id \"{name}\" asks, and loads it."
             );
             return Ok(text.into());
         }

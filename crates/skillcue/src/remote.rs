@@ -177,12 +177,13 @@ fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<St
 pub(crate) struct Served<'r> {
     pub(crate) remote: &'r dyn Remote,
     pub(crate) entry: Arc<RemoteEntry>,
+    /// What finds exactly this skill: errors name it, and hints say to allow it.
     name: String,
 }
 
 impl<'r> Served<'r> {
     pub(crate) fn of(remotes: &'r [Arc<dyn Remote>], server: &str, skill: &Skill) -> Result<Served<'r>, Error> {
-        let name = skill.name().to_owned();
+        let name = skill.id();
         let uri = skill.path();
         let found = remotes.iter().find(|remote| remote.label() == server).and_then(|remote| {
             let entry = remote.entries().iter().find(|entry| uri.to_str() == Some(&entry.uri)).cloned();

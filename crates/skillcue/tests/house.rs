@@ -15,6 +15,11 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        text: "skill.shadowed() { skill.address()",
+        only_in: &[],
+        because: "what finds exactly one skill is Skill::id",
+    },
+    Rule {
         text: "`skillcue ",
         only_in: &["skillcue-cli/"],
         because: "the library names no command of a program; skillcue-cli/src/hints.rs adds it",

@@ -483,6 +483,11 @@ fn names_of_servers_never_meet() {
     let path = |address: &str| catalog.get(address).map(|skill| skill.path().display().to_string());
     assert_eq!(path("a:dup").as_deref(), Some("skill://x/dup/SKILL.md"));
     assert_eq!(path("a:dup#2").as_deref(), Some("skill://y/dup/SKILL.md"));
+    let refused = skills.read("a:dup#2", "SKILL.md").unwrap_err();
+    assert!(
+        matches!(&refused, skillcue::Error::Remote { name, .. } if name == "a:dup#2"),
+        "hints name that: {refused:?}"
+    );
     assert_eq!(catalog.get("b:dup").and_then(skillcue::Skill::server), Some("b"));
     assert_eq!(catalog.get("office:dup").unwrap().source(), Source::Plugin, "a server takes no plugin's name");
     let said: Vec<String> = catalog.diagnostics().iter().map(|found| found.message.to_string()).collect();

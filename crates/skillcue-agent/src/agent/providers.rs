@@ -138,7 +138,7 @@ pub(super) async fn before(
     held.retain(|name| !loaded.contains(name));
     if !held.is_empty() {
         // The model knows how to ask for them; the user should know why they are not simply used.
-        let message = format!("not shown until somebody approves: {}", held.join(", "));
+        let message = format!("not shown until somebody allows it: {}", held.join(", "));
         (hooks.events)(&Event::Problem { provider: SkillsProvider::NAME, message });
     }
     problems

@@ -127,7 +127,7 @@ async fn what_nobody_approved_is_named_and_not_shown() {
     house.say_with(&mut house.conversation(), "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let sent = house.server.requests()[0].last_user();
     assert!(sent.contains("### theirs") && !sent.contains("Push it."), "{sent}");
-    assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody approves: theirs");
+    assert_eq!(house.heard("problem")[0]["message"], "not shown until somebody allows it: theirs");
 
     let allowed = AgentConsent::new(Policy { skills: true, ..Policy::default() }, memory());
     let house = with(house, &allowed);
@@ -199,7 +199,7 @@ async fn what_was_approved_is_not_taken_away_again() {
     loads(&house, &mut conversation, &consent).await;
     house.say_with(&mut conversation, "deploy it", &consent, &CancellationToken::new()).await.unwrap();
     let texts = house.server.requests().last().unwrap().texts();
-    assert!(!texts.iter().any(|(_, text)| text.contains("has not approved")), "{texts:?}");
+    assert!(!texts.iter().any(|(_, text)| text.contains("has not allowed")), "{texts:?}");
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ impl Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This time.
+    /// This time: the first answer that it allows uses it up.
     Once,
     /// As long as this process, or this conversation.
     Session,
@@ -113,10 +113,12 @@ pub enum Observed {
 /// }
 /// ```
 pub trait ConsentGate: Debug + Send + Sync {
-    /// Answers a question. Returns at once, without asking a person.
+    /// Answers a question. Returns at once, without asking a person. Ask only about what is then done: it may use up a yes
+    /// that was given for once.
     fn answer(&self, question: &Question) -> Answer;
 
-    /// Remembers that a person has said yes. Replaces what was allowed to the same subject before.
+    /// Remembers that a person has said yes. [`Scope::Always`] replaces whatever was allowed to the same subject before, any
+    /// other scope what was allowed for less than always.
     fn remember(&self, question: &Question, scope: Scope) -> Result<(), ConsentError>;
 
     /// Returns whether [`answer`](ConsentGate::answer) could be anything but [`Answer::NotAsked`] for this subject. A `false`

@@ -1,8 +1,11 @@
 //! Permissions beyond the sandbox: what their paths mean on this machine, and which of them cannot be granted.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use skillcue_base::Shown;
 use skillcue_format::Permissions;
 
 use super::ConsentError;
@@ -20,6 +23,9 @@ pub struct ResolvedPermissions {
     /// The files and directories to write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_paths: Vec<PathBuf>,
+    /// Of the paths that the manifest writes, those that lead elsewhere by a link, and where.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<Box<str>, PathBuf>,
 }
 
 impl ResolvedPermissions {
@@ -31,6 +37,33 @@ impl ResolvedPermissions {
     /// Returns whether these permissions, once allowed, allow `other`: they are equal, or `other` asks for none.
     pub(super) fn cover(&self, other: &ResolvedPermissions) -> bool {
         other.is_empty() || self == other
+    }
+}
+
+/// In words, as the manifest asks for them; of a path that leads elsewhere by a link, also where.
+///
+/// ```
+/// use skillcue_catalog::SkillDir;
+/// use skillcue_catalog::consent::PermissionRules;
+/// use skillcue_format::Permissions;
+///
+/// let (tmp, keys) = (tempfile::tempdir()?, tempfile::tempdir()?);
+/// std::os::unix::fs::symlink(keys.path(), tmp.path().join("data"))?;
+/// let dir = SkillDir::open("pdf", tmp.path())?;
+/// let reading = Permissions { read: ["data".into()].into(), ..Permissions::default() };
+/// let asked = PermissionRules::default().resolve(&dir, &reading)?;
+/// assert_eq!(asked.to_string(), format!("reading data, which is {}", keys.path().canonicalize()?.display()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl fmt::Display for ResolvedPermissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.asked.clone();
+        for text in shown.read.iter_mut().chain(&mut shown.write) {
+            if let Some(real) = self.links.get(text) {
+                *text = format!("{text}, which is {}", Shown(&real.to_string_lossy())).into();
+            }
+        }
+        shown.fmt(f)
     }
 }
 
@@ -118,14 +151,21 @@ impl PermissionRules {
                 }
             }
         }
+        let texts = permissions.read.iter().chain(&permissions.write);
+        let links = texts.zip(read.iter().chain(&write)).filter(|(_, meant)| meant.is_elsewhere);
+        let links = links.map(|(text, meant)| (text.clone(), meant.real.clone())).collect();
         let real = |list: Vec<Meant>| list.into_iter().map(|meant| meant.real).collect();
-        Ok(ResolvedPermissions { asked: permissions.clone(), read_paths: real(read), write_paths: real(write) })
+        Ok(ResolvedPermissions { asked: permissions.clone(), read_paths: real(read), write_paths: real(write), links })
     }
 
     fn meaning(&self, dir: &SkillDir, path: &str, write: bool) -> Result<Meant, String> {
         let written = Path::new(path);
+        // Where it is, if nothing below the home directory is a link.
+        let mut plain = None;
         let written = if let Some(rest) = path.strip_prefix("~/") {
-            self.home.as_deref().ok_or("it is not known where the home directory is")?.join(rest)
+            let home = self.home.as_deref().ok_or("it is not known where the home directory is")?;
+            plain = home.canonicalize().ok().map(|home| home.join(rest));
+            home.join(rest)
         } else if path.starts_with('~') {
             return Err("only ~/ and what is below it can be meant".to_owned());
         } else if written.is_absolute() {
@@ -144,7 +184,8 @@ impl PermissionRules {
         for path in [&written, &real] {
             self.check(path, write)?;
         }
-        Ok(Meant { written, real })
+        let is_elsewhere = real != *plain.as_ref().unwrap_or(&written);
+        Ok(Meant { written, real, is_elsewhere })
     }
 
     /// Whether a path may be granted at all.
@@ -188,6 +229,8 @@ const WRITING: &str = "writing";
 struct Meant {
     written: PathBuf,
     real: PathBuf,
+    /// Whether a link below the skill's or the home directory, or anywhere in an absolute path, leads elsewhere.
+    is_elsewhere: bool,
 }
 
 impl Meant {
@@ -303,6 +346,14 @@ mod tests {
         let reading = Permissions { read: words(&["~/data/x"]), ..Permissions::default() };
         let asked = rules.resolve(&dir, &reading).unwrap();
         assert_eq!(asked.read_paths, [at("home/harmless")]);
+        assert_eq!(asked.to_string(), format!("reading ~/data/x, which is {}", at("home/harmless").display()));
+        let plain =
+            Permissions { read: words(&["~/data/", "./out"]), write: words(&["new"]), ..Permissions::default() };
+        assert_eq!(rules.resolve(&dir, &plain).unwrap().to_string(), plain.to_string(), "no link, nothing to add");
+        std::os::unix::fs::symlink(at("home/secrets"), at("skill/out")).unwrap();
+        let shown = rules.resolve(&dir, &plain).unwrap().to_string();
+        let secrets = at("home/secrets");
+        assert_eq!(shown, format!("reading ~/data/, ./out, which is {}, writing new", secrets.display()));
         assert!(asked.cover(&rules.resolve(&dir, &reading).unwrap()));
         fs::remove_file(at("home/data/x")).unwrap();
         std::os::unix::fs::symlink(at("home/secrets"), at("home/data/x")).unwrap();

@@ -203,6 +203,8 @@ impl Question {
 /// Facts for the person who decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
+    /// What finds exactly this skill in the catalog; empty if it is not known.
+    pub address: String,
     /// The source of the skill, in a word.
     pub source: String,
     /// The arguments that a model wants to pass, as JSON in which nothing hides.

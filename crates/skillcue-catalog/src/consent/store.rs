@@ -40,6 +40,9 @@ impl Consent {
 
 /// Consent in a file that several processes share, and consent for this process alone. Cheap to clone.
 ///
+/// A yes for once is used up by the first answer that it allows. A yes for good replaces all that was allowed to the subject
+/// before; one for once or for the process replaces what was allowed for these, and leaves the file as it is.
+///
 /// A file that cannot be read is an error, never an empty one: nothing counts as allowed, and nothing is written over it.
 ///
 /// ```
@@ -111,6 +114,17 @@ impl ConsentStore {
         Ok(withdrawn)
     }
 
+    /// Returns whether consent of this process answers a question. What was given for once is used up by it.
+    fn take(&self, question: &Question) -> bool {
+        let mut here = skillcue_base::lock(&self.0.here);
+        let answers = |consent: &Consent| consent.answers(question);
+        if here.iter().any(|consent| consent.scope != Scope::Once && answers(consent)) {
+            return true;
+        }
+        let once = here.iter().position(answers);
+        once.map(|at| here.remove(at)).is_some()
+    }
+
     /// Looks at all consent, in the file and for this process.
     fn any(&self, mut is_meant: impl FnMut(&Consent) -> bool) -> bool {
         self.0.kept.look(|kept| kept.iter().any(&mut is_meant))
@@ -120,7 +134,7 @@ impl ConsentStore {
 
 impl ConsentGate for ConsentStore {
     fn answer(&self, question: &Question) -> Answer {
-        if self.any(|consent| consent.answers(question)) {
+        if self.0.kept.look(|kept| kept.iter().any(|consent| consent.answers(question))) || self.take(question) {
             Answer::Allowed
         } else if self.knows(&question.subject) {
             Answer::Changed
@@ -144,6 +158,7 @@ impl ConsentGate for ConsentStore {
         };
         if scope == Scope::Always {
             self.0.kept.change(put)?;
+            skillcue_base::lock(&self.0.here).retain(|known| !known.subject.is_replaced_by(&consent.subject));
         } else {
             put(&mut skillcue_base::lock(&self.0.here));
         }
@@ -294,6 +309,32 @@ mod tests {
         assert!(!path.exists() && !ConsentStore::new(Some(path)).answer(&question).is_allowed());
         assert_eq!(store.withdraw(|_| true).unwrap().len(), 1);
         assert!(!store.answer(&question).is_allowed());
+    }
+
+    #[test]
+    fn once_is_once() {
+        let store = ConsentStore::default();
+        let question = Question::new(remote("url", "pdf"), content("one"));
+        store.remember(&question, Scope::Once).unwrap();
+        let other = Question::new(remote("url", "pdf"), content("two"));
+        assert_eq!(store.answer(&other), Answer::Changed, "a no uses nothing up");
+        assert_eq!(store.answer(&question), Answer::Allowed);
+        assert_eq!(store.answer(&question), Answer::NotAsked);
+        store.remember(&question, Scope::Always).unwrap();
+        store.remember(&other, Scope::Once).unwrap();
+        assert!(store.answer(&other).is_allowed() && !store.answer(&other).is_allowed());
+        assert!(store.answer(&question).is_allowed(), "what is in the file stays");
+    }
+
+    #[test]
+    fn a_yes_for_good_replaces_one_for_the_process() {
+        let store = ConsentStore::default();
+        let [old, new] = ["old", "new"].map(|text| Question::new(remote("url", "pdf"), content(text)));
+        for scope in [Scope::Once, Scope::Session] {
+            store.remember(&old, scope).unwrap();
+            store.remember(&new, Scope::Always).unwrap();
+            assert_eq!((store.answer(&old), store.answer(&new)), (Answer::Changed, Answer::Allowed), "{scope:?}");
+        }
     }
 
     #[test]

@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn asked(subject: Subject, arguments: &str) -> String {
-        let details = Details { source: "project".into(), arguments: arguments.into(), has_changed: false };
+        let details = Details { source: "project".into(), arguments: arguments.into(), ..Details::default() };
         let ask = Question { details, ..Question::new(subject, ContentId::of_listed([("a", Digest::of("a"))])) };
         anstream::adapter::strip_str(&question(&ask, Some(LINES))).to_string()
     }

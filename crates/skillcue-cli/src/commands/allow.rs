@@ -6,7 +6,8 @@ mod skill;
 
 use skillcue::consent::{Question, Scope};
 
-use crate::consent::{Row, json, project_named, this_project};
+use crate::commands::read::print_text;
+use crate::consent::{Row, is_current, json, project_named, this_project};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{Outcome, text};
@@ -27,7 +28,7 @@ A project's skillcue.toml comes with a checkout, too: without consent it may not
 outside of the project, nor set limits for what runs, nor say how the agent works, nor switch skills on or off
 that are not its own.
 `skillcue allowed` lists what is allowed, `skillcue deny` takes it back. With --json it prints what is allowed
-now, as `skillcue allowed --json` does.";
+now, as `skillcue allowed --json` does; with --show, [{label, uri, content}].";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, short, conflicts_with = "show")]
     yes: bool,
     /// Print the instructions of a remote skill, and allow nothing
-    #[arg(long, requires = "subjects")]
+    #[arg(long, requires = "subjects", conflicts_with_all = ["script", "toolsets", "load"])]
     show: bool,
 }
 
@@ -71,12 +72,18 @@ struct Wanted {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if args.show {
+        let mut shown = Vec::new();
         for name in &args.subjects {
             let remote = remote::find(name, context)?.ok_or_else(|| {
                 CliError::failure("local", format!("{name:?} is a skill on this machine"))
                     .help(format!("`skillcue read {name} SKILL.md` prints it"))
             })?;
-            remote.show(context)?;
+            shown.push(remote.instructions(context)?);
+        }
+        if context.json() {
+            context.print_json(&shown)?;
+        } else {
+            shown.iter().try_for_each(|shown| print_text(context, &shown.content))?;
         }
         return Ok(Outcome::Done);
     }
@@ -106,13 +113,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if context.json() {
         let given = |row: &Row| given.iter().any(|question| question.subject == row.subject);
         let rows: Vec<Row> = host.consent_store().list().into_iter().filter(given).collect();
-        context.print_json(&rows.iter().map(|row| json(row, true)).collect::<Vec<_>>())?;
+        let rows = rows.iter().map(|row| Ok(json(row, is_current(row, context)?)));
+        context.print_json(&rows.collect::<Result<Vec<_>, CliError>>()?)?;
     }
     Ok(Outcome::Done)
 }
 
 fn find(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> {
     if let Some(project) = project_named(name) {
+        if args.is_narrow() {
+            let message = format!("{name:?} is a project: it has no scripts or toolsets to allow");
+            return Err(CliError::usage("usage", message).help("leave out --script, --toolsets and --load"));
+        }
         return project::wanted(&project, context);
     }
     match remote::find(name, context)? {

@@ -1,6 +1,9 @@
 //! `skillcue deny`: takes consent back.
 
+use std::path::{Path, PathBuf};
+
 use skillcue::consent::{Consent, Subject};
+use skillcue_host::absolute;
 
 use crate::consent::{json, project_named, short, this_project};
 use crate::context::Context;
@@ -16,6 +19,8 @@ Examples:
   skillcue deny --all            everything
 
 It counts at once, for running programs, too; what was allowed for a session only ends with the session.
+A name means everything that was allowed under it, also of a skill that is gone; NAME@SOURCE, PLUGIN:NAME and what
+ends with #2 mean one skill. It exits with 1 if nothing of what was named was allowed.
 `skillcue allowed` lists what is left. With --json it prints what was taken back, as `skillcue allowed --json` does.";
 
 #[derive(Debug, clap::Args)]
@@ -35,38 +40,98 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let names_nothing = args.subjects.is_empty() && args.server.is_none() && !args.all;
-    let own = if names_nothing { Some(Subject::project(this_project(context)?)) } else { None };
-    let is_meant = |consent: &Consent| match (&args.server, &consent.subject) {
-        (Some(server), Subject::RemoteSkill { label, .. }) => label == server,
-        (Some(_), _) => false,
-        (None, subject) => {
-            args.all || own.as_ref() == Some(subject) || args.subjects.iter().any(|word| is_named(subject, word))
-        }
-    };
+    let mut meant: Vec<(String, Meant)> =
+        args.subjects.iter().map(|word| (word.clone(), Meant::by(word, context))).collect();
+    if names_nothing {
+        let project = this_project(context)?;
+        meant.push((project.to_string_lossy().into_owned(), Meant::Project(Subject::project(project), real(project))));
+    }
+    if let Some(server) = &args.server {
+        meant.push((server.clone(), Meant::Server(server.clone())));
+    }
+    let is_meant = |consent: &Consent| args.all || meant.iter().any(|(_, meant)| meant.is(&consent.subject));
     let withdrawn = context.host()?.consent_store().withdraw(is_meant).map_err(|error| CliError::of(&error))?;
     if context.json() {
         context.print_json(&withdrawn.iter().map(|consent| json(consent, false)).collect::<Vec<_>>())?;
-    } else if withdrawn.is_empty() {
-        context.terminal.say("nothing of that was allowed");
-    } else {
+    } else if !withdrawn.is_empty() {
         let mut names: Vec<String> = withdrawn.iter().map(|consent| short(&consent.subject)).collect();
         names.dedup();
         context.terminal.say(&format!("not allowed any more: {}", text::one_line(&names.join(", "))));
     }
-    Ok(Outcome::Done)
+    let in_vain = meant.iter().filter(|(_, meant)| !withdrawn.iter().any(|consent| meant.is(&consent.subject)));
+    let in_vain: Vec<&str> = in_vain.map(|(word, _)| word.as_str()).collect();
+    if in_vain.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let names = text::one_line(&in_vain.join(", "));
+    context.terminal.say(&format!("nothing was allowed to {names}; `skillcue allowed` lists what is"));
+    Ok(Outcome::Wanting)
 }
 
-/// Returns whether a person who types `word` means this subject. Rather one too many than one too few.
-fn is_named(subject: &Subject, word: &str) -> bool {
-    match subject {
-        Subject::Project { .. } => project_named(word).is_some_and(|project| Subject::project(&project) == *subject),
-        Subject::RemoteSkill { label, name, uri, .. } => {
-            word == uri || [name, uri].iter().any(|it| word.strip_prefix(&**label) == Some(&format!(":{it}")))
+/// What a person means by a word.
+enum Meant {
+    /// A project; a skill that is, or was, in exactly this directory.
+    Project(Subject, PathBuf),
+    /// All skills of a server.
+    Server(String),
+    /// Exactly this skill of a server.
+    Remote { label: String, uri: String },
+    /// Exactly the skill of this name in one of these directories.
+    Skill { name: String, dirs: Vec<PathBuf> },
+    /// Whatever was allowed under this name. Rather one too many than one too few.
+    Name(String),
+}
+
+impl Meant {
+    fn by(word: &str, context: &Context) -> Meant {
+        if let Some(project) = project_named(word) {
+            return Meant::Project(Subject::project(&project), real(&absolute(word.as_ref())));
         }
-        // As `name`, `name@source` or `plugin:name`.
-        _ => subject.skill().is_some_and(|skill| {
-            let word = word.split_once('@').map_or(word, |(name, _)| name);
-            word == skill || word.rsplit_once(':').is_some_and(|(_, name)| name == skill)
-        }),
+        // An address is that of one skill; a name alone may have been that of several, one after the other.
+        let is_address = !word.contains("://") && word.contains(['@', '#', ':']);
+        if is_address
+            && let Ok(skills) = context.skills()
+            && let Some(skill) = skills.catalog().get(word)
+        {
+            return match skill.server() {
+                Some(_) if skill.name() == word => Meant::Name(word.to_owned()),
+                Some(server) => {
+                    Meant::Remote { label: server.to_owned(), uri: skill.path().to_string_lossy().into_owned() }
+                }
+                None => Meant::Skill {
+                    name: skill.name().to_owned(),
+                    dirs: skill.places().iter().map(|place| real(&place.dir)).collect(),
+                },
+            };
+        }
+        // The skill is gone: the name is left.
+        let numbered =
+            word.rsplit_once('#').filter(|(_, nth)| !nth.is_empty() && nth.bytes().all(|b| b.is_ascii_digit()));
+        Meant::Name(numbered.map_or(word, |(name, _)| name).to_owned())
     }
+
+    fn is(&self, subject: &Subject) -> bool {
+        match (self, subject) {
+            (Meant::Project(project, dir), _) => project == subject || subject.dir() == Some(dir),
+            (Meant::Server(server), Subject::RemoteSkill { label, .. }) => label == server,
+            (Meant::Remote { label, uri }, Subject::RemoteSkill { label: of, uri: at, .. }) => label == of && uri == at,
+            (Meant::Skill { name, dirs }, _) => {
+                subject.skill() == Some(name) && subject.dir().is_some_and(|dir| dirs.iter().any(|it| it == dir))
+            }
+            (Meant::Name(word), Subject::RemoteSkill { label, name, uri, .. }) => {
+                word == uri || [name, uri].iter().any(|it| word.strip_prefix(&**label) == Some(&format!(":{it}")))
+            }
+            // As `name`, `name@source` or `plugin:name`.
+            (Meant::Name(word), _) => subject.skill().is_some_and(|skill| {
+                let word = word.split_once('@').map_or(word.as_str(), |(name, _)| name);
+                word == skill || word.rsplit_once(':').is_some_and(|(_, name)| name == skill)
+            }),
+            (Meant::Server(_) | Meant::Remote { .. }, _) => false,
+        }
+    }
+}
+
+/// Returns the path as subjects have it.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

@@ -35,7 +35,7 @@ Examples:
   skillcue doctor --json | jq '.diagnostics[] | select(.severity == \"error\")'
 
 It starts nothing and asks no server unless --online says so. It exits with 1 if there is an error: a skill
-that is not usable, a directory that was named and cannot be read, a setting that is not trusted.
+that is not usable, a directory that was named and cannot be read, a setting that is not allowed.
 With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}], versions,
 config, roots, skills, shadowed, copies, clients, servers, sandbox, programs, kept, records, registry}.";
 

@@ -67,7 +67,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let Some(script) = &args.script else { return list(skill, &dir, context) };
     let input = args.input.as_deref().map(read_input).transpose()?;
     let runner = context.runner(args.allow_unsandboxed)?;
+    let address = skill.id();
     let request = RunRequest {
+        address: Some(&address),
         arguments: &args.arguments,
         input: input.as_ref(),
         ..RunRequest::new(&dir, skill.manifest(), script)

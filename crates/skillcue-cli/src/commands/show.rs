@@ -153,8 +153,7 @@ fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[Place
     fields.put_list("requires", manifest.requires());
     fields.put_list("toolsets", manifest.toolsets());
     if let Some(asked) = manifest.permissions().filter(|asked| !asked.is_empty()) {
-        let name = if skill.shadowed() { skill.address() } else { skill.name().to_owned() };
-        fields.put("asks for", Some(&format!("{asked}; `skillcue allow {name}` allows it")));
+        fields.put("asks for", Some(&format!("{asked}; `skillcue allow {}` allows it", skill.id())));
     }
     let triggers = manifest.triggers();
     fields.put_list("keywords", triggers.keywords.iter().map(AsRef::as_ref));

@@ -19,7 +19,12 @@ fn projects_are_named_by_their_whole_path() {
     let run = sandbox.run(&["deny"]);
     assert_eq!(run.stderr, "not allowed any more: [TMP]/work\n", "{run}");
     let run = sandbox.run(&["deny", "."]);
-    assert_eq!(run.stderr, "nothing of that was allowed\n", "{run}");
+    let said = "exit 1\n--- stderr\nnothing was allowed to .; `skillcue allowed` lists what is\n";
+    assert_eq!(run.to_string(), said);
+    for narrow in ["--script=x", "--load", "--toolsets"] {
+        let run = sandbox.run(&["allow", "./skillcue.toml", narrow, "--yes"]);
+        assert!(run.code == Some(2) && run.stderr.contains("error[usage]"), "{run}");
+    }
 }
 
 /// A way to something that needs consent. Returns whether it was had.
@@ -276,6 +281,7 @@ fn parts_of_a_skill_are_allowed_one_by_one() {
     };
     assert_eq!(subjects(&[]), ["load", "script scripts/a.sh", "script scripts/b.sh", "toolset"]);
     assert_eq!(subjects(&["--script", "scripts/b.sh"]), ["script scripts/b.sh"]);
+    assert_eq!(subjects(&["--script", "b.sh"]), ["script scripts/b.sh"], "as `run` takes it");
     assert_eq!(subjects(&["--toolsets"]), ["toolset"]);
     assert_eq!(subjects(&["--load"]), ["load"]);
     let run = sandbox.run(&["allow", "theirs", "--script", "scripts/c.sh", "--yes"]);
@@ -284,4 +290,54 @@ fn parts_of_a_skill_are_allowed_one_by_one() {
     assert!(run.code == Some(1) && run.stderr.contains("error[nothing_asked]"), "{run}");
     let run = sandbox.run(&["allow", "."]);
     assert!(run.code == Some(1) && run.stderr.contains("error[no_config]"), "{run}");
+    skill(&sandbox, "disable-model-invocation: true\n");
+    assert_eq!(subjects(&[]), ["script scripts/a.sh", "script scripts/b.sh"], "no model may load it anyway");
+    let run = sandbox.run(&["allow", "theirs", "--load", "--yes"]);
+    assert!(run.code == Some(1) && run.stderr.contains("error[nothing_asked]"), "{run}");
+}
+
+/// `reading data` says nothing about ~/.ssh.
+#[test]
+fn where_a_link_leads_is_said_to_whoever_is_asked() {
+    let sandbox = Sandbox::new();
+    skill(&sandbox, "metadata:\n  permissions:\n    read: [data]\n");
+    sandbox.write("work/skills/theirs/scripts/tell.sh", "#!/bin/sh\n");
+    sandbox.write("home/.ssh/id", "hunter2");
+    std::os::unix::fs::symlink(sandbox.path("home/.ssh"), sandbox.path("work/skills/theirs/data")).unwrap();
+    let real = "reading data, which is [TMP]/home/.ssh";
+    let run = sandbox.run(&["run", "theirs", "tell.sh"]);
+    assert!(run.stderr.contains(&format!("asks for {real}\n")), "{run}");
+    let run = sandbox.run(&["allow", "theirs", "--yes"]);
+    assert!(run.stderr.contains(&format!("may run, with {real}\n")), "{run}");
+    let run = sandbox.run(&["allowed"]);
+    assert!(run.stdout.contains(&format!("scripts/tell.sh  {real}\n")), "{run}");
+}
+
+/// The command that a hint names means the skill that the error is about, and `deny` takes exactly that back.
+#[test]
+fn a_shadowed_skill_is_named_by_its_address() {
+    let sandbox = Sandbox::new();
+    let asks = "metadata:\n  permissions:\n    env: [SECRET]\n";
+    skill(&sandbox, asks);
+    sandbox.write("work/skills/theirs/scripts/tell.sh", "#!/bin/sh\n");
+    let mine = format!("---\nname: theirs\ndescription: Tells mine. Use when asked.\n{asks}---\nMine.\n");
+    sandbox.write("home/.agents/skills/theirs/SKILL.md", mine);
+    sandbox.write("home/.agents/skills/theirs/scripts/tell.sh", "#!/bin/sh\necho mine\n");
+    let listed = sandbox.run(&["list", "--all", "--json"]);
+    let run = sandbox.run(&["run", "theirs@user", "tell.sh"]);
+    assert!(run.stderr.ends_with("then: skillcue allow theirs@user\n"), "{run}{listed}");
+    for id in ["theirs", "theirs@user"] {
+        assert_eq!(sandbox.run(&["allow", id, "--yes"]).code, Some(0));
+    }
+    let dirs = || {
+        let rows = sandbox.run(&["allowed", "--json"]).json();
+        let dir = |row: &Value| row["subject"]["dir"].as_str().unwrap().contains("/work/");
+        rows.as_array().unwrap().iter().map(dir).collect::<Vec<_>>()
+    };
+    assert_eq!(dirs(), [true, false, true], "loading and running the one, running the other");
+    assert_eq!(sandbox.run(&["deny", "theirs@user"]).code, Some(0));
+    assert_eq!(dirs(), [true, true], "the other is left");
+    assert_eq!(sandbox.run(&["deny", "theirs@user"]).code, Some(1));
+    assert_eq!(sandbox.run(&["deny", "theirs@plugin#2"]).code, Some(0), "there is none: whatever has the name");
+    assert_eq!(dirs(), [false; 0]);
 }

@@ -83,7 +83,7 @@ fn the_whole_page() {
     assert_snapshot!(part(&run.stdout, "Configuration", "Sandbox"), @r"
     Configuration
       skillcue.toml
-      not trusted: 1 setting of the project
+      not allowed: 1 setting of the project
 
     Roots
       project  .claude/skills

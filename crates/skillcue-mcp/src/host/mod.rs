@@ -282,7 +282,7 @@ impl Host {
         cache::prune(cache, &self.inner.labels)
     }
 
-    /// Looks at a server without configuring, approving or keeping anything: what it lists, and with `verify` whether
+    /// Looks at a server without configuring, allowing or keeping anything: what it lists, and with `verify` whether
     /// its files are what it lists. All of it takes at most as long as `deadline`.
     pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<Report, RemoteError> {
         spec::check_transport(&spec.transport)

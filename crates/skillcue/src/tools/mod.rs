@@ -203,7 +203,8 @@ pub fn check_loaded(catalog: &Catalog, skill: &Skill, loaded: &[String]) -> Resu
     if loaded.iter().filter_map(|name| catalog.get(name)).any(|known| known.address() == address) {
         return Ok(());
     }
-    let shown = skillcue_base::Shown(skill.name());
+    let id = skill.id();
+    let shown = skillcue_base::Shown(&id);
     Err(("not_loaded", format!("Load the skill first: load_skill with the id \"{shown}\".")))
 }
 

@@ -238,8 +238,7 @@ impl<F: Fn(&Event)> Worker<F> {
             .all()
             .iter()
             .filter(|skill| !is_new(skill.name()) && skill.places().iter().any(|place| dirs.contains(&place.dir)));
-        let mut names: Vec<String> =
-            touched.map(|skill| if skill.shadowed() { skill.address() } else { skill.name().to_owned() }).collect();
+        let mut names: Vec<String> = touched.map(|skill| skill.id()).collect();
         names.sort();
         names
     }

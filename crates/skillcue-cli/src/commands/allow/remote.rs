@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use skillcue::Error;
 use skillcue::consent::Scope;
-use skillcue::remote::RemoteEntry;
+use skillcue::remote::{RemoteEntry, RemoteError};
 use skillcue_mcp::host::Host;
 
 use super::Wanted;
-use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
@@ -18,6 +18,14 @@ use crate::text;
 pub(super) struct Listed {
     label: String,
     entry: Arc<RemoteEntry>,
+}
+
+/// The instructions of a skill.
+#[derive(serde::Serialize)]
+pub(super) struct Shown {
+    label: String,
+    uri: String,
+    pub(super) content: String,
 }
 
 /// Returns the remote skill of that name; none if it is one on this machine.
@@ -46,13 +54,19 @@ impl Listed {
         })
     }
 
-    /// Prints the instructions, and allows nothing beyond this process.
-    pub(super) fn show(&self, context: &Context) -> Result<(), CliError> {
-        host(context)?.allow(&self.label, &self.entry, Scope::Session).map_err(|error| CliError::of(&error))?;
-        let skills = context.skills()?;
-        skills.refresh();
-        let shown = skills.read(&format!("{}:{}", self.label, self.entry.name()), "SKILL.md")?;
-        print_text(context, &shown)
+    /// Returns the instructions, and allows nothing beyond this process. Of exactly this entry: others may have its name.
+    pub(super) fn instructions(&self, context: &Context) -> Result<Shown, CliError> {
+        let host = host(context)?;
+        host.allow(&self.label, &self.entry, Scope::Session).map_err(|error| CliError::of(&error))?;
+        let name = format!("{}:{}", self.label, self.entry.name());
+        let failed = |source| CliError::of(&Error::Remote { name: name.clone(), source });
+        let gone = || failed(RemoteError::Unreachable(format!("{:?} is not configured any more", self.label)));
+        let remotes = host.remotes();
+        let remote = remotes.iter().find(|remote| remote.label() == self.label).ok_or_else(gone)?;
+        let bytes = remote.read(&self.entry, "SKILL.md").map_err(failed)?;
+        let not_text = |_| failed(RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned()));
+        let content = String::from_utf8(bytes).map_err(not_text)?;
+        Ok(Shown { label: self.label.clone(), uri: self.entry.uri.clone(), content })
     }
 }
 

@@ -4,7 +4,7 @@ use skillcue::Source;
 use skillcue::catalog::SkillDir;
 use skillcue::consent::{Question, Subject};
 use skillcue::format::Permissions;
-use skillcue_exec::scripts;
+use skillcue_exec::{RunRequest, find_script, scripts};
 
 use super::{Args, Wanted};
 use crate::consent::described;
@@ -22,15 +22,20 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
     let needs = |asked: &Permissions| skill.source() != Source::Bundled || !asked.is_empty();
     let runner = context.runner(false)?;
     let mut questions = Vec::new();
-    if args.load || (!args.is_narrow() && skill.is_foreign()) {
+    if args.load && skill.hides_from_models() {
+        let message = format!("{:?} is not for models: it says disable-model-invocation", skill.name());
+        return Err(CliError::failure("nothing_asked", message).help("leave out --load"));
+    }
+    if args.load || (!args.is_narrow() && skill.is_foreign() && !skill.hides_from_models()) {
         questions.push(Question::for_skill(&dir, Subject::load(&dir)).map_err(|error| CliError::of(&error))?);
     }
     let mut paths: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
-    if let Some(unknown) = args.script.iter().find(|wanted| !paths.contains(wanted)) {
-        let message = format!("{:?} has no script {unknown:?}", skill.name());
-        return Err(CliError::failure("not_found", message).help(format!("`skillcue run {name}` lists them")));
+    if args.is_narrow() {
+        // As `run` takes them.
+        let found = args.script.iter().map(|script| find_script(&RunRequest::new(&dir, skill.manifest(), script)));
+        let meant = found.collect::<Result<Vec<_>, _>>().map_err(|error| CliError::of(&error))?;
+        paths.retain(|path| meant.iter().any(|script| script.path == *path));
     }
-    paths.retain(|path| if args.is_narrow() { args.script.contains(path) } else { true });
     for path in &paths {
         let question = runner.script_question(&dir, path, asked).map_err(|error| CliError::of(&error))?;
         if needs(&question.permissions.asked) || args.is_narrow() {

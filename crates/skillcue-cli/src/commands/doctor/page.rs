@@ -71,7 +71,7 @@ impl Page<'_> {
         }
         if config.untrusted > 0 {
             let what = text::count(config.untrusted, "setting");
-            let _ = writeln!(out, "  {} {what} of the project", paint(style::BAD, "not trusted:"));
+            let _ = writeln!(out, "  {} {what} of the project", paint(style::BAD, "not allowed:"));
         }
         out
     }
