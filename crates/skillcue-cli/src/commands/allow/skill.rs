@@ -22,11 +22,11 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
     let needs = |asked: &Permissions| skill.source() != Source::Bundled || !asked.is_empty();
     let runner = context.runner(false)?;
     let mut questions = Vec::new();
-    if args.load && skill.hides_from_models() {
+    if args.load && !skill.is_open_to_models() {
         let message = format!("{:?} is not for models: it says disable-model-invocation", skill.name());
         return Err(CliError::failure("nothing_asked", message).help("leave out --load"));
     }
-    if args.load || (!args.is_narrow() && skill.is_foreign() && !skill.hides_from_models()) {
+    if args.load || (!args.is_narrow() && skill.is_foreign() && skill.is_open_to_models()) {
         questions.push(Question::for_skill(&dir, Subject::load(&dir)).map_err(|error| CliError::of(&error))?);
     }
     let mut paths: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
