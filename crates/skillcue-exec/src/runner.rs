@@ -235,7 +235,7 @@ impl Runner {
         match wishes(request) {
             Some(permissions) => {
                 let mut asked = self.script_question(request.dir, &info.path, permissions)?;
-                asked.details.address = request.address.unwrap_or_else(|| request.dir.skill()).to_owned();
+                request.address.unwrap_or_else(|| request.dir.skill()).clone_into(&mut asked.details.address);
                 Ok(Some(asked))
             }
             None => Ok(None),
