@@ -22,7 +22,7 @@ const CHANGES: usize = 3;
 /// What is allowed without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Loading skills that nobody has allowed: those of a checkout.
+    /// Loading skills that are not allowed yet: those of a checkout.
     pub skills: bool,
     /// Running scripts of skills.
     pub scripts: bool,
@@ -74,8 +74,8 @@ impl SkillPart {
 
 /// Asks a person. It may block: it is called on a thread of its own, one question at a time.
 pub trait Asker: Send + Sync {
-    /// Returns for how long they allow it; none is a no, also if nobody answers any more. When a turn is interrupted,
-    /// nobody waits for the answer.
+    /// Returns for how long they allow it; none is a no, also if no answer can come any more. The answer to a question of
+    /// an interrupted turn is not used.
     fn ask(&self, question: &Question) -> Option<Scope>;
 }
 
@@ -92,7 +92,7 @@ struct Inner {
     policy: Policy,
     gate: Arc<dyn ConsentGate>,
     asker: Option<Box<dyn Asker>>,
-    /// What was allowed for a conversation, which is named first, with its content.
+    /// Consent for one conversation: its id, the subject, the content.
     session: Mutex<HashSet<(String, Subject, ContentId)>>,
     /// Whoever asks holds it, so that a person hears one question at a time.
     asking: tokio::sync::Mutex<()>,
@@ -106,7 +106,7 @@ impl fmt::Debug for AgentConsent {
 }
 
 impl AgentConsent {
-    /// Allows what the policy and the gate allow. Nobody is asked.
+    /// Allows what the policy and the gate allow, without asking a person.
     pub fn new(policy: Policy, gate: Arc<dyn ConsentGate>) -> AgentConsent {
         AgentConsent::of(policy, gate, None)
     }

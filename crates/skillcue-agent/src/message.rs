@@ -46,7 +46,7 @@ pub enum Message {
 /// what was sent once is sent again byte for byte, and the model's prompt cache holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// What added it.
+    /// Its origin.
     pub provider: Origin,
     /// As what it counts in the turn that it was added in. Later, it is history.
     pub part: Part,
@@ -54,7 +54,7 @@ pub struct Piece {
     pub text: String,
 }
 
-/// What added a [`Piece`]. In a file it is one word.
+/// The origin of a [`Piece`]. In a file it is one word.
 ///
 /// ```
 /// use skillcue_agent::Origin;
@@ -78,11 +78,11 @@ pub enum Origin {
     Provider(String),
 }
 
-/// What stands before a provider's name in a file, where the name alone would mean something else.
+/// The prefix of a provider's name in a file, where the name alone would mean something else.
 const PROVIDER: &str = "provider:";
 
 impl Origin {
-    /// What people call it.
+    /// Returns its name for people.
     pub fn name(&self) -> &str {
         match self {
             Origin::Skills => "skills",

@@ -7,13 +7,13 @@ use skillcue::{Disclosure, Request, Session, Skillcue};
 
 use crate::{Context, Message, Part, ProviderError};
 
-/// What a conversation knows of skills. The conversation owns it: [`SkillsProvider`] is lent it to disclose, and the loop
+/// The state of skills in a conversation, which owns it: [`SkillsProvider`] is lent it to disclose, and the loop
 /// writes down what is loaded.
 #[derive(Debug, Default)]
 pub(crate) struct SkillsState {
-    /// What the model has been shown.
+    /// The skills that the model has been shown.
     pub(crate) session: Session,
-    /// What was disclosed in the last turn.
+    /// The disclosure of the last turn.
     pub(crate) disclosure: Option<Disclosure>,
     /// The files that counted in the last turn.
     pub(crate) files: WorkFiles,
@@ -33,14 +33,14 @@ pub(crate) struct SkillsProvider {
 }
 
 impl SkillsProvider {
-    /// What people and traces call it.
+    /// Its name for people and in traces.
     pub(crate) const NAME: &str = "skills";
 
     pub(crate) fn new(skills: Arc<Skillcue>, work_dir: Option<WorkDir>) -> SkillsProvider {
         SkillsProvider { skills, work_dir }
     }
 
-    /// What the model should see beside the last of these messages, which is the user's. If it fails, or is dropped
+    /// Returns the context for the last of these messages, which is the user's. If it fails, or is dropped
     /// before its end, the session is as it was, and nothing counts as disclosed.
     pub(crate) async fn before_turn(
         &self,

@@ -1,4 +1,4 @@
-//! What may be an attack in a skill's files: [`audit`] reads every byte of every file before a skill is trusted.
+//! Looks for attacks in a skill's files: [`audit`] reads every byte of every file before a skill is installed.
 //!
 //! ```
 //! let dir = tempfile::tempdir()?;
@@ -8,7 +8,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What it does not do: run or fetch anything, change a file, or decide. A finding is a reason to look.
+//! It does not run or fetch anything, change a file, or decide. A finding is a reason to look.
 //!
 //! The directory is walked without following links (`walk`), each file is read once, in windows that overlap (`scan`),
 //! as the text a reader or a shell would make of it (`text`). What was found comes in one order, whatever order the

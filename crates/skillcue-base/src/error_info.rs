@@ -1,4 +1,4 @@
-//! What every error of Skillcue says besides its message: a stable word, and what to do.
+//! [`ErrorInfo`]: the stable word of an error, and its hint.
 
 use std::borrow::Cow;
 use std::error::Error;

@@ -99,7 +99,7 @@ impl<'d> Origins<'d> {
     /// Whether a checkout brings the skill: by the root below which it was found, or by where its files really are.
     pub(crate) fn is_foreign(&self, skill: &Skill) -> bool {
         let root = skill.root();
-        // What a person names for this run is their own word; what servers list needs consent of its own.
+        // A person has named inline skills for this run; skills of servers need consent of their own.
         if root.source == Source::Inline || root.server.is_some() {
             return false;
         }

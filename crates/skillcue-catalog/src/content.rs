@@ -1,4 +1,4 @@
-//! What exactly a skill consists of: every file with its SHA-256, and one [`ContentId`] for all of them.
+//! The content of a skill: every file with its SHA-256, and one [`ContentId`] for all of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -180,7 +180,7 @@ pub struct Content {
     pub sizes: BTreeMap<String, u64>,
     /// Files and directories that others may write to, and files that run as another user, by path.
     pub loose: Vec<String>,
-    /// What no lock can pin, by path.
+    /// Entries that no lock can pin, by path.
     pub unpinnable: Vec<Unpinnable>,
 }
 
@@ -191,7 +191,7 @@ pub struct Unpinnable {
     pub path: PathBuf,
     /// Why.
     pub reason: UnpinnableReason,
-    /// What identifies it: the target of a link.
+    /// The identity of its content: for a link, the target.
     text: Vec<u8>,
 }
 
@@ -242,7 +242,7 @@ pub enum ContentError {
     Unreadable {
         /// Its path in the skill.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         source: io::Error,
     },
     /// There are more files than are read.
@@ -347,7 +347,7 @@ impl Content {
     }
 }
 
-/// What the file system says of all files of a skill. Nothing is read, so it takes far less time than a [`ContentId`].
+/// Stamps of all files of a skill. No file is read, so it takes far less time than a [`ContentId`].
 ///
 /// Taken before a [`ContentId`] and again later, two equal ones mean that the files are still those of the id: every change
 /// of a file sets its time, as exactly as the file system keeps times.

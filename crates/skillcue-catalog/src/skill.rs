@@ -375,7 +375,7 @@ impl Skill {
 
     /// Returns whether its author hides it from models (`disable-model-invocation`). A person may still call it by name.
     pub fn hides_from_models(&self) -> bool {
-        // What can be glimpsed at does not hide. The rest is parsed, and not kept, because whole catalogs are asked.
+        // A skill with a glimpse does not hide. The rest is parsed, and not kept, because whole catalogs are asked.
         self.glimpse().is_none()
             && match self.made.get().and_then(|made| made.manifest.get()) {
                 Some(manifest) => manifest.disable_model_invocation(),

@@ -14,7 +14,7 @@ pub fn error_info(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// What `#[info(…)]` says of a type or a variant.
+/// The arguments of `#[info(…)]` on a type or a variant.
 #[derive(Default)]
 struct Info {
     code: Option<LitStr>,

@@ -58,7 +58,7 @@ impl Bytecode {
         while let Some(entry) = tree.next_entry() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // What exceeds the bound may have some.
+                // Entries beyond the bound may be compiled files.
                 Err(TreeGap { reason: GapReason::Entries(_), .. }) => {
                     self.is_cache_possible = true;
                     return;

@@ -207,7 +207,7 @@ pub enum RunError {
         /// How many may.
         concurrent: usize,
     },
-    /// It asks for something that nobody has allowed, for this content of the skill.
+    /// It asks for something that is not allowed for this content of the skill.
     #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions, because(reason.as_deref()))]
     #[info(code = "permission_required", hint = permission_hint(reason.is_some()))]
     PermissionRequired {
@@ -216,7 +216,7 @@ pub enum RunError {
         /// Why, if it is not the manifest that asks.
         reason: Option<String>,
     },
-    /// It asks for something that nobody can allow, or its files cannot be read.
+    /// It asks for something that cannot be allowed, or its files cannot be read.
     #[error(transparent)]
     #[info(transparent)]
     Consent(#[from] ConsentError),

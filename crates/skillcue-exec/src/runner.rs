@@ -95,7 +95,7 @@ impl Default for RunnerOptions {
 pub struct RunRequest<'r> {
     /// The skill's directory. Its name is the `SKILL_NAME` that the script sees.
     pub dir: &'r SkillDir,
-    /// What finds exactly this skill, if its name means another one: questions about it say so.
+    /// The skill's address, if its name means another skill: questions about it use it.
     pub address: Option<&'r str>,
     /// The skill's manifest: names scripts, and asks for permissions.
     pub manifest: &'r Manifest,

@@ -1,4 +1,4 @@
-//! What one `load_skill` costs, with the tools that a skill's scripts bring: one load of the body, one walk over the
+//! The cost of one `load_skill`, with the tools that a skill's scripts bring: one load of the body, one walk over the
 //! directory, one reading of the arguments.
 //!
 //! In a process of its own: `tracing` remembers, for the whole process, whether an event has a listener.

@@ -26,7 +26,7 @@ pub struct Options {
     pub isolated: bool,
     /// Whether the index cache is neither read nor written.
     pub no_cache: bool,
-    /// What answers whether projects, servers' skills, scripts and toolsets are allowed, if not the user's own
+    /// The gate that answers whether projects, servers' skills, scripts and toolsets are allowed, if not the user's own
     /// [`ConsentStore`].
     pub consent: Option<Arc<dyn ConsentGate>>,
 }

@@ -1,4 +1,4 @@
-//! What `skillcue.toml` says about disclosure counts for everything that the host hands out.
+//! Disclosure settings of `skillcue.toml` count for everything that the host hands out.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 use std::fs;

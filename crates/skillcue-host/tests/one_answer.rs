@@ -1,4 +1,4 @@
-//! What is read and started for one answer.
+//! Reads and starts for one answer, counted.
 //!
 //! In a process of its own: `tracing` remembers, for the whole process, whether an event has a listener.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]

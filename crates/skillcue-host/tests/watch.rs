@@ -1,4 +1,4 @@
-//! What changes is reported by the assembly, with the skills refreshed.
+//! The assembly reports changes, with the skills refreshed.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! What a host makes of an environment, without starting a program: files and variables merged, what a checkout may say,
+//! A host over an environment, without starting a program: files and variables merged, what a checkout may say,
 //! where bundled skills are.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 

@@ -14,7 +14,7 @@ use crate::machine::pinned;
 /// Most redirects that are followed.
 const MAX_REDIRECTS: usize = 3;
 
-/// What differs from client to client.
+/// Settings that differ from client to client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
     /// How long a connection may take.

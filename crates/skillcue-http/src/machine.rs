@@ -90,7 +90,7 @@ mod tests {
         ] {
             let is = match Url::parse(&format!("http://{host}:8080/")) {
                 Ok(url) => is_this_machine(&url),
-                // What is no address leads nowhere.
+                // No address: it leads nowhere.
                 Err(_) => false,
             };
             assert_eq!(is, is_ours, "{host}");

@@ -62,7 +62,7 @@ pub struct State {
     pub installed: BTreeMap<String, Installed>,
     /// What somebody has enabled or disabled, by address; `plugin:*` is all of a plugin.
     pub enabled: BTreeMap<String, bool>,
-    /// What is wrong, and does not stop it.
+    /// Diagnostics that do not make the registry unusable.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -167,7 +167,7 @@ impl Registry {
         self.place.target(kind, name)
     }
 
-    /// What it says, as new as the disk. What cannot be read is among the diagnostics, and what can still be known is here.
+    /// Reads the registry from the disk. Entries that cannot be read are among the diagnostics; the others are here.
     pub fn state(&self) -> State {
         let mut found = Vec::new();
         if let Err(error) = self.place.check() {

@@ -1,4 +1,4 @@
-//! What skills are selected for.
+//! [`Turn`]: the message that skills are selected for, and its files.
 
 use serde::{Deserialize, Serialize};
 

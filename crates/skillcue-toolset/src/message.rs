@@ -191,7 +191,7 @@ pub(crate) struct Defined {
     pub(crate) line: Option<u32>,
 }
 
-/// What is wrong with a toolset, as children say it and as it is kept.
+/// A diagnostic of a toolset, as children send it and as it is cached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WireDiagnostic {
     /// One of [`CODES`]; a child may say anything.

@@ -79,7 +79,7 @@ impl ToolsetTools {
         })
     }
 
-    /// What a person has allowed the skill's toolsets as they are now.
+    /// Returns the consent to the skill's toolsets as they are now.
     fn granted(&self, skill: &Skill, dir: &std::path::Path) -> Option<Granted> {
         let asked = skill.manifest().permissions()?;
         let dir = SkillDir::open(skill.name(), dir).ok()?;

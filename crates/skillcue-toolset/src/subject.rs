@@ -160,7 +160,7 @@ impl<'s> Subject<'s> {
 pub struct Offered {
     /// The tools, in the order of the manifest and its modules.
     pub tools: Vec<ToolSpec>,
-    /// What is wrong with the rest: errors, and warnings where a tool works all the same. Paths are relative to the skill's
+    /// Diagnostics of the rest: errors, and warnings where a tool works all the same. Paths are relative to the skill's
     /// directory, and `packages:` stands for the user's packages; without a file, the path is the toolset as the manifest
     /// has it, or the skill's name.
     ///

@@ -101,7 +101,7 @@ struct State {
     known: Option<Arc<Known>>,
     warm: Option<Arc<Warm>>,
     checked: Option<Instant>,
-    /// What was granted when the rest was found out.
+    /// The grant under which the rest was found out.
     granted: Granted,
 }
 

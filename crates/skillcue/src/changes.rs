@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use skillcue_catalog::{Catalog, Skill, Source};
 
-/// What happened to the skills of a catalog, by their names: between two catalogs, or as a watcher was told.
+/// Changes of the skills of a catalog, by their names: between two catalogs, or as a watcher was told.
 ///
 /// ```
 /// use skillcue::{Changes, Skillcue};

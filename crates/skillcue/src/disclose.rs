@@ -1,4 +1,4 @@
-//! What is in a [`Disclosure`](crate::Disclosure) and a [`Session`](crate::Session), the counters of tokens, and the
+//! The parts of a [`Disclosure`](crate::Disclosure) and a [`Session`](crate::Session), the counters of tokens, and the
 //! discloser itself.
 
 pub use skillcue_disclose::{

@@ -63,7 +63,7 @@ pub enum Error {
     #[error(transparent)]
     #[info(transparent)]
     Load(#[from] LoadError),
-    /// The server that lists it does not hand it out, or nobody has allowed it.
+    /// The server that lists it does not hand it out, or it is not allowed.
     #[error("the skill {name:?}: {source}")]
     #[info(transparent = source)]
     Remote {
@@ -90,6 +90,6 @@ fn not_found_hint(close: &[String]) -> Cow<'static, str> {
     }
 }
 
-/// What a front end says about an error instead of its [hint](ErrorInfo::hint): a command to type, where it has one for it.
+/// A front end's text in place of an error's [hint](ErrorInfo::hint): a command to type, where it has one for it.
 /// See [`Builder::hints`](crate::Builder::hints).
 pub type Hints = fn(&(dyn std::error::Error + 'static)) -> Option<String>;

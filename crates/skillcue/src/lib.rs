@@ -24,8 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a host puts before the model is `shown.stable`, which stays the same while the skills do, and `shown.turn`, which
-//! is for this message. A [`Request`] says more about a message: its files and languages, the policy, the budget, the mode.
+//! A host puts two texts before the model: `shown.stable`, which stays as it is while the skills do, and `shown.turn`,
+//! which is for this message. A [`Request`] says more about a message: its files and languages, the policy, the budget, the mode.
 //! [`Skillcue::select`] and [`Skillcue::explain`] take the same one, and say which skills fit and why.
 //!
 //! Models load the rest themselves: [`Skillcue::tools`] lists the tools for it, [`Skillcue::call_tool`] runs them. For a
@@ -57,8 +57,8 @@
 //!
 //! The directory `examples` has programs: `minimal`, `chat_loop`, `custom_tool`, `watch`.
 //!
-//! What this crate does not do: it never prints, and never looks at the environment or the home directory on its own.
-//! What a program wants looked at, it says; the crate `skillcue-host` does what the command line does. Nothing is
+//! This crate never prints, and never looks at the environment or the home directory on its own.
+//! A program names the directories to look at; the crate `skillcue-host` does what the command line does. Nothing is
 //! `async`: a host that is calls it in `tokio::task::spawn_blocking`, as [`Skillcue::disclose`] shows.
 
 pub mod bundled;

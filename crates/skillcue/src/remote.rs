@@ -177,7 +177,7 @@ fn shown_front_matter(entry: &RemoteEntry, label: &str, allowed: bool) -> Map<St
 pub(crate) struct Served<'r> {
     pub(crate) remote: &'r dyn Remote,
     pub(crate) entry: Arc<RemoteEntry>,
-    /// What finds exactly this skill: errors name it, and hints say to allow it.
+    /// The address of exactly this skill: errors name it, and hints say to allow it.
     name: String,
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// With more names at the root, the one that is needed is hard to find.
 const MAX_ROOT_NAMES: usize = 45;
 
-/// What a crate defines.
+/// The items of a crate.
 #[derive(Default)]
 struct Sources {
     /// Public items by name: what stands before the body, and what is public in it.
@@ -191,7 +191,7 @@ fn functions(body: &[&str], beginning: &str) -> Vec<String> {
     found
 }
 
-/// What a file of the façade makes public: names, and modules.
+/// Returns the public names and modules of a file of the façade.
 fn exports(file: &Path) -> (BTreeSet<Export>, Vec<String>) {
     let code = code(file);
     let lines: Vec<&str> = code.lines().collect();
@@ -256,7 +256,7 @@ fn the_public_api_is_as_it_was_reviewed() {
         let _ = writeln!(out, "\nskillcue::{module}");
         list(&mut out, &names, &mut packages);
     }
-    // What the text must have, whatever happens to the reader of sources.
+    // The text must have these, whatever happens to the reader of sources.
     for expected in [
         "pub fn disclose<'r>(&self, request: impl Into<Request<'r>>) -> Disclosure",
         "pub fn build(self) -> Result<Skillcue, Error>",

@@ -163,7 +163,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "read_dir(",
         only_in: &[
-            // What this program itself has written.
+            // Directories that this program itself has written.
             "skillcue-agent/src/sessions/",
             "skillcue-agent/src/trace/",
             "skillcue-cli/src/commands/doctor/machine.rs",
@@ -172,7 +172,7 @@ const RULES: &[Rule] = &[
             "skillcue-registry/src/staging.rs",
             "skillcue-toolset/src/measure.rs",
             "skillcue/src/kept.rs",
-            // What finds skills and plugins, or watches for them.
+            // Discovery and watching of skills and plugins.
             "skillcue-catalog/src/plugin.rs",
             "skillcue-registry/src/survey.rs",
             "skillcue/src/watch/tree.rs",
@@ -180,7 +180,7 @@ const RULES: &[Rule] = &[
             "skillcue-exec/src/helper/",
             "skillcue-exec/src/policy.rs",
             "skillcue-exec/src/sys.rs",
-            // What stands for other programs, and tests.
+            // Programs to compare with, and tests.
             "skillcue-bench/",
             "skillcue-toolset/src/schema_tests.rs",
         ],
@@ -335,7 +335,7 @@ fn findings_have_one_type() {
                 continue;
             };
             let name = words.find(|word| !word.is_empty()).unwrap_or_default();
-            // Findings about somebody's files and settings are skillcue_format::Diagnostic; reasons for a failure are errors.
+            // Findings about files and settings are skillcue_format::Diagnostic; reasons for a failure are errors.
             assert!(!OTHER_FINDINGS.contains(&name), "{} has {name}: it is a Diagnostic or an error", file.display());
             if name == "Diagnostic" {
                 diagnostics.push(file.strip_prefix(&crates).unwrap().to_owned());

@@ -12,7 +12,7 @@ use crate::model::SystemText;
 use crate::skills::{SkillsProvider, SkillsState};
 use crate::{Context, ContextProvider, Message, Origin, Part, Piece, ProviderError};
 
-/// What adds context to a conversation's turns.
+/// A source of context for a conversation's turns.
 pub(super) enum Provider {
     /// Skills: lent what the conversation knows of them, and the only one whose texts count as skills'.
     Skills(SkillsProvider),

@@ -8,7 +8,7 @@ use skillcue_base::{ErrorInfo, Shown, os_message};
 
 use crate::sessions::shown;
 
-/// What helps where file or database fail.
+/// The hint where file or database fail.
 const FAILED: &str = "check that the directory is yours and can be written; the conversation goes on without memory";
 
 /// Why nothing can be remembered or recalled.

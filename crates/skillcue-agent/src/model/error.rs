@@ -147,10 +147,10 @@ fn is_about_limit(says: &str) -> bool {
     WORDS.iter().any(|word| says.contains(word))
 }
 
-/// What helps against a wrong name or address, which servers answer in different ways.
+/// The hint for a wrong name or address, which servers answer in different ways.
 const NAME_OR_ADDRESS: &str =
     "is the model's name right, and is it there? Most base URLs end with /v1, as in http://localhost:8080/v1";
-/// What helps where the answer may not be as long as was asked for.
+/// The hint where the answer may not be as long as was asked for.
 const SHORTER: &str = "ask for a shorter answer, or do not say how long it may be";
 const LATER: &str = "try again later, or use another model";
 

@@ -27,7 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it does not do: ask a person. [`ConsentGate::answer`] only compares.
+//! No person is asked here: [`ConsentGate::answer`] only compares.
 
 mod permissions;
 mod question;
@@ -145,7 +145,7 @@ pub trait ConsentGate: Debug + Send + Sync {
     }
 }
 
-/// What to do about a file of consent that cannot be read.
+/// The hint for a file of consent that cannot be read.
 pub const BROKEN: &str = "move the file away; everything is then asked about again";
 
 /// Why something cannot be allowed, or an answer not be remembered.

@@ -203,7 +203,7 @@ impl Question {
 /// Facts for the person who decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
-    /// What finds exactly this skill in the catalog; empty if it is not known.
+    /// The address of exactly this skill in the catalog; empty if it is not known.
     pub address: String,
     /// The source of the skill, in a word.
     pub source: String,

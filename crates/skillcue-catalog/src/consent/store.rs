@@ -68,7 +68,7 @@ pub struct ConsentStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     kept: Records<Consent>,
-    /// What counts for this process alone.
+    /// Consent for this process alone.
     here: Mutex<Vec<Consent>>,
 }
 

@@ -57,7 +57,7 @@ impl Root {
         Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())?, backend })
     }
 
-    /// What the file system says of the directory itself.
+    /// Returns the metadata of the directory itself.
     pub(super) fn metadata(&self) -> io::Result<EntryMetadata> {
         Ok(EntryMetadata::of(&rustix::fs::fstat(&self.dir)?))
     }

@@ -112,7 +112,7 @@ impl Name {
     fn order(&self, other: &Name) -> Ordering {
         let (one, two) = (self.name.to_bytes(), other.name.to_bytes());
         let shared = one.len().min(two.len());
-        // What comes behind the bytes that both have.
+        // The bytes behind those that both have.
         let rest = |name: &Name, bytes: &[u8]| {
             bytes.get(shared).copied().or_else(|| (name.kind == EntryKind::Directory).then_some(b'/'))
         };
@@ -120,7 +120,7 @@ impl Name {
     }
 }
 
-/// What an entry of a [`SkillTree`] is.
+/// The kind of an entry of a [`SkillTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
     /// A directory.
@@ -148,10 +148,10 @@ pub struct TreeEntry<'t> {
     kind: EntryKind,
 }
 
-/// What the file system says of an entry itself, a link not followed.
+/// The metadata of an entry itself, a link not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryMetadata {
-    /// What it is now.
+    /// Its kind, as of now.
     pub kind: EntryKind,
     /// Permissions and the other bits of its mode.
     pub mode: u32,

@@ -84,7 +84,7 @@ fn line(turn: &CancellationToken) -> Option<String> {
     }
 }
 
-/// What an answer means: for how long it is a yes, or a no; none if it is no answer. Nothing is a no.
+/// Returns the meaning of an answer: for how long it is a yes, or a no; none if it is no answer. An empty line is a no.
 #[expect(clippy::option_option, reason = "a no is an answer, and there may be none")]
 fn understand(answer: &str) -> Option<Option<Scope>> {
     Some(match answer.trim().to_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! What the agent remembers, for `memory` and for the chat.
+//! The agent's memory, for `memory` and for the chat.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
     }
 }
 
-/// What fits to some words; without any, everything.
+/// Returns the facts that fit some words; without words, all of them.
 pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
     let Some(memory) = open(file)? else { return Ok(Vec::new()) };
     let facts = if words.is_empty() { memory.list(MOST) } else { memory.recall(words, FOUND) };

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Wanting)
 }
 
-/// What a person means by a word.
+/// The meaning of a word that a person typed.
 enum Meant {
     /// A project; a skill that is, or was, in exactly this directory.
     Project(Subject, PathBuf),

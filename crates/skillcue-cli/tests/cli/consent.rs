@@ -36,12 +36,12 @@ struct Case {
     set_up: fn(&Sandbox),
     /// Changes a byte of what was looked at.
     change: fn(&Sandbox),
-    /// What a model is called with, once it has loaded the skill.
+    /// The call of a model that has loaded the skill.
     call: (&'static str, fn() -> Value),
     surfaces: &'static [Surface],
 }
 
-/// What only somebody who was allowed sees.
+/// The output that is seen only with consent.
 const HAD: &str = "hunter2";
 
 impl Case {
@@ -92,7 +92,7 @@ fn by_agent(talk: &Talk) -> bool {
     talk.finish(talk.command(&["-p", "go"]).env("PATH", "/usr/bin:/bin").env("SECRET", HAD)).stdout.contains(HAD)
 }
 
-/// What the MCP server answers to a client that has loaded the skill.
+/// Returns the MCP server's answer to a client that has loaded the skill.
 fn by_client(talk: &Talk, skill: &str, tool: &str, arguments: &Value) -> bool {
     let mut command = talk.sandbox.command(&["mcp"]);
     let mut client = Client::talk(command.env("PATH", "/usr/bin:/bin").env("SECRET", HAD));
@@ -250,7 +250,7 @@ fn a_project_needs_consent_for_its_settings() {
     .check();
 }
 
-/// What was called `approve`, `revoke`, `trust` and `permissions` in other programs.
+/// `approve`, `revoke`, `trust` and `permissions` are no commands any more.
 #[test]
 fn other_words_for_consent_lead_to_ours() {
     let sandbox = Sandbox::new();

@@ -33,7 +33,7 @@ use engine::{Engine, Pending};
 use remote::Server;
 use standing::Standing;
 
-/// What a host works with.
+/// Options of a [`Host`].
 #[derive(Debug, Clone)]
 pub struct HostOptions {
     /// The directory for listings and verified files, which can be fetched again. They go to `mcp/` below it. Without one,

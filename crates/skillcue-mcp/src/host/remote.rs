@@ -437,7 +437,7 @@ impl Server {
             ReadError::Connection(error @ ConnectionError::Refused(_)) => (self.unreachable(&error), error.to_string()),
             ReadError::Connection(error) => return Err(self.unreachable(&error)),
         };
-        // The listing may simply be old. Then the server has another entry, which nobody has allowed yet.
+        // The listing may simply be old. Then the server has another entry, which is not allowed yet.
         match self.get(&entry.uri).await {
             Ok(now) if content_id(&now) != content_id(entry) => {
                 tracing::debug!(target: "skillcue::mcp", server = self.spec.label, "{problem}; the skill has changed");
@@ -447,8 +447,8 @@ impl Server {
         }
     }
 
-    /// A file of a skill whose content has changed since it was allowed, as far as this host knows: somebody may have
-    /// looked at it and allowed it elsewhere. The server is asked what the skill is now.
+    /// A file of a skill whose content has changed since it was allowed, as far as this host knows: it may
+    /// have been allowed elsewhere since. The server is asked what the skill is now.
     pub(crate) async fn read_again(&self, entry: &RemoteEntry, path: &str) -> Result<Vec<u8>, RemoteError> {
         // Half of the time limit is for this, so that the other half is left for the file.
         match tokio::time::timeout(self.spec.timeout / 2, self.get(&entry.uri)).await {

@@ -169,8 +169,8 @@ impl ServerSpec {
         self
     }
 
-    /// What the server is, beside its label: its address, or its command line. What was allowed of one server is not
-    /// allowed of another that gets its label.
+    /// Returns the identity of the server, beside its label: its address, or its command line. Consent to one
+    /// server's skills is none to those of another that gets its label.
     pub fn identity(&self) -> String {
         match &self.transport {
             ServerTransport::Url { url, .. } => url.clone(),

@@ -21,7 +21,7 @@ pub enum AllowError {
     Consent(#[from] ConsentError),
 }
 
-/// What stands between an entry and its being loaded.
+/// Whether an entry may be loaded, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Allowed,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use skillcue_base::{ErrorInfo, Shown, os_message};
 use thiserror::Error;
 
-/// What helps with everything that stands elsewhere in a source than the skill that is wanted.
+/// The hint for everything that is elsewhere in a source than the wanted skill.
 macro_rules! or_alone {
     ($help:literal) => {
         concat!($help, "; or name the skill's directory alone, if it is elsewhere: SOURCE/PATH, or URL//PATH for git")

@@ -58,7 +58,7 @@ pub enum AgentApi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentAllow {
-    /// Loading skills that nobody has allowed.
+    /// Loading skills that are not allowed yet.
     Skills,
     /// Running scripts.
     Scripts,

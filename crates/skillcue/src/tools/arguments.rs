@@ -57,7 +57,7 @@ impl<'a> Arguments<'a> {
     pub fn skill_id(&self) -> Result<&'a str, Refused> {
         match self.0.skill_id() {
             Some(id) if !id.trim().is_empty() => Ok(id),
-            // What is wrong with it is said as for every other argument.
+            // It is reported like every other argument.
             _ => self.required("skill_id"),
         }
     }

@@ -13,9 +13,9 @@ use skillcue::{Builder, Enablement, Root, Setup, Skillcue, Source};
 
 /// A reason why a skill is not for models.
 pub struct Kind {
-    /// What the skill is called.
+    /// The skill's name.
     pub name: &'static str,
-    /// What its front matter says.
+    /// A line of its front matter.
     front: &'static str,
     /// Whether people may call it all the same.
     pub is_for_people: bool,
