@@ -5,6 +5,7 @@ use skillcue_scripted::Reply;
 
 use crate::Sandbox;
 use crate::agent::Talk;
+use crate::far_server;
 use crate::mcp::Client;
 
 /// Issue 15: `. is trusted as it is now` says nothing to who reads it elsewhere, and the list printed `.`, too.
@@ -340,4 +341,36 @@ fn a_shadowed_skill_is_named_by_its_address() {
     assert_eq!(sandbox.run(&["deny", "theirs@user"]).code, Some(1));
     assert_eq!(sandbox.run(&["deny", "theirs@plugin#2"]).code, Some(0), "there is none: whatever has the name");
     assert_eq!(dirs(), [false; 0]);
+}
+
+/// Issue 16: a server lists two skills of one name. `--show` printed the other one, as text even with `--json`, and
+/// `deny NAME#2` took nothing back.
+#[test]
+fn one_of_two_remote_skills_of_one_name_is_meant() {
+    let sandbox = Sandbox::new();
+    let mut skills = ["skill://a/pay", "skill://b/pay"].map(|root| far_server::Skill::at(root, "pay"));
+    skills[1].files.get_mut("SKILL.md").unwrap().extend(b"The second.\n");
+    let uris = skills.each_ref().map(|skill| skill.uri.clone());
+    let texts = skills.each_ref().map(|skill| String::from_utf8(skill.files["SKILL.md"].clone()).unwrap());
+    assert_ne!(texts[0], texts[1]);
+    let server = far_server::Fake::start(far_server::Mode::Good, skills.to_vec());
+    let config = format!("[[mcp]]\nname = \"acme\"\ntimeout_ms = 60000\nurl = \"{}\"\n", server.url);
+    sandbox.write("home/.config/skillcue/skillcue.toml", config);
+    for (uri, text) in uris.iter().zip(&texts) {
+        let subject = format!("acme:{uri}");
+        assert_eq!(&sandbox.run(&["allow", &subject, "--show"]).stdout, text);
+        let run = sandbox.run(&["allow", &subject, "--show", "--json"]);
+        assert_eq!(run.json(), json!([{"label": "acme", "uri": uri, "content": text}]), "{run}");
+    }
+    assert_eq!(sandbox.run(&["allowed", "--json"]).json(), json!([]), "showing a skill allows nothing");
+    for uri in &uris {
+        assert_eq!(sandbox.run(&["allow", &format!("acme:{uri}"), "--yes"]).code, Some(0));
+    }
+    let left = || {
+        let rows = sandbox.run(&["allowed", "--json"]).json();
+        rows.as_array().unwrap().iter().map(|row| row["subject"]["uri"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(left(), uris.each_ref().map(|uri| json!(uri)));
+    let run = sandbox.run(&["deny", "acme:pay#2"]);
+    assert_eq!((run.code, left()), (Some(0), vec![json!(uris[0])]), "{run}");
 }

@@ -22,6 +22,10 @@ mod consent;
 mod context;
 mod doctor;
 mod eval;
+/// The server at the far end of a wire that the host's own tests use.
+#[path = "../../../skillcue-mcp/tests/host/fake.rs"]
+#[expect(dead_code, reason = "the host's tests use all of it")]
+mod far_server;
 mod files;
 mod global;
 mod lint;
