@@ -92,6 +92,8 @@ struct Inner {
     policy: Policy,
     gate: Arc<dyn ConsentGate>,
     asker: Option<Box<dyn Asker>>,
+    /// How the user can allow a call without being asked.
+    hint: Option<fn(&'static str) -> String>,
     /// Consent for one conversation: its id, the subject, the content.
     session: Mutex<HashSet<(String, Subject, ContentId)>>,
     /// Whoever asks holds it, so that a person hears one question at a time.
@@ -108,19 +110,31 @@ impl fmt::Debug for AgentConsent {
 impl AgentConsent {
     /// Allows what the policy and the gate allow, without asking a person.
     pub fn new(policy: Policy, gate: Arc<dyn ConsentGate>) -> AgentConsent {
-        AgentConsent::of(policy, gate, None)
+        AgentConsent::of(policy, gate, None, None)
+    }
+
+    /// Like [`new`](AgentConsent::new), where a refusal ends with a sentence for the model that says how the user can
+    /// allow such a call. The hint is made from the word for what was refused: `skills`, `scripts` or `tools`.
+    pub fn with_hint(policy: Policy, gate: Arc<dyn ConsentGate>, hint: fn(&'static str) -> String) -> AgentConsent {
+        AgentConsent::of(policy, gate, None, Some(hint))
     }
 
     /// Like [`new`](AgentConsent::new), and asks a person about the rest. The gate remembers what they allow for good.
     pub fn asking(policy: Policy, gate: Arc<dyn ConsentGate>, asker: Box<dyn Asker>) -> AgentConsent {
-        AgentConsent::of(policy, gate, Some(asker))
+        AgentConsent::of(policy, gate, Some(asker), None)
     }
 
-    fn of(policy: Policy, gate: Arc<dyn ConsentGate>, asker: Option<Box<dyn Asker>>) -> AgentConsent {
+    fn of(
+        policy: Policy,
+        gate: Arc<dyn ConsentGate>,
+        asker: Option<Box<dyn Asker>>,
+        hint: Option<fn(&'static str) -> String>,
+    ) -> AgentConsent {
         AgentConsent(Arc::new(Inner {
             policy,
             gate,
             asker,
+            hint,
             session: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }))
@@ -155,8 +169,11 @@ impl AgentConsent {
             return Ok(());
         }
         if self.0.asker.is_none() {
-            let word = needed.part.word();
-            return Err(format!("Nobody can be asked. The user can allow it with `--allow {word}`."));
+            let hint = self
+                .0
+                .hint
+                .map_or_else(|| "The user can allow it beforehand.".to_owned(), |hint| hint(needed.part.word()));
+            return Err(format!("There is no one to ask. {hint}"));
         }
         let _turn = tokio::select! {
             turn = self.0.asking.lock() => turn,

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
-use crate::is_hidden;
+use crate::{is_hidden, visible};
 
 /// Text from outside as it may be shown: on one line, with nothing invisible in it, of bounded length.
 ///
@@ -22,12 +23,21 @@ pub struct Shown<'a>(pub &'a str);
 impl Shown<'_> {
     /// Long enough for any path that people write; a path of a megabyte must not become a log line of one.
     const MAX_CHARS: usize = 256;
-}
 
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Returns the text with another limit than 256 characters.
+    ///
+    /// ```
+    /// use skillcue_base::Shown;
+    ///
+    /// assert_eq!(Shown("abc\ndef").within(5).to_string(), "abc\\nd…");
+    /// ```
+    pub fn within(self, max_chars: usize) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write(f, max_chars))
+    }
+
+    fn write(self, f: &mut fmt::Formatter<'_>, max_chars: usize) -> fmt::Result {
         for (shown, c) in self.0.chars().enumerate() {
-            if shown == Self::MAX_CHARS {
+            if shown == max_chars {
                 return f.write_str("…");
             }
             if is_hidden(c) {
@@ -38,6 +48,31 @@ impl fmt::Display for Shown<'_> {
         }
         Ok(())
     }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, Self::MAX_CHARS)
+    }
+}
+
+/// Returns a path as it may be shown: like [`Shown`].
+///
+/// ```
+/// assert_eq!(skillcue_base::shown_path(std::path::Path::new("/a\nb")), "/a\\nb");
+/// ```
+pub fn shown_path(path: &Path) -> String {
+    Shown(&path.to_string_lossy()).to_string()
+}
+
+/// Returns a word from outside in quotation marks: like [`Shown`], with marks inside it escaped, so that it ends where it
+/// seems to end.
+///
+/// ```
+/// assert_eq!(skillcue_base::quoted("a\"b\n"), r#""a\"b\n""#);
+/// ```
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", Shown(&text.replace('\\', r"\\").replace('"', r#"\""#)))
 }
 
 /// Text from outside on one line, of any length: like [`Shown`], for what must stay whole, such as a directory.
@@ -87,6 +122,37 @@ pub fn folded_line(text: &str) -> String {
         line.push_str(&escape_hidden(word, &[]));
     }
     line
+}
+
+/// Returns a text for a model on one line: without hidden characters, each run of white space a blank.
+///
+/// Unlike [`folded_line`], which is for people and writes out what is hidden.
+///
+/// ```
+/// use skillcue_base::visible_line;
+///
+/// assert_eq!(visible_line(" Reads\n  PDF\u{202e}"), "Reads PDF");
+/// ```
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    let is_plain = |text: &str| {
+        let bytes = text.as_bytes();
+        let is_odd = |at: usize| match bytes[at] {
+            b' ' => at == 0 || at + 1 == bytes.len() || bytes[at - 1] == b' ',
+            byte => !byte.is_ascii_graphic(),
+        };
+        !(0..bytes.len()).any(is_odd)
+    };
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for word in visible(text).split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    Cow::Owned(line)
 }
 
 /// Returns the operating system's message, in words only.

@@ -216,7 +216,7 @@ impl Discovery {
         if let (Some(cache), Some(path), false) = (cache, &self.cache, fresh_sections.is_empty()) {
             failure = cache.write(path, &fresh_sections).err().map(|error| {
                 let message = format!("the index cache could not be written: {}", os_message(&error));
-                let help = "the next start will be slower; check the directory, or use --no-cache";
+                let help = "the next start will be slower; check that the directory can be written";
                 Diagnostic::new(Code::IndexCache, message).with_help(help).at(path.clone())
             });
         }

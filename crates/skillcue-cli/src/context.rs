@@ -188,10 +188,7 @@ impl Context {
         let host = self.host()?;
         let servers = host.servers()?;
         if !self.has_told_servers.replace(true) {
-            for problem in host.server_problems()? {
-                let help = "correct it below [[mcp]] in skillcue.toml; its skills are missing meanwhile";
-                self.terminal.warn("mcp_server", problem, help);
-            }
+            host.server_problems()?.iter().for_each(|found| self.warn(found));
         }
         Ok(servers)
     }

@@ -116,6 +116,9 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
         Code::NoFrontMatter if help.starts_with("the file is empty") => {
             Some(Cow::Borrowed("the file is empty; `skillcue new NAME` shows what belongs into it"))
         }
+        Code::IndexCache => {
+            Some(Cow::Borrowed("the next start will be slower; check the directory, or use --no-cache"))
+        }
         Code::UntrustedSwitch => {
             let (verb, name) = (help.split(' ').next()?, found.excerpt.as_deref()?);
             Some(Cow::Owned(format!("`skillcue {verb} {name}` does it for you; `skillcue allow` lets the project")))

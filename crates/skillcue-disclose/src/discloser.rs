@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use skillcue_base::visible_line;
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::Tokens;
 use skillcue_select::{Census, Hit, Intent, Mention, Mode, ReasonKind, Selection};
@@ -11,7 +12,7 @@ use crate::counter::memo::Memo;
 use crate::documentation::{Asked, Documentation};
 use crate::names::MAX_NAMES;
 use crate::report::{Disclosed, Listed, NOT_ALONE, Spent, TOO_WEAK};
-use crate::shelf::{Item, Style, fold, section, shorten};
+use crate::shelf::{Item, Style, section, shorten};
 use crate::{
     CounterError, Decision, DiscloseConfig, Disclosure, Entry, Fallback, Policy, Section, Session, Tier, TokenCounter,
 };
@@ -433,7 +434,7 @@ fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Item<'c>
     let manifest = skill.make_manifest();
     let description = match style {
         Style::Prompt => manifest.description().to_owned(),
-        Style::Registry => one_line(&manifest.brief()),
+        Style::Registry => bounded_brief(&manifest.brief()),
     };
     let (description, priority) = (description.into(), manifest.priority());
     let entry = Entry { id, description, priority, source, pinned };
@@ -441,8 +442,8 @@ fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Item<'c>
 }
 
 /// A brief description that its author wrote may be of any length.
-fn one_line(brief: &str) -> String {
-    let folded = fold(brief);
+fn bounded_brief(brief: &str) -> String {
+    let folded = visible_line(brief);
     let fits = |text: &str| text.chars().count() <= skillcue_format::MAX_BRIEF;
     if fits(&folded) { folded.into_owned() } else { shorten(&folded, fits) }
 }

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use skillcue_base::{markup, visible};
+use skillcue_base::{markup, visible_line};
 use skillcue_catalog::Source;
 use skillcue_format::{Tokens, brief};
 
@@ -128,29 +128,6 @@ impl Style {
     }
 }
 
-/// All white space as single blanks, and nothing hidden.
-pub(crate) fn fold(text: &str) -> Cow<'_, str> {
-    let plain = |text: &str| {
-        let bytes = text.as_bytes();
-        let odd = |at: usize| match bytes[at] {
-            b' ' => at == 0 || at + 1 == bytes.len() || bytes[at - 1] == b' ',
-            byte => !byte.is_ascii_graphic(),
-        };
-        !(0..bytes.len()).any(odd)
-    };
-    if plain(text) {
-        return Cow::Borrowed(text);
-    }
-    let mut folded = String::with_capacity(text.len());
-    for word in visible(text).split_whitespace() {
-        if !folded.is_empty() {
-            folded.push(' ');
-        }
-        folded.push_str(word);
-    }
-    Cow::Owned(folded)
-}
-
 /// The longest beginning of a folded text that keeps `fits`, cut after a word, with an ellipsis.
 pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
     let ends: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
@@ -208,7 +185,7 @@ impl Item<'_> {
         if self.is_whole {
             self.entry.description = Cow::Owned(brief(&self.entry.description).into_owned());
             self.is_whole = false;
-        } else if let Cow::Owned(folded) = fold(&self.entry.description) {
+        } else if let Cow::Owned(folded) = visible_line(&self.entry.description) {
             self.entry.description = Cow::Owned(folded);
         }
     }

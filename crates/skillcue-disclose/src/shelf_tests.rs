@@ -19,9 +19,9 @@ fn many(count: usize) -> Vec<Entry<'static>> {
 
 #[test]
 fn white_space_is_folded() {
-    assert!(matches!(fold("plain text"), Cow::Borrowed(_)));
-    assert_eq!(fold(" a\n\tb  c\u{7} "), "a b c");
-    assert_eq!(fold("日本\u{3000}語"), "日本 語");
+    assert!(matches!(visible_line("plain text"), Cow::Borrowed(_)));
+    assert_eq!(visible_line(" a\n\tb  c\u{7} "), "a b c");
+    assert_eq!(visible_line("日本\u{3000}語"), "日本 語");
 }
 
 #[test]

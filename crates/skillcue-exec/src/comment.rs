@@ -1,6 +1,6 @@
 //! The first comment or docstring of a script: what it says it does.
 
-use skillcue_base::visible;
+use skillcue_base::visible_line;
 
 /// A description is cut to so many characters.
 const MOST: usize = 240;
@@ -162,8 +162,7 @@ fn without_name(text: &str, name: &str) -> String {
 
 /// One line of bounded length: the whole text, else its first sentence, else its beginning.
 fn fit(text: &str) -> Option<String> {
-    let text: String = visible(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = visible_line(text).into_owned();
     if text.is_empty() {
         return None;
     }

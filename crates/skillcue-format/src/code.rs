@@ -62,7 +62,7 @@ codes! {
     Unreadable = "unreadable", Error, "The operating system refused to open or read it, or it vanished.";
     LinkLeadsOut = "link_leads_out", Error, "The skill file is a link to something that is no skill file.";
     // The skill works, with a grain of salt.
-    YamlRepaired = "yaml_repaired", Warning, "Broken YAML was read as it was surely meant; `lint --fix` writes that down.";
+    YamlRepaired = "yaml_repaired", Warning, "Broken YAML was read as it was surely meant.";
     DuplicateKey = "duplicate_key", Warning, "A key stands twice; the first one counts.";
     WrongType = "wrong_type", Warning, "A field has another type than it should; it was read as it was surely meant, or ignored.";
     YamlTag = "yaml_tag", Warning, "A YAML tag was ignored: nothing is ever constructed from one.";

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use skillcue::consent::{ConsentGate, ConsentStore};
-use skillcue::{Builder, ErrorInfo as _, Skillcue, Source};
+use skillcue::format::Severity;
+use skillcue::{Builder, Diagnostic, ErrorInfo as _, Skillcue, Source};
 use skillcue_exec::Runner;
 use skillcue_mcp::host::{Host as Servers, HostOptions, ServerRefresh, ServerSpec};
 
@@ -71,7 +72,7 @@ pub struct Host {
 #[derive(Debug, Default)]
 struct ServerSet {
     servers: Option<Servers>,
-    problems: Vec<String>,
+    problems: Vec<Diagnostic>,
 }
 
 impl Host {
@@ -131,7 +132,7 @@ impl Host {
     }
 
     /// Returns why some configured servers cannot be used.
-    pub fn server_problems(&self) -> Result<&[String], HostError> {
+    pub fn server_problems(&self) -> Result<&[Diagnostic], HostError> {
         Ok(&self.server_set()?.problems)
     }
 
@@ -144,7 +145,11 @@ impl Host {
         for server in &settings.servers {
             match ServerSpec::from_config(server, |name| self.environment.variable(name)) {
                 Ok(spec) => specs.push(spec),
-                Err(error) => problems.push(error.to_string()),
+                Err(error) => {
+                    let help = "correct it below [[mcp]] in skillcue.toml; its skills are missing meanwhile";
+                    let found = Diagnostic::named("mcp_server", Severity::Warning, error.to_string());
+                    problems.push(found.with_help(help));
+                }
             }
         }
         let options = HostOptions {

@@ -137,7 +137,7 @@ impl Settings {
         let (dirs, by) = if options.skills_dirs.is_empty() {
             (&environment.skills_dirs, "SKILLCUE_SKILLS_DIRS")
         } else {
-            (&options.skills_dirs, "--skills-dir")
+            (&options.skills_dirs, "skills directory")
         };
         for dir in dirs {
             let problem = match environment.resolve(dir).metadata() {
@@ -158,7 +158,7 @@ impl Settings {
     /// on who named it; the rest is merged.
     fn configure(&mut self, options: &Options, environment: &Environment, isolated: bool) -> Result<Config, HostError> {
         if let Some(file) = options.config.as_ref().or(environment.config.as_ref()) {
-            let by = if options.config.is_some() { "--config" } else { "SKILLCUE_CONFIG" };
+            let by = if options.config.is_some() { "configuration file" } else { "SKILLCUE_CONFIG" };
             let file = environment.resolve(file);
             let Some((_, config)) = read_config(&file)? else {
                 return Err(HostError::usage("usage", format!("{by} {}: no such file", file.display()))
@@ -409,7 +409,7 @@ fn read_config(path: &Path) -> Result<Option<(String, Config)>, HostError> {
                 "config",
                 format!("cannot read {}: {}", path.display(), skillcue_base::os_message(&error)),
             )
-            .help("make it readable, or pass another one with --config"));
+            .help("make it readable, or name another one"));
         }
     };
     match Config::parse(&text) {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use skillcue_base::{ErrorInfo, Shown, os_message};
+use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 use skillcue_catalog::ContentId;
 use skillcue_format::Diagnostic;
 
@@ -16,7 +16,7 @@ use crate::{Drift, Kind};
 #[non_exhaustive]
 pub enum RegistryError {
     /// The disk refuses.
-    #[error("cannot {doing} {}: {}", shown(path), os_message(error))]
+    #[error("cannot {doing} {}: {}", shown_path(path), os_message(error))]
     #[info(hint = file_hint(error))]
     File {
         /// What was tried, as a verb.
@@ -28,7 +28,7 @@ pub enum RegistryError {
         error: io::Error,
     },
     /// Another process keeps the registry locked.
-    #[error("{} has been locked for {} s{}", shown(path), waited.as_secs(), holder.map_or(String::new(), |id| format!(", by process {id} it seems")))]
+    #[error("{} has been locked for {} s{}", shown_path(path), waited.as_secs(), holder.map_or(String::new(), |id| format!(", by process {id} it seems")))]
     #[info(hint = "wait for the other command, or end it if it hangs")]
     Busy {
         /// The file that is locked.
@@ -39,21 +39,21 @@ pub enum RegistryError {
         waited: Duration,
     },
     /// A file that a later version of Skillcue has written.
-    #[error("{} was written by a newer version of Skillcue, which this one does not understand", shown(path))]
+    #[error("{} was written by a newer version of Skillcue, which this one does not understand", shown_path(path))]
     #[info(hint = "use the newer version; the file is left as it is")]
     Newer {
         /// The file.
         path: PathBuf,
     },
     /// A link, or a file, where a directory should be.
-    #[error("{} is a link or a file, not a directory", shown(path))]
+    #[error("{} is a link or a file, not a directory", shown_path(path))]
     #[info(hint = "the registry follows no links: nothing outside it may be changed; put a directory there")]
     NotADirectory {
         /// What is none.
         path: PathBuf,
     },
     /// A directory of a project belongs to another user.
-    #[error("{} belongs to another user (number {owner}): nothing is changed there", shown(path))]
+    #[error("{} belongs to another user (number {owner}): nothing is changed there", shown_path(path))]
     #[info(
         code = "not_yours",
         hint = "others could change it meanwhile; make it yours (chown), work in a checkout of your own, or install for \
@@ -66,7 +66,7 @@ pub enum RegistryError {
         owner: u32,
     },
     /// A file where one of ours should be, and somebody else's.
-    #[error("{} is not a file of Skillcue: {why}", shown(path))]
+    #[error("{} is not a file of Skillcue: {why}", shown_path(path))]
     #[info(
         code = "not_ours",
         hint = "it is left as it is, and nothing was changed; rename it, or install for the user instead of the project"
@@ -78,7 +78,7 @@ pub enum RegistryError {
         why: String,
     },
     /// Something stands on another file system than the registry's own things, so that nothing can be moved there.
-    #[error("{} is on another file system than {}", shown(path), shown(than))]
+    #[error("{} is on another file system than {}", shown_path(path), shown_path(than))]
     #[info(hint = "nothing was changed; what is installed is moved in one step: put all of it on one file system")]
     OtherDevice {
         /// What does.
@@ -103,7 +103,7 @@ pub enum RegistryError {
         origin: String,
     },
     /// Something stands where it would be put, and the registry does not know it.
-    #[error("{} is already there, and the registry has not put it there", shown(path))]
+    #[error("{} is already there, and the registry has not put it there", shown_path(path))]
     #[info(code = "in_the_way", hint = "move it away, or say that it may be replaced (it goes to the trash)")]
     InTheWay {
         /// What stands there.
@@ -140,7 +140,7 @@ pub enum RegistryError {
         diagnostics: Vec<Diagnostic>,
     },
     /// Files that cannot be installed.
-    #[error("{} cannot be installed: {}: {reason}", Shown(name), shown(path))]
+    #[error("{} cannot be installed: {}: {reason}", Shown(name), shown_path(path))]
     #[info(code = "invalid_skill", hint = "only files, directories and links that stay inside can be installed")]
     Odd {
         /// Of what.
@@ -245,10 +245,6 @@ fn file_hint(error: &io::Error) -> &'static str {
         }
         _ => "nothing was changed; mend it and try again",
     }
-}
-
-fn shown(path: &Path) -> String {
-    Shown(&path.to_string_lossy()).to_string()
 }
 
 /// A place in an origin; the origin itself has no name there.

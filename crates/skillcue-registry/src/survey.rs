@@ -5,7 +5,7 @@ mod plugins;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use skillcue_base::{ErrorInfo as _, Shown, os_message};
+use skillcue_base::{ErrorInfo as _, Shown, os_message, shown_path};
 use skillcue_catalog::{FileError, SKIPPED_DIRECTORIES, SkillDir, SkillFile};
 use skillcue_format::{Code, Diagnostic, MAX_FILE, Parsed};
 
@@ -308,8 +308,12 @@ impl Search {
         let mut names: BTreeMap<&str, &FoundSkill> = BTreeMap::new();
         for skill in skills.iter().filter(|skill| skill.valid) {
             if let Some(first) = names.get(skill.name.as_str()) {
-                let message =
-                    format!("two skills are called {}: in {} and in {}", skill.name, text(&first.at), text(&skill.at));
+                let message = format!(
+                    "two skills are called {}: in {} and in {}",
+                    skill.name,
+                    shown_path(&first.at),
+                    shown_path(&skill.at)
+                );
                 let problem = Diagnostic::new(Code::Shadowed, message).with_help("choose one by its directory");
                 problems.push(problem.at(skill.at.clone()));
             } else {
@@ -328,8 +332,4 @@ impl Search {
 /// The surveyed directory itself is `.`.
 fn shown(at: PathBuf) -> PathBuf {
     if at.as_os_str().is_empty() { PathBuf::from(".") } else { at }
-}
-
-fn text(path: &Path) -> String {
-    Shown(&path.to_string_lossy()).to_string()
 }

@@ -40,6 +40,28 @@ const RULES: &[Rule] = &[
         because: "which characters are hidden is one table, skillcue_base::is_hidden; the audit asks it, and sorts them by kind",
     },
     Rule {
+        text: "is_hidden(c)",
+        only_in: &[
+            "skillcue-agent/src/consent.rs",
+            "skillcue-audit/src/hidden.rs",
+            "skillcue-base/src/",
+            "skillcue-cli/src/report.rs",
+            "skillcue-format/src/name.rs",
+        ],
+        because: "text from outside is made fit to show by skillcue_base: Shown, one_line, folded_line, visible_line, quoted; \
+                  excerpts and questions keep columns and line breaks, a name has no hidden letter, the audit sorts them by kind",
+    },
+    Rule {
+        text: "fn one_line(",
+        only_in: &["skillcue-base/src/shown.rs"],
+        because: "text from outside is put on one line by skillcue_base: one_line, folded_line, visible_line",
+    },
+    Rule {
+        text: "(&path.to_string_lossy()).to_string()",
+        only_in: &["skillcue-base/src/shown.rs"],
+        because: "a path in a message is skillcue_base::shown_path",
+    },
+    Rule {
         text: ".lock().unwrap_or_else(",
         only_in: &["skillcue-base/src/single_flight.rs", "skillcue-scripted/"],
         because: "skillcue_base::lock does it",

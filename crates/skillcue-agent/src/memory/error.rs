@@ -4,9 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use skillcue_base::{ErrorInfo, Shown, os_message};
-
-use crate::sessions::shown;
+use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 
 /// The hint where file or database fail.
 const FAILED: &str = "check that the directory is yours and can be written; the conversation goes on without memory";
@@ -16,7 +14,7 @@ const FAILED: &str = "check that the directory is yours and can be written; the 
 #[non_exhaustive]
 pub enum MemoryError {
     /// The file is no database, or a damaged one.
-    #[error("the memory in {} is damaged, or is none: {}", shown(path), Shown(why))]
+    #[error("the memory in {} is damaged, or is none: {}", shown_path(path), Shown(why))]
     #[info(code = "memory_damaged", hint = "the file is left as it is; move it away, and a new memory is begun")]
     Damaged {
         /// The file.
@@ -25,7 +23,7 @@ pub enum MemoryError {
         why: String,
     },
     /// A newer version made it.
-    #[error("the memory in {} was made by a newer version of skillcue (version {version})", shown(path))]
+    #[error("the memory in {} was made by a newer version of skillcue (version {version})", shown_path(path))]
     #[info(code = "memory_newer", hint = "use the newer version; the file is left as it is")]
     Newer {
         /// The file.
@@ -34,14 +32,14 @@ pub enum MemoryError {
         version: i64,
     },
     /// It is a link, a directory, a pipe.
-    #[error("{} is no regular file", shown(path))]
+    #[error("{} is no regular file", shown_path(path))]
     #[info(code = "memory_damaged", hint = "links are not followed here; put the file itself there")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// Somebody else keeps it locked.
-    #[error("the memory in {} is in use, and stays so", shown(path))]
+    #[error("the memory in {} is in use, and stays so", shown_path(path))]
     #[info(code = "memory_in_use", hint = "see which other process uses it; is one stopped or hanging?")]
     Busy {
         /// The file.
@@ -59,7 +57,7 @@ pub enum MemoryError {
         chars: usize,
     },
     /// The operating system refuses.
-    #[error("{}: cannot {doing}: {}", shown(path), os_message(error))]
+    #[error("{}: cannot {doing}: {}", shown_path(path), os_message(error))]
     #[info(code = "memory_failed", hint = FAILED)]
     File {
         /// The file or directory.
@@ -71,7 +69,7 @@ pub enum MemoryError {
         error: io::Error,
     },
     /// The database fails otherwise.
-    #[error("the memory in {} fails: {error}", shown(path))]
+    #[error("the memory in {} fails: {error}", shown_path(path))]
     #[info(code = "memory_failed", hint = FAILED)]
     Database {
         /// The file.

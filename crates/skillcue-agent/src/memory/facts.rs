@@ -41,7 +41,7 @@ pub fn facts(message: &str) -> Vec<String> {
 /// What a message asks to remember before it says anything else: that is the user's will, whatever it quotes.
 fn asked_first(message: &str) -> Option<String> {
     let line = message.trim_start().lines().next()?;
-    let text = super::one_line(sentences(line).first()?);
+    let text = skillcue_base::visible_line(sentences(line).first()?).into_owned();
     match Said::of(&text).without_openers().to_remember() {
         Asked::Fact(fact) if is_fit(&text) => worth(&fact),
         _ => None,
@@ -50,7 +50,7 @@ fn asked_first(message: &str) -> Option<String> {
 
 /// What a sentence tells, if it is worth remembering.
 fn fact(sentence: &Own) -> Option<String> {
-    let text = super::one_line(&sentence.text);
+    let text = skillcue_base::visible_line(&sentence.text).into_owned();
     if !is_fit(&text) || text.contains(QUOTED) || text.starts_with(['"', '“', '„', '«', '»', '\'', '`']) {
         return None;
     }

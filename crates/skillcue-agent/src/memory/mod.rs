@@ -92,7 +92,7 @@ impl Memory {
     }
 
     fn remember_within(&self, fact: &str, session: &str, at: SystemTime, most: i64) -> Result<i64, MemoryError> {
-        let text = one_line(fact);
+        let text = skillcue_base::visible_line(fact).into_owned();
         let chars = text.chars().count();
         if chars == 0 || chars > MOST_CHARS {
             return Err(MemoryError::Length { chars });
@@ -254,7 +254,7 @@ fn count_uses(connection: &mut Connection, facts: &[Fact]) {
 fn read(row: &Row<'_>) -> rusqlite::Result<Fact> {
     Ok(Fact {
         id: row.get(0)?,
-        text: one_line(&row.get::<_, String>(1)?),
+        text: skillcue_base::visible_line(&row.get::<_, String>(1)?).into_owned(),
         session: row.get(2)?,
         created: time(row.get(3)?),
         updated: time(row.get(4)?),
@@ -276,12 +276,6 @@ fn key(text: &str) -> String {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     words.join(" ").trim_end_matches(['.', '!']).to_owned()
-}
-
-/// A text on one line, with nothing in it that cannot be seen.
-fn one_line(text: &str) -> String {
-    let seen: String = text.chars().map(|c| if skillcue_base::is_hidden(c) { ' ' } else { c }).collect();
-    seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -318,7 +312,7 @@ mod tests {
 
     #[test]
     fn lines_are_one_and_can_be_seen() {
-        assert_eq!(one_line(" a\n## b\u{202e}\t\u{200b}c\0"), "a ## b c");
+        assert_eq!(skillcue_base::visible_line(" a\n## b\u{202e}\t\u{200b}c\0"), "a ## b c");
         assert_eq!(key("My  name is ALICE."), key("my name is Alice"));
     }
 }

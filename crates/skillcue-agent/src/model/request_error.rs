@@ -232,20 +232,7 @@ pub(super) fn shown(text: &str, key: Option<&Secret>) -> String {
     if text.is_empty() {
         return "it says nothing".to_owned();
     }
-    let mut out = String::new();
-    let mut rest = text;
-    let mut left = MAX_SAYS;
-    // `Shown` stops at 256 characters; what servers say is often longer.
-    while !rest.is_empty() && left > 0 {
-        let end = rest.char_indices().nth(left.min(200)).map_or(rest.len(), |(at, _)| at);
-        out.push_str(&Shown(&rest[..end]).to_string());
-        rest = &rest[end..];
-        left -= left.min(200);
-    }
-    if !rest.is_empty() {
-        out.push('…');
-    }
-    hide(&out)
+    hide(&Shown(text).within(MAX_SAYS).to_string())
 }
 
 #[cfg(test)]

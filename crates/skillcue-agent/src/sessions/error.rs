@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillcue_base::{ErrorInfo, Shown, os_message};
+use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 
 /// Why a session cannot be begun, continued, read or removed.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
@@ -17,7 +17,7 @@ pub enum SessionsError {
         id: String,
     },
     /// There is none with that id.
-    #[error("there is no session `{}` in {}", Shown(id), shown(dir))]
+    #[error("there is no session `{}` in {}", Shown(id), shown_path(dir))]
     #[info(code = "session_not_found", hint = "list the sessions to see which there are")]
     NotFound {
         /// What was looked for.
@@ -42,7 +42,7 @@ pub enum SessionsError {
         id: String,
     },
     /// A newer version wrote it.
-    #[error("{}: written by a newer version of skillcue ({what})", shown(path))]
+    #[error("{}: written by a newer version of skillcue ({what})", shown_path(path))]
     #[info(code = "session_newer", hint = "use the newer version; the file is left as it is")]
     Newer {
         /// The file.
@@ -51,7 +51,7 @@ pub enum SessionsError {
         what: String,
     },
     /// A line in it cannot be read.
-    #[error("{}, line {line}: {why}", shown(path))]
+    #[error("{}, line {line}: {why}", shown_path(path))]
     #[info(code = "session_damaged", hint = damage_hint(*line))]
     Damaged {
         /// The file.
@@ -62,14 +62,14 @@ pub enum SessionsError {
         why: String,
     },
     /// It is a link, a directory, a pipe.
-    #[error("{} is no regular file", shown(path))]
+    #[error("{} is no regular file", shown_path(path))]
     #[info(code = "session_damaged", hint = "links are not followed here; put the file itself there")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// A record is longer than one may be.
-    #[error("a record of {bytes} bytes is longer than a line of {} may be", shown(path))]
+    #[error("a record of {bytes} bytes is longer than a line of {} may be", shown_path(path))]
     #[info(code = "session_record_too_large", hint = "the conversation goes on, but what is so long is not saved")]
     TooLarge {
         /// The file.
@@ -78,14 +78,14 @@ pub enum SessionsError {
         bytes: usize,
     },
     /// Somebody has removed the file while it was in use.
-    #[error("{} was removed while the session was going on", shown(path))]
+    #[error("{} was removed while the session was going on", shown_path(path))]
     #[info(code = "session_removed", hint = "what is said from here on would be lost; begin a new session")]
     Gone {
         /// Where it was.
         path: PathBuf,
     },
     /// The operating system refuses.
-    #[error("{}: cannot {doing}: {}", shown(path), os_message(error))]
+    #[error("{}: cannot {doing}: {}", shown_path(path), os_message(error))]
     #[info(code = "session_unreadable", hint = file_hint(error))]
     File {
         /// The file or directory.
@@ -116,11 +116,6 @@ fn file_hint(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull => "make room and try again; what was saved so far is whole",
         _ => "check that the directory is yours and can be written",
     }
-}
-
-/// A path as it may be shown.
-pub(crate) fn shown(path: &Path) -> String {
-    Shown(&path.to_string_lossy()).to_string()
 }
 
 fn few(ids: &[String]) -> String {

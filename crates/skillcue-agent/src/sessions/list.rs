@@ -83,7 +83,7 @@ impl Listed {
         if number == 1 {
             return Ok(read_header(line, path)?.map(|about| {
                 self.created = about.created;
-                self.model = one_line(&about.model);
+                self.model = list_line(&about.model);
                 self.cwd = about.cwd.map(|cwd| PathBuf::from(Shown(&cwd.to_string_lossy()).to_string()));
             }));
         }
@@ -98,7 +98,7 @@ impl Listed {
         }
         match serde_json::from_slice::<Record>(line) {
             Ok(Record::Message { message: Message::User { text, .. } }) if self.first.is_empty() => {
-                self.first = one_line(&text);
+                self.first = list_line(&text);
             }
             Ok(Record::Turn { number, .. }) => self.turns = number,
             Ok(_) => {}
@@ -130,7 +130,7 @@ fn glance(line: &[u8]) -> Option<Glance> {
 }
 
 /// A text as it can be shown in a list.
-fn one_line(text: &str) -> String {
+fn list_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -141,11 +141,7 @@ fn one_line(text: &str) -> String {
             break;
         }
     }
-    let line = Shown(&line).to_string();
-    match line.char_indices().nth(MOST_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    Shown(&line).within(MOST_CHARS).to_string()
 }
 
 #[cfg(test)]
@@ -154,11 +150,11 @@ mod tests {
 
     #[test]
     fn the_first_message_becomes_one_short_line() {
-        assert_eq!(one_line(" a\n\tb \r\n c"), "a b c");
+        assert_eq!(list_line(" a\n\tb \r\n c"), "a b c");
         let long = "ü".repeat(500);
-        assert_eq!(one_line(&long).chars().count(), MOST_CHARS + 1);
-        assert_eq!(one_line(&"ü ".repeat(100_000)).chars().count(), MOST_CHARS + 1);
-        assert_eq!(one_line(""), "");
-        assert_eq!(one_line("a\u{1b}[2J\u{202e}b\u{2028}c"), "a\\u{1b}[2J\\u{202e}b c");
+        assert_eq!(list_line(&long).chars().count(), MOST_CHARS + 1);
+        assert_eq!(list_line(&"ü ".repeat(100_000)).chars().count(), MOST_CHARS + 1);
+        assert_eq!(list_line(""), "");
+        assert_eq!(list_line("a\u{1b}[2J\u{202e}b\u{2028}c"), "a\\u{1b}[2J\\u{202e}b c");
     }
 }

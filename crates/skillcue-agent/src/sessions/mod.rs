@@ -21,7 +21,6 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::OFlags;
 
 pub use error::SessionsError;
-pub(crate) use error::shown;
 pub use file::SessionFile;
 pub(crate) use file::{OpenError, open};
 pub use list::Listed;

@@ -3,30 +3,30 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skillcue_base::{ErrorInfo, os_message};
+use skillcue_base::{ErrorInfo, os_message, shown_path};
 
-use crate::sessions::{OpenError, shown};
+use crate::sessions::OpenError;
 
 /// Why a trace cannot be written or read.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum TraceError {
     /// There is none.
-    #[error("there is no trace at {}", shown(path))]
+    #[error("there is no trace at {}", shown_path(path))]
     #[info(code = "trace_not_found", hint = "a trace is written while an agent works")]
     NotFound {
         /// Where it was looked for.
         path: PathBuf,
     },
     /// It is a link, a directory, a pipe.
-    #[error("{} is no regular file", shown(path))]
+    #[error("{} is no regular file", shown_path(path))]
     #[info(code = "trace_unreadable", hint = "links are not followed here; put the file itself there")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// The operating system refuses.
-    #[error("{}: cannot {doing}: {}", shown(path), os_message(error))]
+    #[error("{}: cannot {doing}: {}", shown_path(path), os_message(error))]
     #[info(code = "trace_unreadable", hint = file_hint(error))]
     File {
         /// The file or directory.

@@ -87,7 +87,7 @@ impl Setup {
             let asker = TerminalAsker { screen, interrupts, asking: Arc::clone(&asking) };
             AgentConsent::asking(policy, gate, Box::new(asker))
         } else {
-            AgentConsent::new(policy, gate)
+            AgentConsent::with_hint(policy, gate, |word| format!("The user can allow it with `--allow {word}`."))
         };
         let matching = shape(args, context, &section, &consent)?;
         let skills = Arc::clone(context.skills()?);

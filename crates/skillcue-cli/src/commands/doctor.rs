@@ -262,7 +262,7 @@ fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Server>
     let status: Vec<ServerStatus> = host.map(Host::status).unwrap_or_default();
     for problem in host.map(Host::diagnostics).unwrap_or_default() {
         let help = "`skillcue mcp inspect NAME` says more about a server";
-        found.push(Diagnostic::named("mcp_server", Severity::Warning, problem).with_help(help));
+        found.push(Diagnostic::named("mcp_server", Severity::Warning, problem.message).with_help(help));
     }
     let server = |status: ServerStatus| Server {
         name: status.label,

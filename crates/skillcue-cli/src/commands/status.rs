@@ -98,7 +98,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.terminal.print(&out)?;
     if let Some(host) = host {
         for problem in host.diagnostics() {
-            context.terminal.warn("mcp_server", &problem, "`skillcue mcp inspect NAME` says more about a server");
+            context.terminal.warn(
+                "mcp_server",
+                &problem.message,
+                "`skillcue mcp inspect NAME` says more about a server",
+            );
         }
     }
     Ok(Outcome::Done)

@@ -178,21 +178,21 @@ fn a_directory_that_is_not_there() {
     assert_snapshot!(sandbox.run(&["--skills-dir", "nowhere", "list"]), @r"
     exit 2
     --- stderr
-    error[usage]: --skills-dir nowhere: no such file or directory
+    error[usage]: skills directory nowhere: no such file or directory
       help: name a directory that holds skills
     ");
     assert_snapshot!(sandbox.run(&["--skills-dir", "skills/pdf/SKILL.md", "list", "--json"]), @r#"
     exit 2
     --- stdout
-    {"error":{"code":"usage","message":"--skills-dir skills/pdf/SKILL.md: it is not a directory","help":"name a directory that holds skills"}}
+    {"error":{"code":"usage","message":"skills directory skills/pdf/SKILL.md: it is not a directory","help":"name a directory that holds skills"}}
     --- stderr
-    error[usage]: --skills-dir skills/pdf/SKILL.md: it is not a directory
+    error[usage]: skills directory skills/pdf/SKILL.md: it is not a directory
       help: name a directory that holds skills
     "#);
     assert_snapshot!(sandbox.run(&["--config", "nowhere.toml", "list"]), @r"
     exit 2
     --- stderr
-    error[usage]: --config [TMP]/work/nowhere.toml: no such file
+    error[usage]: configuration file [TMP]/work/nowhere.toml: no such file
       help: name a skillcue.toml that is there
     ");
 }

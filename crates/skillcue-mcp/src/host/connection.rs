@@ -18,9 +18,9 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
+use skillcue_base::Shown;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::listing::shown;
 use super::spec::{ServerSpec, ServerTransport};
 use super::wire::{self, Http};
 
@@ -147,7 +147,7 @@ impl Connection {
             Ok(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
             Ok(Ok(_)) => Err(ConnectionError::Nonsense(format!("what it answers to {method} is no answer to that"))),
             Ok(Err(ServiceError::McpError(error))) => {
-                let message = shown(&error.message);
+                let message = Shown(&error.message).to_string();
                 Err(ConnectionError::Refused(format!("{method}: {message} ({})", error.code.0)))
             }
             Ok(Err(ServiceError::UnexpectedResponse)) => {
@@ -175,7 +175,7 @@ impl Connection {
     pub(crate) fn calls_itself(&self) -> Option<String> {
         let info = self.service.peer_info()?;
         let server = info.server_info.as_ref()?;
-        Some(shown(&format!("{} {}", server.name, server.version)))
+        Some(Shown(&format!("{} {}", server.name, server.version)).to_string())
     }
 }
 
@@ -186,11 +186,12 @@ fn refusal(error: &ClientInitializeError) -> String {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(fallback),
         ClientInitializeError::ConnectionClosed(_) => CLOSED.to_owned(),
         ClientInitializeError::JsonRpcError(error) => {
-            format!("the server refuses: {} ({})", shown(&error.message), error.code.0)
+            format!("the server refuses: {} ({})", Shown(&error.message), error.code.0)
         }
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
-            shown(&format!("the server speaks only other versions of the protocol: {}", versions.join(", ")))
+            Shown(&format!("the server speaks only other versions of the protocol: {}", versions.join(", ")))
+                .to_string()
         }
         _ => "what the server answers to a greeting is no answer to that".to_owned(),
     }

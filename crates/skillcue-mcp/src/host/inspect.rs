@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use skillcue::remote::RemoteEntry;
+use skillcue_base::Shown;
+use skillcue_format::{Code, Diagnostic};
 
 use super::connection::ConnectionError;
-use super::listing::shown;
 use super::remote::{ReadError, Server};
 
 /// What a server offers, and whether it keeps its word.
@@ -17,7 +18,7 @@ pub struct Report {
     /// Its skills, as it lists them.
     pub skills: Vec<SkillReport>,
     /// What is wrong with the listing as a whole, and which entries were left out.
-    pub diagnostics: Vec<String>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One skill of a server.
@@ -36,13 +37,13 @@ pub struct SkillReport {
     /// How many files were fetched and are what the listing says.
     pub verified: usize,
     /// What is wrong with it.
-    pub findings: Vec<String>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
     /// Whether nothing was found wanting.
     pub fn is_clean(&self) -> bool {
-        self.diagnostics.is_empty() && self.skills.iter().all(|skill| skill.findings.is_empty())
+        self.diagnostics.is_empty() && self.skills.iter().all(|skill| skill.diagnostics.is_empty())
     }
 }
 
@@ -59,7 +60,12 @@ pub(crate) async fn inspect(server: &Server, verify: bool) -> Result<Report, Con
         }
         skills.push(report);
     }
-    Ok(Report { protocol, server: name, skills, diagnostics: listing.diagnostics })
+    let diagnostics = listing.diagnostics.into_iter().map(found).collect();
+    Ok(Report { protocol, server: name, skills, diagnostics })
+}
+
+fn found(problem: String) -> Diagnostic {
+    Diagnostic::new(Code::Remote, problem)
 }
 
 fn outline(entry: &RemoteEntry) -> SkillReport {
@@ -71,13 +77,14 @@ fn outline(entry: &RemoteEntry) -> SkillReport {
         files: entry.files.as_ref().map(Vec::len),
         bytes: entry.files.iter().flatten().map(|file| file.size).sum(),
         verified: 0,
-        findings: Vec::new(),
+        diagnostics: Vec::new(),
     }
 }
 
 async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -> Result<(), ConnectionError> {
     let Some(files) = &entry.files else {
-        report.findings.push("its files are made up as it goes, so nothing can be verified or allowed".to_owned());
+        let problem = "its files are made up as it goes, so nothing can be verified or allowed";
+        report.diagnostics.push(Diagnostic::new(Code::Remote, problem));
         return Ok(());
     };
     // The SKILL.md first: if that is a lie, the rest is not worth asking for.
@@ -88,8 +95,10 @@ async fn check(server: &Server, entry: &RemoteEntry, report: &mut SkillReport) -
             Err(ReadError::Connection(error @ (ConnectionError::Slow(_) | ConnectionError::Gone(_)))) => {
                 return Err(error);
             }
-            Err(ReadError::Connection(error)) => report.findings.push(format!("{}: {error}", shown(&file.uri))),
-            Err(ReadError::Unverified(problem)) => report.findings.push(problem),
+            Err(ReadError::Connection(error)) => {
+                report.diagnostics.push(found(format!("{}: {error}", Shown(&file.uri))));
+            }
+            Err(ReadError::Unverified(problem)) => report.diagnostics.push(found(problem)),
         }
         if report.verified == 0 {
             break;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use skillcue::remote::RemoteEntry;
+use skillcue_base::Shown;
 
 use super::cache::{self, ServerCache, Stamp};
 use super::entry;
@@ -64,9 +65,9 @@ impl Gathering {
     pub(crate) fn take(&mut self, value: &Value) {
         let uri = value.get("uri").and_then(Value::as_str).unwrap_or("an entry without a URI");
         match entry::read(value) {
-            Err(problem) => self.say(&format!("{}: left out: {}", shown(uri), shown(&problem))),
+            Err(problem) => self.say(&format!("{}: left out: {}", Shown(uri), Shown(&problem))),
             Ok(entry) if !self.uris.insert(entry.uri.clone()) => {
-                self.say(&format!("{}: listed twice; the first is kept", shown(uri)));
+                self.say(&format!("{}: listed twice; the first is kept", Shown(uri)));
             }
             Ok(entry) => self.entries.push(Arc::new(entry)),
         }
@@ -88,19 +89,6 @@ impl Gathering {
         let ttl = ttl_ms.map_or(USUAL_TTL, Duration::from_millis).clamp(MIN_TTL, MAX_TTL);
         Listing { entries: self.entries.into(), diagnostics: self.diagnostics, fetched: Some(now), ttl }
     }
-}
-
-/// Most characters of a text that is shown.
-const MAX_SHOWN: usize = 200;
-
-/// A text of the server's for people: at most one short line, which looks like what it is.
-pub(crate) fn shown(text: &str) -> String {
-    let mut plain: String =
-        text.chars().take(MAX_SHOWN).map(|c| if skillcue_base::is_hidden(c) { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(MAX_SHOWN).is_some() {
-        plain.push('…');
-    }
-    plain
 }
 
 impl Listing {
@@ -228,14 +216,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_one_short_line() {
-        assert_eq!(shown("a b"), "a b");
-        assert_eq!(shown("a\nb\u{202e}c\u{2028}\u{1b}"), "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}");
-        assert_eq!(shown(&"é".repeat(200)), "é".repeat(200));
-        assert_eq!(shown(&"é".repeat(201)), "é".repeat(200) + "…");
-    }
-
-    #[test]
     fn diagnostics_are_short_whatever_the_server_sends() {
         let mut gathering = Gathering::default();
         let long = "x\n".repeat(50_000);
@@ -249,7 +229,7 @@ mod tests {
         gathering.take(&json!({ "uri": uri, "frontmatter": front }));
         let listing = gathering.finish(None, SystemTime::now());
         assert_eq!(listing.diagnostics.len(), 4);
-        let short = |line: &String| line.chars().count() < 450 && !line.contains('\n');
+        let short = |line: &String| line.chars().count() < 1000 && !line.contains('\n');
         assert!(listing.diagnostics.iter().all(short), "{:?}", listing.diagnostics);
     }
 }

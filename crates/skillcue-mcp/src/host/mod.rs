@@ -22,6 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use skillcue::consent::{ConsentGate, ConsentStore, Question, Scope};
 use skillcue::remote::{Remote, RemoteEntry, RemoteError};
+use skillcue_base::Shown;
+use skillcue_format::{Code, Diagnostic};
 
 pub use inspect::{Report, SkillReport};
 pub use spec::{DEFAULT_TIMEOUT, ServerSpec, ServerTransport, SpecError};
@@ -125,7 +127,7 @@ impl Host {
         for spec in specs {
             // The fields are public: a label that was changed since must not lead out of the cache.
             if let Err(problem) = spec.check() {
-                refused.push(format!("{}: not used: {problem}", listing::shown(&spec.label)));
+                refused.push(format!("{}: not used: {problem}", Shown(&spec.label)));
                 continue;
             }
             if labels.contains(&spec.label) {
@@ -241,13 +243,14 @@ impl Host {
         self.inner.servers.iter().map(status).collect()
     }
 
-    /// What is wrong with the listings, in words, each with its server's label.
-    pub fn diagnostics(&self) -> Vec<String> {
+    /// Returns the problems of the configured servers and their listings. Each message begins with the server's label.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let all = self.inner.servers.iter().flat_map(|server| {
             let label = server.spec.label.clone();
             server.listing().diagnostics.into_iter().map(move |problem| format!("{label}: {problem}"))
         });
-        self.inner.refused.iter().cloned().chain(all).chain(self.inner.options.consent.trouble()).collect()
+        let problems = self.inner.refused.iter().cloned().chain(all).chain(self.inner.options.consent.trouble());
+        problems.map(|problem| Diagnostic::new(Code::Remote, problem)).collect()
     }
 
     /// Asks a server for one skill by its URI. A server need not list all that it has.
@@ -286,7 +289,7 @@ impl Host {
     /// its files are what it lists. All of it takes at most as long as `deadline`.
     pub fn inspect(spec: ServerSpec, verify: bool, deadline: Duration) -> Result<Report, RemoteError> {
         spec::check_transport(&spec.transport)
-            .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", listing::shown(&spec.label))))?;
+            .map_err(|problem| RemoteError::Unreachable(format!("{}: {problem}", Shown(&spec.label))))?;
         let engine = Engine::new();
         let consent = HostOptions::default().consent;
         let server = Arc::new(Server::new(spec, None, consent, engine.surroundings()));

@@ -10,13 +10,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use skillcue::consent::{ConsentGate, Observed, Question, Subject};
 use skillcue::remote::{RemoteEntry, RemoteError, RemoteFile};
-use skillcue_base::SingleFlight;
+use skillcue_base::{Shown, SingleFlight};
 use skillcue_catalog::ContentId;
 
 use super::cache::{ServerCache, Stamp};
 use super::connection::{Connection, ConnectionError, Surroundings};
 use super::entry::content_id;
-use super::listing::{Failure, Gathering, Listing, shown};
+use super::listing::{Failure, Gathering, Listing};
 use super::spec::ServerSpec;
 use super::standing::Standing;
 use super::{Outcome, entry, verify};
@@ -381,9 +381,9 @@ impl Server {
     pub(crate) async fn get(&self, uri: &str) -> Result<Arc<RemoteEntry>, RemoteError> {
         let answer = self.ask("skills/get", json!({ "uri": uri })).await.map_err(|error| self.unreachable(&error))?;
         let read = answer.get("skill").ok_or_else(|| "it has no `skill`".to_owned()).and_then(entry::read);
-        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {}", shown(uri), shown(&problem))))?;
+        let entry = read.map_err(|problem| RemoteError::Unverified(format!("{}: {}", Shown(uri), Shown(&problem))))?;
         if entry.uri != uri {
-            return Err(RemoteError::Unverified(format!("the server was asked for {}", shown(uri))));
+            return Err(RemoteError::Unverified(format!("the server was asked for {}", Shown(uri))));
         }
         let entry = Arc::new(entry);
         // Only this one was shown: of the others, another process may know something newer.
@@ -475,12 +475,12 @@ impl Server {
                     name: "refused_path",
                     target: "skillcue::security",
                     server = self.spec.label,
-                    uri = %shown(&entry.uri),
+                    uri = %Shown(&entry.uri),
                     "a path that leads out of the skill: {:?}",
-                    shown(path)
+                    Shown(path)
                 );
             }
-            RemoteError::NotListed(shown(path))
+            RemoteError::NotListed(Shown(path).to_string())
         })
     }
 
@@ -498,7 +498,7 @@ impl Server {
 
     /// One line for whoever watches over security.
     pub(crate) fn warn(&self, uri: &str, problem: &str) {
-        tracing::warn!(target: "skillcue::security", server = self.spec.label, uri = %shown(uri), "{problem}");
+        tracing::warn!(target: "skillcue::security", server = self.spec.label, uri = %Shown(uri), "{problem}");
     }
 
     /// Deletes cached files that are listed no longer.
@@ -531,7 +531,7 @@ pub(crate) enum ReadError {
 
 /// The bytes in an answer to `resources/read`.
 fn content(answer: &Value, uri: &str) -> Result<Vec<u8>, String> {
-    let said = || shown(uri);
+    let said = || Shown(uri).to_string();
     let contents = answer.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [content] = contents else {
         return Err(format!("{}: {} contents were sent instead of one", said(), contents.len()));

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 use skillcue::remote::{RemoteEntry, RemoteFile};
+use skillcue_base::Shown;
 use skillcue_format::{FileKind, Node, Parsed, Value as Yaml};
 
-use super::listing::shown;
 use crate::digest;
 use crate::scalar::Scalar;
 
 /// Checks one file: its size and digest, and of the skill's own `SKILL.md` the front matter. A `SKILL.md` further down
 /// is a file like any other.
 pub(crate) fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Result<(), String> {
-    let (size, uri) = (bytes.len() as u64, || shown(&file.uri));
+    let (size, uri) = (bytes.len() as u64, || Shown(&file.uri).to_string());
     if size != file.size {
         return Err(format!("{} has {size} bytes, {} were listed", uri(), file.size));
     }
@@ -22,7 +22,7 @@ pub(crate) fn check(entry: &RemoteEntry, file: &RemoteFile, bytes: &[u8]) -> Res
         return Err(format!("{} has the digest {digest}, {} was listed", uri(), file.digest));
     }
     if file.uri == entry.uri {
-        front_matter(&entry.front_matter, bytes).map_err(|problem| format!("{}: {}", uri(), shown(&problem)))?;
+        front_matter(&entry.front_matter, bytes).map_err(|problem| format!("{}: {}", uri(), Shown(&problem)))?;
     }
     Ok(())
 }
@@ -43,18 +43,18 @@ fn compare(listed: &Map<String, Value>, written: &[(Node<'_>, Node<'_>)]) -> Res
         // or as what it means.
         let found = listed.get_key_value(text).or_else(|| listed.get_key_value(&meant(key)?));
         match found {
-            None => return Err(format!("its front matter has `{}`, the listing has not", shown(text))),
+            None => return Err(format!("its front matter has `{}`, the listing has not", Shown(text))),
             Some((name, _)) if !seen.insert(name.as_str()) => {
-                return Err(format!("its front matter says `{}` twice", shown(name)));
+                return Err(format!("its front matter says `{}` twice", Shown(name)));
             }
             Some((name, listed)) if !same(listed, value) => {
-                return Err(format!("`{}` is not what the listing says", shown(name)));
+                return Err(format!("`{}` is not what the listing says", Shown(name)));
             }
             Some(_) => {}
         }
     }
     match listed.keys().find(|name| !seen.contains(name.as_str())) {
-        Some(missing) => Err(format!("the listing has `{}`, its front matter has not", shown(missing))),
+        Some(missing) => Err(format!("the listing has `{}`, its front matter has not", Shown(missing))),
         None => Ok(()),
     }
 }

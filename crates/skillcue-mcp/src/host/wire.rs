@@ -25,13 +25,12 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use serde_json::Value;
+use skillcue_base::Shown;
 use skillcue_http::{ClientOptions, EventTooLarge, Events, Redirects, reqwest};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use super::listing::shown;
 
 /// Most bytes of one response.
 pub(crate) const MAX_RESPONSE: usize = 32 << 20;
@@ -393,7 +392,7 @@ async fn log(label: String, mut errors: ChildStderr) {
     let mut buffer = vec![0; 4096];
     while let Ok(read @ 1..) = errors.read(&mut buffer).await {
         for line in String::from_utf8_lossy(&buffer[..read]).lines() {
-            tracing::debug!(target: "skillcue::mcp", server = label, "{}", shown(line));
+            tracing::debug!(target: "skillcue::mcp", server = label, "{}", Shown(line));
         }
     }
 }
@@ -403,13 +402,15 @@ pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     // The SDK's error does not name what is behind it.
     let mut errors = std::iter::successors(Some(error), |error| error.source());
     match errors.find_map(|error| error.downcast_ref::<HttpError>()) {
-        Some(HttpError::Client(behind)) => shown(&skillcue_http::cause(behind)),
-        Some(HttpError::UnexpectedServerResponse(answer)) => shown(&format!("an unexpected answer: {answer}")),
-        Some(HttpError::AuthRequired(refused)) => {
-            shown(&format!("a token is wanted: {}", refused.www_authenticate_header))
+        Some(HttpError::Client(behind)) => Shown(&skillcue_http::cause(behind)).to_string(),
+        Some(HttpError::UnexpectedServerResponse(answer)) => {
+            Shown(&format!("an unexpected answer: {answer}")).to_string()
         }
-        Some(other) => shown(&skillcue_http::cause(other)),
-        None => shown(&skillcue_http::cause(error)),
+        Some(HttpError::AuthRequired(refused)) => {
+            Shown(&format!("a token is wanted: {}", refused.www_authenticate_header)).to_string()
+        }
+        Some(other) => Shown(&skillcue_http::cause(other)).to_string(),
+        None => Shown(&skillcue_http::cause(error)).to_string(),
     }
 }
 

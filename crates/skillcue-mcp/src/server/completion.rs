@@ -3,10 +3,11 @@
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
 use skillcue::catalog::{SkillDir, TreeLimits};
+use skillcue_base::quoted;
 
 use super::resources::{FILE_TEMPLATE, SKILL_TEMPLATE};
 use super::view::{View, is_prompt, is_served};
-use super::{SkillServer, files, prompts, uris};
+use super::{SkillServer, prompts, uris};
 
 impl SkillServer {
     pub(super) async fn completion(&self, request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
@@ -25,8 +26,7 @@ fn complete(view: &View, request: &CompleteRequestParams) -> Result<(Vec<String>
     match &request.r#ref {
         Reference::Prompt(prompt) => {
             let skill = view.catalog.named(&prompt.name).next().filter(|skill| is_prompt(skill));
-            let unknown =
-                || ErrorData::invalid_params(format!("there is no prompt {}", files::shown(&prompt.name)), None);
+            let unknown = || ErrorData::invalid_params(format!("there is no prompt {}", quoted(&prompt.name)), None);
             let skill = skill.ok_or_else(unknown)?;
             if request.argument.name != prompts::ARGUMENT {
                 return Ok((Vec::new(), 0));

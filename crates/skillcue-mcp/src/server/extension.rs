@@ -4,6 +4,7 @@ use rmcp::model::{CustomRequest, CustomResult, ErrorCode, Resource};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
+use skillcue_base::quoted;
 
 use super::cursor::{self, List};
 use super::entries::Outcome;
@@ -56,7 +57,7 @@ impl SkillServer {
                 Err(ErrorData::invalid_params(format!("the parameters of {method} are not what it takes"), None))
             }
             method => {
-                let message = format!("there is no method {}", files::shown(method));
+                let message = format!("there is no method {}", quoted(method));
                 Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
             }
         }
@@ -92,7 +93,7 @@ impl SkillServer {
         };
         self.log_left_out(left_out, context).await;
         let entry = outcome.map_err(|reason| {
-            ErrorData::invalid_params(format!("no skill is served at {}: {reason}", files::shown(&uri)), None)
+            ErrorData::invalid_params(format!("no skill is served at {}: {reason}", quoted(&uri)), None)
         })?;
         let mut result = self.complete_result();
         result["skill"] = Value::clone(&entry);

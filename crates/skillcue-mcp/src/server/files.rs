@@ -6,6 +6,7 @@ use rmcp::ErrorData;
 use serde_json::json;
 use skillcue::Skill;
 use skillcue::catalog::{Child, FileError, SkillDir};
+use skillcue_base::quoted;
 
 use super::uris::{self, BadUri};
 use super::view::{View, is_served};
@@ -88,7 +89,7 @@ pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, Stri
         within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
             |failure| match failure {
                 // A file is there and can be read, only it is no directory.
-                Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", shown(uri))),
+                Failure::Unreadable(_) => Failure::NotFound(format!("{} is no directory resource", quoted(uri))),
                 other => other,
             },
         )?;
@@ -127,7 +128,7 @@ fn within<'v, T>(
     uri: &str,
     ask: impl Fn(&Skill, &str) -> Result<T, FileError>,
 ) -> Result<(&'v Skill, String, T), Failure> {
-    let not_served = || Failure::NotFound(format!("nothing is served at {}", shown(uri)));
+    let not_served = || Failure::NotFound(format!("nothing is served at {}", quoted(uri)));
     let parts = match uris::parse(uri) {
         Ok(parts) => parts,
         Err(BadUri::Foreign) => return Err(not_served()),
@@ -162,22 +163,13 @@ pub(super) fn skill_at<'v>(view: &'v View, uri: &str) -> Result<&'v Skill, Failu
     match found {
         Ok((skill, _, ())) => Ok(skill),
         Err(refused @ Failure::Refused(_)) => Err(refused),
-        Err(_) => Err(Failure::NotFound(format!("no skill is served at {}", shown(uri)))),
+        Err(_) => Err(Failure::NotFound(format!("no skill is served at {}", quoted(uri)))),
     }
 }
 
 /// Refuses a URI before any skill's directory was asked, with the same one event that the directory would leave.
 fn refuse(uri: &str, reason: &'static str) -> Failure {
-    let uri = shown(uri);
+    let uri = quoted(uri);
     tracing::warn!(target: "skillcue::security", uri, reason, "refused a URI");
     Failure::Refused(format!("refused {uri}: {reason}"))
-}
-
-/// A URI fit to show: in quotes, escaped, and not endless.
-pub(super) fn shown(uri: &str) -> String {
-    const LONGEST: usize = 200;
-    match uri.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{:?}…", &uri[..end]),
-        None => format!("{uri:?}"),
-    }
 }

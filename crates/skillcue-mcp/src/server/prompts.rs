@@ -9,11 +9,11 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use skillcue::{LoadRequest, Skill};
-use skillcue_base::ErrorInfo as _;
+use skillcue_base::{ErrorInfo as _, quoted};
 
 use super::cursor::{self, List};
 use super::view::{View, is_prompt};
-use super::{SkillServer, files, is_modern};
+use super::{SkillServer, is_modern};
 
 /// What the one argument of a prompt is called.
 pub(super) const ARGUMENT: &str = "arguments";
@@ -38,7 +38,7 @@ impl SkillServer {
     pub(super) async fn prompt(&self, request: GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
         let name = request.name.clone();
         let loaded = self.blocking(move |shared, view| {
-            let unknown = || ErrorData::invalid_params(format!("there is no prompt {}", files::shown(&name)), None);
+            let unknown = || ErrorData::invalid_params(format!("there is no prompt {}", quoted(&name)), None);
             let skill = view.catalog.named(&name).next().filter(|skill| is_prompt(skill)).ok_or_else(unknown)?;
             let arguments = match request.arguments.as_ref().and_then(|arguments| arguments.get(ARGUMENT)) {
                 None | Some(Value::Null) => "",

@@ -10,9 +10,10 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput};
+use skillcue_base::quoted;
 use tokio::sync::mpsc;
 
-use super::{SkillServer, files, is_modern};
+use super::{SkillServer, is_modern};
 
 /// How many reports of progress wait to be sent. A tool that reports faster loses some, and is not held up.
 const PROGRESS: usize = 64;
@@ -123,7 +124,7 @@ impl SkillServer {
         };
         let (output, ()) = tokio::join!(work, forward);
         let Some((mut output, remembered)) = output? else {
-            let message = format!("there is no tool {}", files::shown(&name));
+            let message = format!("there is no tool {}", quoted(&name));
             return Err(ErrorData::invalid_params(message, None));
         };
         if let Some((name, brings_tools)) = remembered {

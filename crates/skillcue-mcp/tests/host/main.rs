@@ -379,7 +379,10 @@ fn bad_entries_are_left_out_and_named() {
     assert_eq!(remote.entries()[0].front_matter["description"], "Does pdf.", "the first stays");
     let said = host.diagnostics();
     assert_eq!(said.len(), 5, "{said:?}");
-    assert!(said.iter().all(|line| line.starts_with("sloppy: ") && !line.contains(char::is_control)), "{said:?}");
+    assert!(
+        said.iter().all(|found| found.message.starts_with("sloppy: ") && !found.message.contains(char::is_control)),
+        "{said:?}"
+    );
 
     let live = Arc::clone(&remote.entries()[2]);
     assert!(host.allow("sloppy", &live, Scope::Always).is_err());
@@ -397,7 +400,7 @@ fn listings_without_an_end_have_one() {
     let refreshed = host.refresh(DEADLINE);
     assert_eq!(refreshed[0].outcome, Ok(Outcome::Changed(1)));
     assert_eq!(refreshed[1].outcome, Ok(Outcome::Changed(0)));
-    let said = host.diagnostics().join("\n");
+    let said = host.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(said.contains("same: a cursor came twice") && said.contains("pages: the listing goes on"), "{said}");
     assert_eq!((same.count("skills/list"), endless.count("skills/list")), (2, 200));
 }
@@ -604,8 +607,8 @@ fn inspecting_stops_at_the_first_lie() {
     let report = Host::inspect(spec("inspect", &fake.url), false, DEADLINE).unwrap();
     assert_eq!((report.skills.len(), report.skills[0].files, fake.count("resources/read")), (2, Some(3), 0));
     let report = Host::inspect(spec("inspect", &fake.url), true, DEADLINE).unwrap();
-    assert_eq!((report.skills[0].verified, report.skills[0].findings.len()), (0, 1), "{report:?}");
-    assert_eq!((report.skills[1].verified, report.skills[1].findings.len()), (3, 0), "{report:?}");
+    assert_eq!((report.skills[0].verified, report.skills[0].diagnostics.len()), (0, 1), "{report:?}");
+    assert_eq!((report.skills[1].verified, report.skills[1].diagnostics.len()), (3, 0), "{report:?}");
     assert!(!report.is_clean());
     assert_eq!(fake.count("resources/read"), 4);
 }

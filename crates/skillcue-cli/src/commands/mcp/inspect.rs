@@ -18,7 +18,7 @@ Examples:
   skillcue mcp inspect acme                         a server of skillcue.toml
 
 Nothing is loaded, allowed or kept. Exit code 1: something is not as the server lists it. With --json
-it prints {protocol, server, skills: [{name, uri, description, files, bytes, verified, findings}],
+it prints {protocol, server, skills: [{name, uri, description, files, bytes, verified, diagnostics}],
 diagnostics}.";
 
 /// How long all of it may take.
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             .iter()
             .map(|skill| {
                 json!({"name": skill.name, "uri": skill.uri, "description": skill.description, "files": skill.files,
-                    "bytes": skill.bytes, "verified": skill.verified, "findings": skill.findings})
+                    "bytes": skill.bytes, "verified": skill.verified, "diagnostics": skill.diagnostics})
             })
             .collect();
         context.print_json(&json!({"protocol": report.protocol, "server": report.server, "skills": skills,
@@ -66,14 +66,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             text::count(usize::try_from(skill.bytes).unwrap_or(usize::MAX), "byte")
         );
         let _ = writeln!(out, "{}", paint(style::DIM, line));
-        for finding in &skill.findings {
-            let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(finding));
+        for found in &skill.diagnostics {
+            let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(&found.message));
         }
     }
     context.terminal.print(&out)?;
     context.terminal.flush()?;
-    for diagnostic in &report.diagnostics {
-        context.terminal.warn("mcp_server", diagnostic, "tell whoever runs the server");
+    for found in &report.diagnostics {
+        context.terminal.warn(found.code.as_str(), &found.message, "report it to the server's operator");
     }
     let server = report.server.as_deref().map_or_else(|| "a server".to_owned(), text::one_line);
     let line = format!("{} · {server} · protocol {}", text::count(report.skills.len(), "skill"), report.protocol);
