@@ -45,7 +45,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use skillcue_format::{Code, Diagnostic, Place};
+use skillcue_format::{Code, Diagnostic, Span};
 
 pub use rules::RULES;
 pub use sarif::sarif;
@@ -127,9 +127,9 @@ impl Rule {
 }
 
 /// Where something stands, by its line and column, or by the bytes before it in a binary file.
-fn place(line: usize, column: usize) -> Option<Place> {
+fn place(line: usize, column: usize) -> Option<Span> {
     let clamp = |number| u32::try_from(number).unwrap_or(u32::MAX);
-    (line > 0 || column > 0).then(|| Place { line: clamp(line), column: clamp(column), width: 1 })
+    (line > 0 || column > 0).then(|| Span { line: clamp(line), column: clamp(column), width: 1 })
 }
 
 /// Returns a finding of an audit as programs read it: `{rule, severity, path, line, column, message, excerpt, help}`, with

@@ -10,8 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use skillcue_format::split::{FrontMatter, Scan, scan};
-use skillcue_format::{Code, Diagnostic, FileKind, Glance, Listing, MAX_FILE, Node, Parsed, SkillName, Written};
+use skillcue_format::split::{FrontMatter, FrontMatterScan, scan};
+use skillcue_format::{
+    Code, Diagnostic, DiscoveryInfo, FileKind, ListingFields, MAX_FILE, Node, Parsed, SkillName, YamlText,
+};
 
 use crate::skill::{Extra, Passage, Passages, Shelf, Slice, State};
 use crate::skill_dir::SmallStamp;
@@ -170,7 +172,7 @@ fn open(base: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Refused> {
 struct Seen {
     digest: u128,
     demanding: bool,
-    listing: Option<Listing>,
+    listing: Option<ListingFields>,
 }
 
 struct Candidate<'c> {
@@ -258,7 +260,7 @@ impl Candidate<'_> {
         }
         let stamp = SmallStamp::of_stat(&stat);
         match fill(handle, &mut self.scratch.block, self.file.kind()) {
-            Ok((_, Scan::Found(front))) if self.file != SkillFile::Yaml => self.glance(&front, stamp),
+            Ok((_, FrontMatterScan::Found(front))) if self.file != SkillFile::Yaml => self.glance(&front, stamp),
             Ok((read, _)) => self.parse(read, stamp),
             Err(error) => self.unreadable(&error),
         }
@@ -266,7 +268,7 @@ impl Candidate<'_> {
 
     /// The front matter of a `SKILL.md` is all there.
     fn glance(&mut self, front: &FrontMatter, stamp: SmallStamp) -> Look {
-        let mut glance = Glance::of(&self.scratch.block, front);
+        let mut glance = DiscoveryInfo::of(&self.scratch.block, front);
         let Some(name) = &glance.name else {
             // Bad files are few: this one may be parsed again for the name it gives itself.
             let parsed = Parsed::of(&self.scratch.block[..front.body], FileKind::Markdown);
@@ -334,10 +336,10 @@ impl Candidate<'_> {
             digest: seen.digest.to_le_bytes(),
             ..Passage::default()
         };
-        if let Some(Listing { description, version, model, allowed_tools }) = seen.listing {
+        if let Some(ListingFields { description, version, model, allowed_tools }) = seen.listing {
             passage.description = match description {
-                Written::Verbatim(range) => within(range),
-                Written::Otherwise(text) => put(text.as_bytes()),
+                YamlText::Verbatim(range) => within(range),
+                YamlText::Decoded(text) => put(text.as_bytes()),
             };
             [passage.version, passage.model, passage.allowed_tools] =
                 [version, model, allowed_tools].map(|range| range.map(within).unwrap_or_default());
@@ -376,7 +378,7 @@ fn narrow(count: usize) -> u32 {
 
 /// Reads until the front matter has ended (or, of a `SKILL.yaml`, everything). Returns how much of `block` is filled,
 /// and what was found in it.
-fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(usize, Scan)> {
+fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(usize, FrontMatterScan)> {
     let mut filled = 0;
     loop {
         // Front matter that goes on for blocks is rare and may be a trap: doubling keeps the scans linear.
@@ -393,10 +395,10 @@ fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(us
         let complete = read == 0;
         let found = match kind {
             FileKind::Markdown => scan(&block[..filled], complete),
-            FileKind::Yaml => Scan::NeedMore,
+            FileKind::Yaml => FrontMatterScan::NeedMore,
         };
         // The file may grow while it is read; the limit holds all the same.
-        if found != Scan::NeedMore || complete || filled as u64 > MAX_FILE {
+        if found != FrontMatterScan::NeedMore || complete || filled as u64 > MAX_FILE {
             return Ok((filled, found));
         }
     }
@@ -417,7 +419,7 @@ fn yaml_body(dir: &Path, name: &str, prompt_file: Option<&str>) -> ((BodyAt, u64
     }
     let beside = SkillFile::Markdown.name();
     let Ok(text) = opened.and_then(|dir| dir.read(beside, MAX_FILE)) else { return ((BodyAt::None, 0), None) };
-    if matches!(scan(&text, true), Scan::Found(_)) {
+    if matches!(scan(&text, true), FrontMatterScan::Found(_)) {
         let found = Diagnostic::new(Code::IgnoredBody, "the `SKILL.md` beside it has front matter and is ignored")
             .with_help("remove its front matter to make it the body, or name a `prompt.system_prompt_file`");
         return ((BodyAt::None, 0), Some(found));

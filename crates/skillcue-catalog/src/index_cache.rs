@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use skillcue_base::binary::{Extent, Format, KeptFile, Reader, Writer, checksum};
 use skillcue_base::replace_file;
-use skillcue_format::{Code, Diagnostic, Place, Severity};
+use skillcue_format::{Code, Diagnostic, Severity, Span};
 
 use crate::candidate::Invalid;
 use crate::section::{Child, Section};
@@ -440,7 +440,7 @@ fn diagnostic(reader: &mut Reader<'_>, path: PathBuf) -> Option<Diagnostic> {
         1 => Severity::Warning,
         _ => Severity::Info,
     };
-    let place = Place { line: reader.u32()?, column: reader.u32()?, width: reader.u32()? };
+    let place = Span { line: reader.u32()?, column: reader.u32()?, width: reader.u32()? };
     let message = reader.text()?.to_owned();
     let help = reader.text()?;
     let mut found = Diagnostic::new(code, message).with_severity(severity).at(path);
@@ -462,7 +462,7 @@ fn put_diagnostic(out: &mut Writer, found: &Diagnostic) {
         Severity::Warning => 1,
         Severity::Info => 2,
     });
-    let place = found.place.unwrap_or(Place { line: 0, column: 0, width: 0 });
+    let place = found.place.unwrap_or(Span { line: 0, column: 0, width: 0 });
     for number in [place.line, place.column, place.width] {
         out.u32(number);
     }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use skillcue_format::split::{Scan, scan};
-use skillcue_format::{FileKind, Glance, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
+use skillcue_format::split::{FrontMatterScan, scan};
+use skillcue_format::{DiscoveryInfo, FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
 use crate::index_cache::KeptPassages;
 use crate::skill_dir::SmallStamp;
@@ -274,12 +274,12 @@ impl Skill {
     /// The front matter as the skill file has it now.
     fn reread(&self) -> Option<Rescued> {
         let bytes = SkillDir::open(self.name(), &self.dir()).ok()?.read(self.file.name(), MAX_FILE).ok()?;
-        let Scan::Found(front) = scan(&bytes, true) else { return None };
+        let FrontMatterScan::Found(front) = scan(&bytes, true) else { return None };
         Some(Rescued {
             yaml: std::str::from_utf8(bytes.get(front.yaml.clone())?).ok()?.into(),
             first_line: front.first_line,
             body: u32::try_from(front.body).ok()?,
-            digest: Glance::of(&bytes, &front).digest,
+            digest: DiscoveryInfo::of(&bytes, &front).digest,
         })
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use skillcue::Diagnostic;
 use skillcue::format::Severity;
-use skillcue_format::Place;
+use skillcue_format::Span;
 
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
@@ -151,7 +151,7 @@ fn full(context: &Context, found: &Diagnostic, source: &mut Source) -> String {
 /// An error with the line that it is about.
 pub(crate) fn excerpt(error: &CliError, excerpt: &Excerpt) -> String {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let place = Place { line: narrow(excerpt.line), column: narrow(excerpt.column), width: narrow(excerpt.width) };
+    let place = Span { line: narrow(excerpt.line), column: narrow(excerpt.column), width: narrow(excerpt.width) };
     let line = excerpt.text.split('\n').nth(excerpt.line.saturating_sub(1)).unwrap_or_default();
     let title = Level::ERROR.primary_title(text::one_line(error.message())).id(error.code());
     let mut group = Group::with_title(title).element(snippet(text::one_line(&excerpt.path), line, place));
@@ -161,7 +161,7 @@ pub(crate) fn excerpt(error: &CliError, excerpt: &Excerpt) -> String {
     render(&[group])
 }
 
-fn snippet<'s>(path: String, line: &str, place: Place) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
+fn snippet<'s>(path: String, line: &str, place: Span) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
     // One character for one, so that columns still hold, and none that a terminal obeys.
     let line: String = line
         .trim_end_matches('\r')

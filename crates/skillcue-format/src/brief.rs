@@ -2,33 +2,33 @@
 
 use std::borrow::Cow;
 
-/// Most characters of a brief description, the ellipsis included.
+/// Maximum number of characters in a brief description, the ellipsis included.
 pub const MAX_BRIEF: usize = 80;
 
-/// Never the end of a sentence, whatever follows.
+/// Abbreviations whose full stop never ends a sentence, whatever follows.
 const ABBREVIATIONS: [&str; 17] = [
     "e.g", "i.e", "eg", "ie", "cf", "vs", "viz", "approx", "incl", "resp", "dr", "mr", "mrs", "ms", "prof", "st", "fig",
 ];
 
-/// The first sentence of `description`, white space folded, without its full stop, cut at a word boundary to at most
-/// 80 characters.
+/// Returns the first sentence of `description`, white space folded, without its full stop, cut at a word boundary to at
+/// most 80 characters.
 ///
 /// ```
 /// use skillcue_format::brief;
 /// assert_eq!(brief("Builds Node.js services, e.g. APIs. Not for browsers."), "Builds Node.js services, e.g. APIs");
 /// ```
 pub fn brief(description: &str) -> Cow<'_, str> {
-    plainly(description).unwrap_or_else(|| Cow::Owned(slowly(description)))
+    fast_brief(description).unwrap_or_else(|| Cow::Owned(full_brief(description)))
 }
 
-fn slowly(description: &str) -> String {
+fn full_brief(description: &str) -> String {
     let folded = fold(description);
     cut(first_sentence(&folded))
 }
 
-/// The common cases, in one walk over as many bytes as a brief may have: folded ASCII whose first sentence ends with a
-/// full stop behind a plain word, or goes on for longer than a brief may be.
-fn plainly(description: &str) -> Option<Cow<'_, str>> {
+/// Handles the common cases in one walk over as many bytes as a brief may have: folded ASCII whose first sentence ends
+/// with a full stop behind a plain word, or goes on for longer than a brief may be. `None` for all other texts.
+fn fast_brief(description: &str) -> Option<Cow<'_, str>> {
     let bytes = description.as_bytes();
     let head = &bytes[..bytes.len().min(MAX_BRIEF + 3)];
     // A space at the start is folded away, as is one behind another.
@@ -50,8 +50,8 @@ fn plainly(description: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// What ends with a full stop at `stop`, if it surely does: the word before, which starts at `word`, is neither an
-/// abbreviation nor initials.
+/// Returns the sentence that ends with a full stop at `stop`, if it surely does: the word before, which starts at
+/// `word`, is neither an abbreviation nor initials.
 fn sentence(description: &str, word: usize, stop: usize) -> Option<&str> {
     let word = description.get(word..stop)?;
     // Four letters or more that are only letters, but for a few.
@@ -59,8 +59,8 @@ fn sentence(description: &str, word: usize, stop: usize) -> Option<&str> {
     (ends && stop <= MAX_BRIEF).then(|| &description[..stop])
 }
 
-/// The beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog are
-/// made at once, and descriptions are much longer than briefs.
+/// Returns the beginning of a text, white space folded: as much as decides what the brief is. Briefs of a whole catalog
+/// are made at once, and descriptions are much longer than briefs.
 fn fold(description: &str) -> String {
     let mut folded = String::with_capacity(MAX_BRIEF * 2);
     let mut chars = 0;
@@ -94,7 +94,7 @@ fn first_sentence(text: &str) -> &str {
     text
 }
 
-/// Whether the full stop between `before` and `after` belongs to an abbreviation.
+/// Returns whether the full stop between `before` and `after` belongs to an abbreviation.
 fn is_abbreviation(before: &str, after: &str) -> bool {
     let word = before.rsplit([' ', '(', '[', '"', '\'']).next().unwrap_or_default();
     let lower = word.to_lowercase();
@@ -136,7 +136,7 @@ fn with_ellipsis(head: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn shortcuts_lead_to_the_same() {
+    fn fast_and_full_agree_around_the_limit() {
         // Every word boundary, stop and length around the limit.
         let words =
             ["Reads", "a", "PDF.", "e.g.", "and", "v1.0", "writes", "it", "down,", "then!", "Node.js", "x", "(twice)"];
@@ -146,16 +146,16 @@ mod tests {
                 let text = text.join(" ");
                 for length in (0..text.len()).step_by(7).chain(70..100) {
                     let text = &text[..length.min(text.len())];
-                    assert_eq!(brief(text), slowly(text), "{text}");
+                    assert_eq!(brief(text), full_brief(text), "{text}");
                     let dull = text.replace(['.', '!'], "");
-                    assert_eq!(brief(&dull), slowly(&dull), "{dull}");
+                    assert_eq!(brief(&dull), full_brief(&dull), "{dull}");
                     let odd = format!(" {}  {}", &text[..length / 2], &text[length / 2..]);
-                    assert_eq!(brief(&odd), slowly(&odd), "{odd}");
+                    assert_eq!(brief(&odd), full_brief(&odd), "{odd}");
                 }
             }
         }
         let endless = "x".repeat(200);
-        assert_eq!(brief(&endless), slowly(&endless));
+        assert_eq!(brief(&endless), full_brief(&endless));
     }
 
     use super::*;
@@ -185,25 +185,25 @@ mod tests {
         }
     }
 
-    /// The shortcut says what the long way says, or nothing.
-    fn agrees(description: &str) {
-        if let Some(brief) = plainly(description) {
-            assert_eq!(brief, slowly(description), "{description:?}");
+    /// Checks that the shortcut returns the result of the full algorithm, or `None`.
+    fn assert_shortcut_agrees(description: &str) {
+        if let Some(brief) = fast_brief(description) {
+            assert_eq!(brief, full_brief(description), "{description:?}");
         }
     }
 
     proptest::proptest! {
         #[test]
         fn the_shortcut_agrees(description in "( |word|e\\.g|etc|approx|No|U\\.S|\\. |\\.|!|\\? |é|\n|。|[a-z]{3,30} ){0,14}") {
-            agrees(&description);
+            assert_shortcut_agrees(&description);
         }
     }
 
     #[test]
     fn the_shortcut_is_taken() {
-        assert_eq!(plainly("Reads PDF files. Use when asked.").as_deref(), Some("Reads PDF files"));
-        assert_eq!(plainly("Stop! Reads files. Use."), None);
-        assert_eq!(plainly(&"word, ".repeat(20)).unwrap(), format!("{}word…", "word, ".repeat(12)));
+        assert_eq!(fast_brief("Reads PDF files. Use when asked.").as_deref(), Some("Reads PDF files"));
+        assert_eq!(fast_brief("Stop! Reads files. Use."), None);
+        assert_eq!(fast_brief(&"word, ".repeat(20)).unwrap(), format!("{}word…", "word, ".repeat(12)));
     }
 
     #[test]

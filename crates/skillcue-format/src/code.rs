@@ -1,16 +1,16 @@
-//! The stable words for what can be found, each with its severity and what it means.
+//! The stable words for findings, each with its severity and its meaning.
 
 use crate::Severity;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $word:literal, $severity:ident, $meaning:literal;)*) => {
-        /// What kind of finding a [`Diagnostic`](crate::Diagnostic) is. The words are part of the interface.
+        /// The kind of a [`Diagnostic`](crate::Diagnostic). The words are part of the interface.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code {
             $(#[doc = $meaning] $variant,)*
-            /// A word of another part of Skillcue: the settings, the registry, the audit, toolsets, `doctor`. Its findings
-            /// say themselves how bad they are and what they mean.
+            /// A word of another part of Skillcue: the settings, the registry, the audit, toolsets, `doctor`. Its
+            /// findings say themselves how bad they are and what they mean.
             Named(&'static str),
         }
 
@@ -18,22 +18,22 @@ macro_rules! codes {
             /// Every code of skill files, in the order of the documentation.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
-            /// The stable word.
+            /// Returns the stable word.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $word,)* Code::Named(word) => word }
             }
 
-            /// How bad a finding of this kind is, unless a check says otherwise.
+            /// Returns the severity of a finding of this kind, unless a check says otherwise.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* Code::Named(_) => Severity::Warning }
             }
 
-            /// What it means, in one sentence.
+            /// Returns the meaning, in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning,)* Code::Named(_) => "" }
             }
 
-            /// The code of skill files of a word.
+            /// Returns the code of skill files that has this word.
             ///
             /// ```
             /// use skillcue_format::Code;
@@ -58,23 +58,23 @@ codes! {
     TypeNotAllowed = "type_not_allowed", Error, "A `SKILL.md` declares a type other than `prompt`.";
     TooLarge = "too_large", Error, "The file is larger than 1 MiB.";
     NotUtf8 = "not_utf8", Error, "The file is not UTF-8 text.";
-    NotAFile = "not_a_file", Error, "A FIFO, socket, device or directory stands where a skill file should.";
+    NotAFile = "not_a_file", Error, "A FIFO, socket, device or directory is where a skill file should be.";
     Unreadable = "unreadable", Error, "The operating system refused to open or read it, or it vanished.";
     LinkLeadsOut = "link_leads_out", Error, "The skill file is a link to something that is no skill file.";
     // The skill works, with a grain of salt.
     YamlRepaired = "yaml_repaired", Warning, "Broken YAML was read as it was surely meant.";
-    DuplicateKey = "duplicate_key", Warning, "A key stands twice; the first one counts.";
+    DuplicateKey = "duplicate_key", Warning, "A key appears twice; the first one counts.";
     WrongType = "wrong_type", Warning, "A field has another type than it should; it was read as it was surely meant, or ignored.";
     YamlTag = "yaml_tag", Warning, "A YAML tag was ignored: nothing is ever constructed from one.";
-    LeadingBlank = "leading_blank", Warning, "Blank lines stand before the front matter.";
-    LeadingText = "leading_text", Warning, "A comment or a code fence stands before the front matter.";
+    LeadingBlank = "leading_blank", Warning, "There are blank lines before the front matter.";
+    LeadingText = "leading_text", Warning, "There is a comment or a code fence before the front matter.";
     NameCanonicalised = "name_canonicalised", Warning, "The name was turned into lower case with hyphens.";
     FileNameCase = "file_name_case", Warning, "The file is called `skill.md` or `Skill.md` instead of `SKILL.md`.";
     IgnoredBody = "ignored_body", Warning, "A `SKILL.md` beside a `SKILL.yaml` has front matter of its own and is ignored.";
     MissingBody = "missing_body", Warning, "The file that should hold the body is not there.";
-    Shadowed = "shadowed", Warning, "Another skill of the same name stands higher.";
+    Shadowed = "shadowed", Warning, "Another skill of the same name has precedence.";
     RequiresMissing = "requires_missing", Warning, "A program that the skill requires is not on the PATH; the skill is unavailable.";
-    InvalidPattern = "invalid_pattern", Warning, "A trigger pattern is no valid regular expression, or too large.";
+    InvalidPattern = "invalid_pattern", Warning, "A trigger pattern is not a valid regular expression, or too large.";
     UntrustedSwitch = "untrusted_switch", Warning, "A project's file switches a skill on or off that is not its own; it does not count.";
     DanglingLink = "dangling_link", Warning, "A link points to nothing.";
     LinkCycle = "link_cycle", Warning, "A directory link leads back to a directory above it.";
@@ -98,7 +98,7 @@ codes! {
     EmptyBody = "empty_body", Info, "The body is empty: loading the skill tells the model nothing.";
     NoTriggers = "no_triggers", Info, "The skill has no triggers: keyword matching finds it by its name only.";
     GenericTrigger = "generic_trigger", Info, "A trigger is so common that the skill would fire on most messages.";
-    NotPortable = "not_portable", Info, "An extension stands at the top level; below `metadata` every tool accepts it.";
+    NotPortable = "not_portable", Info, "An extension is at the top level; below `metadata` every tool accepts it.";
     MissingResource = "missing_resource", Warning, "The body links to a file that is not in the skill's directory.";
     SecondFrontMatter = "second_front_matter", Info, "The body starts with another front matter, which the model would read as text.";
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do about it.
+//! Findings: what is wrong with a file, where, and what to do about it.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,7 +12,7 @@ use skillcue_base::ErrorInfo;
 
 use crate::Code;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `error`, `warning` or `info`.
+    /// Returns `error`, `warning` or `info`.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -48,49 +48,49 @@ impl Severity {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// The file, once somebody who knows it has filled it in (parsing does no I/O and knows no path).
+    /// The file, filled in by the caller that knows it (parsing does no I/O and knows no path).
     pub path: Option<PathBuf>,
-    /// Where in the file, if it is about one place.
-    pub place: Option<Place>,
-    /// What kind of finding: a stable word.
+    /// The place in the file, if the finding is about one place.
+    pub place: Option<Span>,
+    /// The kind of finding: a stable word.
     pub code: Code,
-    /// How bad.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, in one sentence.
+    /// The mistake, in one sentence.
     pub message: Cow<'static, str>,
-    /// What to do about it.
+    /// The next step for the author.
     pub help: Option<Cow<'static, str>>,
     /// The text at the place, shortened and made fit to show, where readers could not read the file for it.
     pub excerpt: Option<Cow<'static, str>>,
 }
 
-/// A stretch of one line. Counted from 1, columns in characters. In a binary file the line is 0, and the column says how many
-/// bytes are before it.
+/// A part of one line. Counted from 1, columns in characters. In a binary file the line is 0, and the column says how
+/// many bytes are before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Span {
     /// The line.
     pub line: u32,
     /// The first column.
     pub column: u32,
-    /// How many characters, at least 1.
+    /// The number of characters, at least 1.
     pub width: u32,
 }
 
-impl Place {
-    /// The place of `range` in `text`, whose first line is line `first_line` of the file. A range over several lines
-    /// is cut at the end of its first. Lines end with LF, CRLF or, on a very old Mac, CR.
-    pub fn of(text: &str, range: Range<usize>, first_line: u32) -> Place {
+impl Span {
+    /// Returns the span of `range` in `text`, whose first line is line `first_line` of the file. A range over several
+    /// lines is cut at the end of its first. Lines end with LF, CRLF or, on a very old Mac, CR.
+    pub fn of(text: &str, range: Range<usize>, first_line: u32) -> Span {
         let start = floor_char(text, range.start);
         let (breaks, line_start) = line_of(text.as_bytes(), start);
-        Place::on(text, start..range.end, line_start, first_line.saturating_add(clamp(breaks)))
+        Span::on(text, start..range.end, line_start, first_line.saturating_add(clamp(breaks)))
     }
 
-    /// The place of `range` on a line that starts at `line_start`.
-    fn on(text: &str, range: Range<usize>, line_start: usize, line: u32) -> Place {
+    /// Returns the span of `range` on a line that starts at `line_start`.
+    fn on(text: &str, range: Range<usize>, line_start: usize, line: u32) -> Span {
         let end = floor_char(text, range.end.max(range.start));
         let marked = &text[range.start..end];
         let marked = marked[..marked.find(['\n', '\r']).unwrap_or(marked.len())].trim_end();
-        Place {
+        Span {
             line,
             column: clamp(text[line_start..range.start].chars().count()).saturating_add(1),
             width: clamp(marked.chars().count()).max(1),
@@ -98,30 +98,30 @@ impl Place {
     }
 }
 
-/// Places in one text, of which many may be wanted: where its lines start is found out once.
-pub(crate) struct Places<'t> {
+/// The line starts of one text, computed once: for callers that need many spans of it.
+pub(crate) struct LineIndex<'t> {
     text: &'t str,
     first_line: u32,
-    /// Where each line but the first starts.
+    /// The offset at which each line but the first starts.
     starts: OnceCell<Vec<usize>>,
 }
 
-impl<'t> Places<'t> {
-    pub(crate) fn new(text: &'t str, first_line: u32) -> Places<'t> {
-        Places { text, first_line, starts: OnceCell::new() }
+impl<'t> LineIndex<'t> {
+    pub(crate) fn new(text: &'t str, first_line: u32) -> LineIndex<'t> {
+        LineIndex { text, first_line, starts: OnceCell::new() }
     }
 
-    /// What [`Place::of`] says.
-    pub(crate) fn of(&self, range: Range<usize>) -> Place {
+    /// Like [`Span::of`], without looking for line ends again.
+    pub(crate) fn span(&self, range: Range<usize>) -> Span {
         let start = floor_char(self.text, range.start);
         let starts = self.starts.get_or_init(|| line_starts(self.text.as_bytes()).collect());
         let breaks = starts.partition_point(|line| *line <= start);
         let line_start = breaks.checked_sub(1).map_or(0, |last| starts[last]);
-        Place::on(self.text, start..range.end, line_start, self.first_line.saturating_add(clamp(breaks)))
+        Span::on(self.text, start..range.end, line_start, self.first_line.saturating_add(clamp(breaks)))
     }
 }
 
-/// Where lines start, but the first: behind LF, CRLF or CR.
+/// Returns where lines start, but the first: behind LF, CRLF or CR.
 fn line_starts(bytes: &[u8]) -> impl Iterator<Item = usize> {
     memchr::memchr2_iter(b'\n', b'\r', bytes)
         // The CR of a CRLF ends nothing by itself.
@@ -129,12 +129,12 @@ fn line_starts(bytes: &[u8]) -> impl Iterator<Item = usize> {
         .map(|found| found + 1)
 }
 
-/// How many lines end before byte `at`, and where the line starts that it stands on.
+/// Returns how many lines end before byte `at`, and where the line of that byte starts.
 pub(crate) fn line_of(bytes: &[u8], at: usize) -> (usize, usize) {
     line_starts(bytes).take_while(|start| *start <= at).fold((0, 0), |(lines, _), start| (lines + 1, start))
 }
 
-/// The nearest character boundary at or before `at`.
+/// Returns the nearest character boundary at or before `at`.
 pub(crate) fn floor_char(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -148,7 +148,7 @@ fn clamp(count: usize) -> u32 {
 }
 
 impl Diagnostic {
-    /// A finding of the code's own severity, without a place.
+    /// Creates a finding with the code's own severity, without a place.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Diagnostic {
         let (severity, message) = (code.severity(), message.into());
         Diagnostic { path: None, place: None, code, severity, message, help: None, excerpt: None }
@@ -192,35 +192,35 @@ impl Diagnostic {
         Diagnostic { help: error.hint().map(|hint| Cow::Owned(hint.into_owned())), ..found }
     }
 
-    /// The same, saying what to do.
+    /// Adds a help text that says what to do.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<Cow<'static, str>>) -> Diagnostic {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, at a place.
+    /// Sets the place.
     #[must_use]
-    pub fn with_place(mut self, place: Place) -> Diagnostic {
+    pub fn with_place(mut self, place: Span) -> Diagnostic {
         self.place = Some(place);
         self
     }
 
-    /// The same, as bad as said.
+    /// Sets the severity.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Diagnostic {
         self.severity = severity;
         self
     }
 
-    /// The same, in a file.
+    /// Sets the file.
     #[must_use]
     pub fn at(mut self, path: impl Into<PathBuf>) -> Diagnostic {
         self.path = Some(path.into());
         self
     }
 
-    /// Returns it with the text at the place; an empty one is none.
+    /// Sets the text at the place; an empty one counts as none.
     #[must_use]
     pub fn with_excerpt(mut self, excerpt: impl Into<Cow<'static, str>>) -> Diagnostic {
         self.excerpt = Some(excerpt.into()).filter(|excerpt| !excerpt.is_empty());
@@ -237,14 +237,14 @@ impl Diagnostic {
         self.place.map(|place| place.column)
     }
 
-    /// Whether it is an error.
+    /// Returns whether the severity is `Error`.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
 impl fmt::Display for Diagnostic {
-    /// One line, in the form that editors and CI understand: `path:line:column: severity[code]: message`.
+    /// Writes one line, in the form that editors and CI understand: `path:line:column: severity[code]: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(path) = &self.path {
             write!(f, "{}:", path.display())?;
@@ -261,7 +261,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// A finding says of itself what errors say, so that a front end can add the command to type to both in one place.
+/// A finding has a code and a hint like an error, so that a front end can add the command to type to both in one place.
 impl ErrorInfo for Diagnostic {
     fn code(&self) -> &'static str {
         self.code.as_str()
@@ -291,22 +291,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_lines_and_characters_from_one() {
+    fn spans_count_lines_and_characters_from_one() {
         let text = "a: ä\nbé: wörd x\n";
         let at = text.find("wörd").unwrap();
-        assert_eq!(Place::of(text, at..at + 5, 2), Place { line: 3, column: 5, width: 4 });
-        assert_eq!(Place::of(text, 0..text.len(), 1), Place { line: 1, column: 1, width: 4 });
+        assert_eq!(Span::of(text, at..at + 5, 2), Span { line: 3, column: 5, width: 4 });
+        assert_eq!(Span::of(text, 0..text.len(), 1), Span { line: 1, column: 1, width: 4 });
         let mac = "a: b\rc: d\r\ne: f\r";
-        let line = |word: &str| Place::of(mac, mac.find(word).unwrap()..mac.len(), 1);
-        assert_eq!(line("d"), Place { line: 2, column: 4, width: 1 });
-        assert_eq!(line("f"), Place { line: 3, column: 4, width: 1 });
+        let line = |word: &str| Span::of(mac, mac.find(word).unwrap()..mac.len(), 1);
+        assert_eq!(line("d"), Span { line: 2, column: 4, width: 1 });
+        assert_eq!(line("f"), Span { line: 3, column: 4, width: 1 });
         for text in [text, mac, "", "\n\n", "\r\n"] {
-            let places = Places::new(text, 7);
+            let index = LineIndex::new(text, 7);
             for at in 0..=text.len() + 1 {
-                assert_eq!(places.of(at..at + 2), Place::of(text, at..at + 2, 7), "{text:?} at {at}");
+                assert_eq!(index.span(at..at + 2), Span::of(text, at..at + 2, 7), "{text:?} at {at}");
             }
         }
-        assert_eq!(Place::of(text, 4..4, 1).column, 4, "inside `ä`: its start");
-        assert_eq!(Place::of("", 9..12, 1), Place { line: 1, column: 1, width: 1 });
+        assert_eq!(Span::of(text, 4..4, 1).column, 4, "inside `ä`: its start");
+        assert_eq!(Span::of("", 9..12, 1), Span { line: 1, column: 1, width: 1 });
     }
 }

@@ -1,131 +1,94 @@
-//! From the raw tree to the [`Manifest`]: field by field, forgiving about types, and saying so.
+//! Reads the [`Manifest`] from the raw tree, field by field. Values of another type than expected are converted where
+//! their meaning is clear, and reported.
+
+mod keys;
+mod listing;
+mod triggers;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::manifest::{Rare, Script, Triggers, Words};
+use self::keys::{FieldNodes, ManifestField};
+pub(crate) use self::keys::{is_field, is_list, is_mapping};
+pub(crate) use self::listing::listing;
+use crate::manifest::{DeclaredScript, RareFields, TextList};
 use crate::node::{Node, Value, is_repeated};
-use crate::parsed::{Listing, Written};
-use crate::pattern::{self, Verdict};
-use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Place, Runtime, SkillName, write, yaml};
+use crate::{Code, Diagnostic, FileKind, Manifest, Permissions, Runtime, SkillName, Span, write, yaml};
 use skillcue_base::visible;
 
-/// What the reader needs to point at things: the author's text, and a way from a node to its place in it.
-pub(crate) struct Ground<'a> {
+/// The text that a tree came from, so that diagnostics can point into it.
+pub(crate) struct SourceContext<'a> {
     /// The text that the tree was parsed from.
-    pub(crate) parsed: &'a str,
-    /// Where a byte of that text stands in the author's own.
-    pub(crate) place: &'a dyn Fn(Range<usize>) -> Place,
+    pub(crate) text: &'a str,
+    /// Maps bytes of that text to their span in the author's own text.
+    pub(crate) span: &'a dyn Fn(Range<usize>) -> Span,
     pub(crate) kind: FileKind,
-    pub(crate) extent: Extent,
+    pub(crate) depth: ReadDepth,
 }
 
-/// How much of a manifest is wanted.
+/// The part of a manifest that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum ReadDepth {
     /// All of it, and whether its patterns and globs can be used.
     Whole,
-    /// Its name and what is wrong with it; texts that are not looked at are left empty.
-    Glance,
-    /// All of it, of a text whose patterns and globs have been checked before.
-    Again,
+    /// Its name and the diagnostics; texts that discovery does not use are left empty.
+    Discovery,
+    /// All of it, from a text whose patterns and globs have been checked before.
+    Checked,
 }
 
-/// Most patterns, and most globs, of one skill that are checked.
-const MAX_CHECKED: usize = 200;
-/// Most patterns of one skill that are compiled to be checked: one may take milliseconds.
-const MAX_COMPILED: usize = 8;
-
-/// Reads the manifest off a mapping. `None` if an error among the diagnostics forbids it.
-pub(crate) fn read(root: &Node<'_>, ground: &Ground<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Manifest> {
-    Reader { ground, diagnostics }.manifest(root)
+/// Reads the manifest from a mapping. `None` if an error among the diagnostics forbids it.
+pub(crate) fn read(root: &Node<'_>, source: &SourceContext<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Manifest> {
+    ManifestReader { source, diagnostics }.manifest(root)
 }
 
-/// See [`crate::Glance::listing`].
-pub(crate) fn listing(root: &Node<'_>, yaml: &[u8]) -> Option<Listing> {
-    if root.get("metadata").is_some_and(|metadata| metadata.as_str().is_some() && !metadata.is_null()) {
-        return None;
-    }
-    let fields = Fields::of(root, None);
-    let shown = [Field::DisableModelInvocation, Field::BriefDescription, Field::Types];
-    if shown.into_iter().any(|field| fields.get(field).is_some()) {
-        return None;
-    }
-    // Quotes belong to the node, not to its text.
-    let verbatim = |node: &Node<'_>| {
-        let Value::Scalar { text, plain } = &node.value else { return None };
-        let span = node.span.range();
-        let range = if *plain { span } else { span.start + 1..span.end.checked_sub(1)? };
-        (yaml.get(range.clone())? == text.as_bytes()).then_some(range)
-    };
-    let stretch = |field| {
-        let node = fields.get(field).filter(|node| !node.is_null());
-        // An empty stretch would look like a text that is not there, and what hides is left out of a manifest.
-        if node.and_then(Node::as_str).is_some_and(|text| text.is_empty() || matches!(visible(text), Cow::Owned(_))) {
-            return None;
-        }
-        node.map(verbatim).map_or(Some(None), |range| range.map(Some))
-    };
-    let (version, model, allowed_tools) =
-        (stretch(Field::Version)?, stretch(Field::Model)?, stretch(Field::AllowedTools)?);
-    let description = fields.get(Field::Description)?;
-    let text = visible(description.as_str()?);
-    let description = match (verbatim(description), &text) {
-        (Some(range), Cow::Borrowed(_)) => Written::Verbatim(range),
-        // What the parser unfolded, and what holds hidden characters.
-        _ if text.trim().is_empty() => return None,
-        _ => Written::Otherwise((*text).into()),
-    };
-    Some(Listing { description, version, model, allowed_tools })
-}
-
-struct Reader<'g, 'd> {
-    ground: &'g Ground<'g>,
+/// Reads fields and collects diagnostics.
+struct ManifestReader<'g, 'd> {
+    source: &'g SourceContext<'g>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-impl Reader<'_, '_> {
+impl ManifestReader<'_, '_> {
     fn manifest(&mut self, root: &Node<'_>) -> Option<Manifest> {
         self.duplicates(root);
         let json = self.json_metadata(root);
-        let fields = Fields::of(root, json.as_ref());
-        let name = self.name(fields.get(Field::Name));
-        let description = self.description(fields.get(Field::Description));
-        let types = self.types(fields.get(Field::Types));
-        let version = self.field(&fields, Field::Version, "version");
-        if self.ground.kind == FileKind::Yaml && version.is_none() {
+        let fields = FieldNodes::of(root, json.as_ref());
+        let name = self.name(fields.get(ManifestField::Name));
+        let description = self.description(fields.get(ManifestField::Description));
+        let types = self.types(fields.get(ManifestField::Types));
+        let version = self.field(&fields, ManifestField::Version, "version");
+        if self.source.kind == FileKind::Yaml && version.is_none() {
             self.missing(
                 "version",
-                fields.get(Field::Version),
+                fields.get(ManifestField::Version),
                 "a `SKILL.yaml` needs a version, such as `version: 1.0.0`",
             );
         }
-        let mut rare = Rare {
-            license: self.field(&fields, Field::License, "license"),
-            compatibility: self.field(&fields, Field::Compatibility, "compatibility"),
-            model: self.field(&fields, Field::Model, "model"),
-            argument_hint: self.field(&fields, Field::ArgumentHint, "argument-hint"),
-            brief_description: self.field(&fields, Field::BriefDescription, "brief_description"),
+        let mut rare = RareFields {
+            license: self.field(&fields, ManifestField::License, "license"),
+            compatibility: self.field(&fields, ManifestField::Compatibility, "compatibility"),
+            model: self.field(&fields, ManifestField::Model, "model"),
+            argument_hint: self.field(&fields, ManifestField::ArgumentHint, "argument-hint"),
+            brief_description: self.field(&fields, ManifestField::BriefDescription, "brief_description"),
             types: types.unwrap_or_default(),
-            toolsets: self.list(fields.get(Field::Toolsets), "toolsets", Split::No),
-            scripts: self.scripts(fields.get(Field::Scripts)),
-            scripts_ignore: self.list(fields.get(Field::ScriptsIgnore), "scripts_ignore", Split::No),
-            requires: self.list(fields.get(Field::Requires), "requires", Split::Commas),
-            permissions: self.permissions(fields.get(Field::Permissions)),
+            toolsets: self.list(fields.get(ManifestField::Toolsets), "toolsets", ListSyntax::No),
+            scripts: self.scripts(fields.get(ManifestField::Scripts)),
+            scripts_ignore: self.list(fields.get(ManifestField::ScriptsIgnore), "scripts_ignore", ListSyntax::No),
+            requires: self.list(fields.get(ManifestField::Requires), "requires", ListSyntax::Commas),
+            permissions: self.permissions(fields.get(ManifestField::Permissions)),
             prompt_file: None,
         };
-        if self.ground.kind == FileKind::Yaml {
-            let prompt = fields.get(Field::Prompt).and_then(|prompt| prompt.get("system_prompt_file"));
+        if self.source.kind == FileKind::Yaml {
+            let prompt = fields.get(ManifestField::Prompt).and_then(|prompt| prompt.get("system_prompt_file"));
             rare.prompt_file = prompt.and_then(|node| self.text(node, "prompt.system_prompt_file"));
         }
-        let triggers = self.triggers(fields.get(Field::Triggers));
-        let allowed_tools = self.allowed_tools(fields.get(Field::AllowedTools));
-        let priority = self.integer(fields.get(Field::Priority), "priority");
-        let default_enabled = self.boolean(fields.get(Field::DefaultEnabled), "default_enabled", true);
+        let triggers = self.triggers(fields.get(ManifestField::Triggers));
+        let allowed_tools = self.allowed_tools(fields.get(ManifestField::AllowedTools));
+        let priority = self.integer(fields.get(ManifestField::Priority), "priority");
+        let default_enabled = self.boolean(fields.get(ManifestField::DefaultEnabled), "default_enabled", true);
         let disable_model_invocation =
-            self.boolean(fields.get(Field::DisableModelInvocation), "disable-model-invocation", false);
-        let user_invocable = self.boolean(fields.get(Field::UserInvocable), "user-invocable", true);
+            self.boolean(fields.get(ManifestField::DisableModelInvocation), "disable-model-invocation", false);
+        let user_invocable = self.boolean(fields.get(ManifestField::UserInvocable), "user-invocable", true);
         if self.diagnostics.iter().any(Diagnostic::is_error) {
             return None;
         }
@@ -135,7 +98,7 @@ impl Reader<'_, '_> {
             version,
             allowed_tools,
             triggers: (!triggers.is_empty()).then(|| Box::new(triggers)),
-            rare: (rare != Rare::default()).then(|| Box::new(rare)),
+            rare: (rare != RareFields::default()).then(|| Box::new(rare)),
             priority,
             default_enabled,
             disable_model_invocation,
@@ -143,21 +106,21 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn field(&mut self, fields: &Fields<'_, '_>, field: Field, name: &str) -> Option<Box<str>> {
-        fields.get(field).and_then(|node| self.text(node, name)).map(seen)
+    fn field(&mut self, fields: &FieldNodes<'_, '_>, field: ManifestField, name: &str) -> Option<Box<str>> {
+        fields.get(field).and_then(|node| self.text(node, name)).map(without_hidden)
     }
 
-    fn place(&self, node: &Node<'_>) -> Place {
-        (self.ground.place)(node.span.range())
+    fn place(&self, node: &Node<'_>) -> Span {
+        (self.source.span)(node.span.range())
     }
 
-    /// A value of another type than is due, but it is clear what it says.
+    /// Reports a value of another type than expected whose meaning is clear.
     fn wrong_type(&mut self, node: &Node<'_>, field: &str, due: &str) {
         self.type_finding(node, field, due, format!("it was read as {due}; write it that way"));
     }
 
-    /// A value of another type than is due, of which nothing can be made.
-    fn useless(&mut self, node: &Node<'_>, field: &str, due: &str) {
+    /// Reports a value of another type than expected that is ignored.
+    fn ignored_type(&mut self, node: &Node<'_>, field: &str, due: &str) {
         self.type_finding(node, field, due, "it was ignored".to_owned());
     }
 
@@ -167,9 +130,9 @@ impl Reader<'_, '_> {
         self.diagnostics.push(Diagnostic::new(Code::WrongType, message).with_place(place).with_help(help));
     }
 
-    /// A field that is not there, or empty: `node`.
+    /// Reports a field that is missing, or whose `node` is empty.
     fn missing(&mut self, field: &str, node: Option<&Node<'_>>, help: &'static str) {
-        let nowhere = Place { line: (self.ground.place)(0..0).line, column: 1, width: 1 };
+        let nowhere = Span { line: (self.source.span)(0..0).line, column: 1, width: 1 };
         let place = node.map_or(nowhere, |node| self.place(node));
         let message = format!("`{field}` is missing or empty");
         self.diagnostics.push(Diagnostic::new(Code::MissingField, message).with_place(place).with_help(help));
@@ -181,7 +144,7 @@ impl Reader<'_, '_> {
             if let Some(name) = key.as_str()
                 && is_repeated(entries, at)
             {
-                let message = format!("`{name}` stands here a second time; the first one counts");
+                let message = format!("`{name}` appears a second time here; the first one counts");
                 let help = "remove one of the two";
                 let found = Diagnostic::new(Code::DuplicateKey, message).with_place(self.place(key)).with_help(help);
                 self.diagnostics.push(found);
@@ -190,16 +153,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `metadata` given as a string of JSON, which is YAML too.
+    /// Reads `metadata` that is given as a string of JSON, which is YAML too.
     fn json_metadata(&mut self, root: &Node<'_>) -> Option<Node<'static>> {
         let node = root.get("metadata").filter(|node| !matches!(node.value, Value::Map(_)) && !node.is_null())?;
         let json = node.as_str().filter(|text| text.trim_start().starts_with('{')).map(yaml::parse);
         let Some(Ok((parsed, _))) = json else {
-            self.useless(node, "metadata", "a mapping");
+            self.ignored_type(node, "metadata", "a mapping");
             return None;
         };
         self.wrong_type(node, "metadata", "a mapping");
-        // Its places are places in the string, not in the file: all of it points at the string.
+        // Its positions are positions in the string, not in the file: all of it points at the string.
         let mut parsed = parsed.into_owned();
         relocate(&mut parsed, node.span);
         Some(parsed)
@@ -231,7 +194,7 @@ impl Reader<'_, '_> {
                 Some(name)
             }
             Err(error) => {
-                let message = format!("{:?} is no name: {error}", cut(&written, 80));
+                let message = format!("{:?} is not a valid name: {error}", truncated(&written, 80));
                 self.diagnostics.push(
                     Diagnostic::new(Code::InvalidName, message)
                         .with_place(self.place(node))
@@ -243,7 +206,8 @@ impl Reader<'_, '_> {
     }
 
     fn description(&mut self, node: Option<&Node<'_>>) -> Option<Box<str>> {
-        let text = node.filter(|node| !is_blank(node)).and_then(|node| self.text(node, "description")).map(seen);
+        let text =
+            node.filter(|node| !is_blank(node)).and_then(|node| self.text(node, "description")).map(without_hidden);
         if text.is_none() {
             self.missing(
                 "description",
@@ -254,11 +218,11 @@ impl Reader<'_, '_> {
         text
     }
 
-    /// A text, whatever type it was given as.
+    /// Reads a text, whatever type it was given as.
     fn text(&mut self, node: &Node<'_>, field: &str) -> Option<Box<str>> {
         match &node.value {
             Value::Scalar { .. } if node.is_null() => None,
-            Value::Scalar { .. } if self.ground.extent == Extent::Glance => Some(Box::default()),
+            Value::Scalar { .. } if self.source.depth == ReadDepth::Discovery => Some(Box::default()),
             Value::Scalar { text, .. } => Some(Box::from(&**text)),
             _ => {
                 self.wrong_type(node, field, "a text");
@@ -268,10 +232,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The author's own words for a value that is not the text it should be: as written if that is one line, such as
-    /// `[FILE] [PAGES]`, else on one line.
+    /// Returns the author's own text for a value that is not the text it should be: as written if that is one line,
+    /// such as `[FILE] [PAGES]`, else joined into one line.
     fn slice<'n>(&self, node: &'n Node<'_>) -> Cow<'n, str> {
-        match (self.ground.parsed.get(node.span.range()).map(str::trim), &node.value) {
+        match (self.source.text.get(node.span.range()).map(str::trim), &node.value) {
             (Some(text), _) if text.starts_with(['[', '{']) && !text.contains('\n') => Cow::Owned(text.to_owned()),
             (_, Value::Seq(items)) => {
                 let texts: Vec<_> =
@@ -282,19 +246,19 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn list(&mut self, node: Option<&Node<'_>>, field: &str, split: Split) -> Words {
-        let Some(node) = node else { return Words::default() };
+    fn list(&mut self, node: Option<&Node<'_>>, field: &str, split: ListSyntax) -> TextList {
+        let Some(node) = node else { return TextList::default() };
         match &node.value {
-            Value::Scalar { .. } if node.is_null() => Words::default(),
+            Value::Scalar { .. } if node.is_null() => TextList::default(),
             Value::Scalar { text, .. } => {
                 self.wrong_type(node, field, "a list");
                 match split {
-                    Split::Commas => words(text.split(',')),
-                    Split::No => words([&**text]),
+                    ListSyntax::Commas => text_list(text.split(',')),
+                    ListSyntax::No => text_list([&**text]),
                 }
             }
             Value::Seq(items) => {
-                let hollow = self.ground.extent == Extent::Glance && field != "requires" && field != "types";
+                let hollow = self.source.depth == ReadDepth::Discovery && field != "requires" && field != "types";
                 let mut out = Vec::with_capacity(if hollow { 0 } else { items.len() });
                 for item in items {
                     match &item.value {
@@ -312,22 +276,22 @@ impl Reader<'_, '_> {
             // `{read, write}`: the wrong brackets around a list.
             Value::Map(entries) if entries.iter().all(|(key, value)| value.is_null() && key.as_str().is_some()) => {
                 self.wrong_type(node, field, "a list");
-                words(entries.iter().filter_map(|(key, _)| key.as_str()))
+                text_list(entries.iter().filter_map(|(key, _)| key.as_str()))
             }
             Value::Map(_) => {
-                self.useless(node, field, "a list");
-                Words::default()
+                self.ignored_type(node, field, "a list");
+                TextList::default()
             }
         }
     }
 
-    fn types(&mut self, node: Option<&Node<'_>>) -> Option<Words> {
+    fn types(&mut self, node: Option<&Node<'_>>) -> Option<TextList> {
         let node = node?;
-        let types = self.list(Some(node), "types", Split::Commas);
-        if self.ground.kind == FileKind::Markdown
+        let types = self.list(Some(node), "types", ListSyntax::Commas);
+        if self.source.kind == FileKind::Markdown
             && let Some(other) = types.iter().find(|kind| &***kind != "prompt")
         {
-            let message = format!("a `SKILL.md` is of type `prompt`, not `{}`", cut(other, 40));
+            let message = format!("a `SKILL.md` is of type `prompt`, not `{}`", truncated(other, 40));
             self.diagnostics.push(
                 Diagnostic::new(Code::TypeNotAllowed, message)
                     .with_place(self.place(node))
@@ -338,104 +302,16 @@ impl Reader<'_, '_> {
         (types.len() != 1 || &*types[0] != "prompt").then_some(types)
     }
 
-    fn triggers(&mut self, node: Option<&Node<'_>>) -> Triggers {
-        let Some(node) = node else { return Triggers::default() };
-        match &node.value {
-            Value::Map(entries) => {
-                self.unknown_triggers(entries);
-                let get = |key| node.get(key);
-                if self.ground.extent != Extent::Again {
-                    self.check_patterns(get("patterns"));
-                    self.check_globs(get("files"));
-                }
-                Triggers {
-                    keywords: all_seen(self.list(get("keywords"), "triggers.keywords", Split::Commas)),
-                    verbs: all_seen(self.list(get("verbs"), "triggers.verbs", Split::Commas)),
-                    patterns: self.list(get("patterns"), "triggers.patterns", Split::No),
-                    files: self.list(get("files"), "triggers.files", Split::Commas),
-                    languages: self.list(get("languages"), "triggers.languages", Split::Commas),
-                }
-            }
-            _ => {
-                Triggers { keywords: all_seen(self.list(Some(node), "triggers", Split::Commas)), ..Triggers::default() }
-            }
-        }
-    }
-
-    /// Reports patterns that can never match.
-    fn check_patterns(&mut self, node: Option<&Node<'_>>) {
-        let Some(node) = node else { return };
-        let written = distinct(node, Split::No);
-        let (mut checked, mut compiled) = (0, 0);
-        for (item, text) in written.iter().take(MAX_CHECKED) {
-            let fault = match pattern::judge(text) {
-                Verdict::Usable => None,
-                Verdict::Unusable(reason) => Some(reason),
-                Verdict::Large if compiled == MAX_COMPILED => continue,
-                Verdict::Large => {
-                    compiled += 1;
-                    pattern::compile(text).err().map(|error| pattern::reason(&error))
-                }
-            };
-            checked += 1;
-            if let Some(reason) = fault {
-                let message = format!("the pattern `{}` never matches: {reason}", cut(text, 60));
-                self.diagnostics.push(
-                    Diagnostic::new(Code::InvalidPattern, message)
-                        .with_place(self.place(item))
-                        .with_help("patterns are linear-time regular expressions: no look-around, no back-references"),
-                );
-            }
-        }
-        if checked < written.len() {
-            let message = format!("of {} patterns, only {checked} were checked", written.len());
-            self.diagnostics.push(
-                Diagnostic::new(Code::InvalidPattern, message)
-                    .with_place(self.place(node))
-                    .with_help("a skill with so many patterns costs every message: keep the few that matter"),
-            );
-        }
-    }
-
-    /// Reports globs that can never match.
-    fn check_globs(&mut self, node: Option<&Node<'_>>) {
-        let Some(node) = node else { return };
-        for (item, text) in distinct(node, Split::Commas).into_iter().take(MAX_CHECKED) {
-            if let Err(reason) = pattern::check_glob(text) {
-                let message = format!("the glob `{}` never matches: {reason}", cut(text, 60));
-                self.diagnostics.push(
-                    Diagnostic::new(Code::InvalidPattern, message)
-                        .with_place(self.place(item))
-                        .with_help("close every `[` and `{`, or put a `\\` before it"),
-                );
-            }
-        }
-    }
-
-    fn unknown_triggers(&mut self, entries: &[(Node<'_>, Node<'_>)]) {
-        for (key, _) in entries {
-            let name = key.as_str().unwrap_or_default();
-            if !["keywords", "verbs", "patterns", "files", "languages"].contains(&name) {
-                let message = format!("`triggers` has no part called `{}`; it is ignored", cut(name, 40));
-                self.diagnostics.push(
-                    Diagnostic::new(Code::WrongType, message)
-                        .with_place(self.place(key))
-                        .with_help("its parts are keywords, verbs, patterns, files and languages"),
-                );
-            }
-        }
-    }
-
-    fn allowed_tools(&mut self, node: Option<&Node<'_>>) -> Words {
+    fn allowed_tools(&mut self, node: Option<&Node<'_>>) -> TextList {
         match node {
             Some(node) if node.as_str().is_some() && !node.is_null() => {
-                words(split_tools(node.as_str().unwrap_or_default()))
+                text_list(split_tools(node.as_str().unwrap_or_default()))
             }
-            other => self.list(other, "allowed-tools", Split::No),
+            other => self.list(other, "allowed-tools", ListSyntax::No),
         }
     }
 
-    fn scripts(&mut self, node: Option<&Node<'_>>) -> Box<[Script]> {
+    fn scripts(&mut self, node: Option<&Node<'_>>) -> Box<[DeclaredScript]> {
         let Some(node) = node else { return Box::default() };
         if let Value::Seq(items) = &node.value {
             let mut out = Vec::with_capacity(items.len());
@@ -444,41 +320,41 @@ impl Reader<'_, '_> {
                     .as_str()
                     .or_else(|| ["path", "file", "name"].iter().find_map(|key| item.get(key)).and_then(Node::as_str));
                 match path.filter(|path| !path.trim().is_empty()) {
-                    Some(path) => out.push(Script {
+                    Some(path) => out.push(DeclaredScript {
                         path: Box::from(path),
-                        description: item.get("description").and_then(Node::as_str).map(|it| seen(it.into())),
+                        description: item.get("description").and_then(Node::as_str).map(|it| without_hidden(it.into())),
                     }),
-                    None => self.useless(item, "scripts", "a list of paths, or of {path, description}"),
+                    None => self.ignored_type(item, "scripts", "a list of paths, or of {path, description}"),
                 }
             }
             return out.into_boxed_slice();
         }
-        let paths = self.list(Some(node), "scripts", Split::Commas);
-        paths.into_iter().map(|path| Script { path, description: None }).collect()
+        let paths = self.list(Some(node), "scripts", ListSyntax::Commas);
+        paths.into_iter().map(|path| DeclaredScript { path, description: None }).collect()
     }
 
     fn permissions(&mut self, node: Option<&Node<'_>>) -> Option<Permissions> {
         const PARTS: &str = "a mapping of read, write, network, env and runtime";
         let node = node.filter(|node| !node.is_null())?;
         let Value::Map(entries) = &node.value else {
-            self.useless(node, "permissions", PARTS);
+            self.ignored_type(node, "permissions", PARTS);
             return None;
         };
         let mut asked = Permissions::default();
         for (key, value) in entries {
             match key.as_str().unwrap_or_default() {
-                "read" => asked.read = self.list(Some(value), "permissions.read", Split::No),
-                "write" => asked.write = self.list(Some(value), "permissions.write", Split::No),
+                "read" => asked.read = self.list(Some(value), "permissions.read", ListSyntax::No),
+                "write" => asked.write = self.list(Some(value), "permissions.write", ListSyntax::No),
                 "network" => asked.network = self.boolean(Some(value), "permissions.network", false),
-                "env" => asked.env = self.list(Some(value), "permissions.env", Split::Commas),
+                "env" => asked.env = self.list(Some(value), "permissions.env", ListSyntax::Commas),
                 "runtime" => {
                     asked.runtime = value.as_str().and_then(Runtime::named);
                     if asked.runtime.is_none() && !value.is_null() {
-                        self.useless(value, "permissions.runtime", "node, bun or deno");
+                        self.ignored_type(value, "permissions.runtime", "node, bun or deno");
                     }
                 }
                 other => {
-                    let message = format!("`permissions` has no part called `{}`; it is ignored", cut(other, 40));
+                    let message = format!("`permissions` has no part called `{}`; it is ignored", truncated(other, 40));
                     self.diagnostics.push(
                         Diagnostic::new(Code::WrongType, message)
                             .with_place(self.place(key))
@@ -494,7 +370,7 @@ impl Reader<'_, '_> {
         let Some(node) = node.filter(|node| !node.is_null()) else { return 0 };
         let parsed = node.as_str().and_then(|text| text.trim().parse().ok());
         if parsed.is_none() {
-            self.useless(node, field, "a whole number");
+            self.ignored_type(node, field, "a whole number");
         }
         parsed.unwrap_or(0)
     }
@@ -513,136 +389,16 @@ impl Reader<'_, '_> {
                 false
             }
             _ => {
-                self.useless(node, field, "true or false");
+                self.ignored_type(node, field, "true or false");
                 default
             }
         }
     }
 }
 
-/// The fields of a manifest.
+/// The meaning of a single text where a list is expected.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Field {
-    Name,
-    Description,
-    License,
-    Compatibility,
-    AllowedTools,
-    Prompt,
-    // From here on, extensions: they count below `metadata`, too.
-    Version,
-    Model,
-    DisableModelInvocation,
-    UserInvocable,
-    ArgumentHint,
-    BriefDescription,
-    Triggers,
-    Types,
-    Toolsets,
-    Scripts,
-    ScriptsIgnore,
-    DefaultEnabled,
-    Priority,
-    Requires,
-    Permissions,
-}
-
-const FIELDS: usize = Field::Permissions as usize + 1;
-
-impl Field {
-    /// The field of a key, `-` and `_` in it being the same.
-    fn of(key: &str) -> Option<Field> {
-        Some(match key {
-            "name" => Field::Name,
-            "description" => Field::Description,
-            "license" => Field::License,
-            "compatibility" => Field::Compatibility,
-            "allowed-tools" | "allowed_tools" => Field::AllowedTools,
-            "prompt" => Field::Prompt,
-            "version" => Field::Version,
-            "model" => Field::Model,
-            "disable-model-invocation" | "disable_model_invocation" => Field::DisableModelInvocation,
-            "user-invocable" | "user_invocable" => Field::UserInvocable,
-            "argument-hint" | "argument_hint" => Field::ArgumentHint,
-            "brief_description" | "brief-description" => Field::BriefDescription,
-            "triggers" => Field::Triggers,
-            "types" => Field::Types,
-            "toolsets" => Field::Toolsets,
-            "scripts" => Field::Scripts,
-            "scripts_ignore" | "scripts-ignore" => Field::ScriptsIgnore,
-            "default_enabled" | "default-enabled" => Field::DefaultEnabled,
-            "priority" => Field::Priority,
-            "requires" => Field::Requires,
-            "permissions" => Field::Permissions,
-            _ => return None,
-        })
-    }
-}
-
-/// Whether a key is that of a field.
-pub(crate) fn is_field(key: &str) -> bool {
-    key == "metadata" || Field::of(key).is_some()
-}
-
-/// Whether nothing but a list is due as the value of a key, wherever it stands.
-pub(crate) fn is_list(key: &str) -> bool {
-    const PARTS: [&str; 8] = ["keywords", "verbs", "patterns", "files", "languages", "read", "write", "env"];
-    let of_field = matches!(
-        Field::of(key),
-        Some(
-            Field::AllowedTools
-                | Field::Triggers
-                | Field::Types
-                | Field::Toolsets
-                | Field::Scripts
-                | Field::ScriptsIgnore
-                | Field::Requires
-        )
-    );
-    of_field || PARTS.contains(&key)
-}
-
-/// Whether nothing but a mapping is due as the value of a key.
-pub(crate) fn is_mapping(key: &str) -> bool {
-    matches!(key, "metadata" | "permissions")
-}
-
-/// The nodes of all fields, found in one pass: of several the first, the top level before `metadata`.
-struct Fields<'n, 'a>([Option<&'n Node<'a>>; FIELDS]);
-
-impl<'n, 'a> Fields<'n, 'a> {
-    fn of(root: &'n Node<'a>, json_metadata: Option<&'n Node<'a>>) -> Fields<'n, 'a> {
-        let mut nodes = [None; FIELDS];
-        let mut metadata = json_metadata;
-        for (key, value) in root.entries() {
-            match key.as_str() {
-                Some("metadata") => metadata = metadata.or(Some(value)),
-                Some(key) => {
-                    if let Some(field) = Field::of(key) {
-                        nodes[field as usize].get_or_insert(value);
-                    }
-                }
-                None => {}
-            }
-        }
-        for (key, value) in metadata.map_or(&[][..], Node::entries) {
-            if let Some(field) = key.as_str().and_then(Field::of)
-                && field as usize >= Field::Version as usize
-            {
-                nodes[field as usize].get_or_insert(value);
-            }
-        }
-        Fields(nodes)
-    }
-
-    fn get(&self, field: Field) -> Option<&'n Node<'a>> {
-        self.0[field as usize]
-    }
-}
-
-/// What a single text means where a list is due.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Split {
+enum ListSyntax {
     /// Several items, by commas.
     Commas,
     /// One item.
@@ -653,23 +409,23 @@ fn is_blank(node: &Node<'_>) -> bool {
     node.is_null() || node.as_str().is_some_and(|text| visible(text).trim().is_empty())
 }
 
-/// A text that models and people get to read, without what hides in it. The raw tree keeps what its author wrote.
-fn seen(text: Box<str>) -> Box<str> {
+/// Removes hidden characters from a text that models and people read. The raw tree keeps what its author wrote.
+fn without_hidden(text: Box<str>) -> Box<str> {
     match visible(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(seen) => seen.into_boxed_str(),
     }
 }
 
-/// Like [`seen`], for lists. What is nothing but hidden goes.
-fn all_seen(texts: Words) -> Words {
+/// Like [`without_hidden`], for lists. Texts of hidden characters only are removed.
+fn all_without_hidden(texts: TextList) -> TextList {
     if texts.iter().all(|text| matches!(visible(text), Cow::Borrowed(_))) {
         return texts;
     }
-    texts.into_iter().map(seen).filter(|text| !text.trim().is_empty()).collect()
+    texts.into_iter().map(without_hidden).filter(|text| !text.trim().is_empty()).collect()
 }
 
-fn words<'t>(parts: impl IntoIterator<Item = &'t str>) -> Words {
+fn text_list<'t>(parts: impl IntoIterator<Item = &'t str>) -> TextList {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(Box::from).collect()
 }
 
@@ -696,7 +452,8 @@ pub fn split_tools(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn relocate(node: &mut Node<'_>, span: crate::node::Span) {
+/// Sets the position of a node and of all below it.
+fn relocate(node: &mut Node<'_>, span: crate::node::ByteRange) {
     node.span = span;
     match &mut node.value {
         Value::Scalar { .. } => {}
@@ -708,31 +465,8 @@ fn relocate(node: &mut Node<'_>, span: crate::node::Span) {
     }
 }
 
-/// At most `max` characters: a message is no place for a novel.
-/// The texts of a list, each once, with the node that each stands in.
-fn distinct<'n>(node: &'n Node<'_>, split: Split) -> Vec<(&'n Node<'n>, &'n str)> {
-    let mut seen = HashSet::new();
-    let mut texts = Vec::new();
-    let mut put = |node: &'n Node<'n>, text: &'n str| {
-        if !text.trim().is_empty() && seen.insert(text) {
-            texts.push((node, text));
-        }
-    };
-    match &node.value {
-        Value::Scalar { .. } if node.is_null() => {}
-        Value::Scalar { text, .. } if split == Split::Commas => text.split(',').for_each(|text| put(node, text.trim())),
-        Value::Scalar { text, .. } => put(node, text),
-        Value::Seq(items) => items.iter().for_each(|item| {
-            if let Some(text) = item.as_str() {
-                put(item, if split == Split::Commas { text.trim() } else { text });
-            }
-        }),
-        Value::Map(_) => {}
-    }
-    texts
-}
-
-fn cut(text: &str, max: usize) -> Cow<'_, str> {
+/// Returns at most `max` characters, with an ellipsis if some are left out: a message must stay short.
+fn truncated(text: &str, max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max) {
         Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
         None => Cow::Borrowed(text),

@@ -1,16 +1,16 @@
 //! Lists and mappings in brackets that were not closed, as in `allowed-tools: ["read", "write`.
 //!
-//! A bracket or a quote that its author forgot is put in where the entry ends, before a comment. Entries that begin with a
-//! character YAML keeps for itself are put in quotes.
+//! A bracket or a quote that its author forgot is put in where the entry ends, before a comment. Entries that begin
+//! with a character YAML keeps for itself are put in quotes.
 
 use std::ops::Range;
 
 /// A piece of a text and its replacement.
-pub(crate) type Change = (Range<usize>, String);
+pub(crate) type Replacement = (Range<usize>, String);
 
 /// Returns the changes that close `text`, which starts with a bracket. `None` if text follows the closing bracket.
-pub(crate) fn close(text: &str) -> Option<Vec<Change>> {
-    let mut scan = Scan { text, at: 0, open: Vec::new(), end: 0, changes: Vec::new() };
+pub(crate) fn close(text: &str) -> Option<Vec<Replacement>> {
+    let mut scan = FlowScanner { text, at: 0, open: Vec::new(), end: 0, changes: Vec::new() };
     scan.run().then_some(())?;
     let missing: String = scan.open.iter().rev().collect();
     if !missing.is_empty() {
@@ -19,23 +19,24 @@ pub(crate) fn close(text: &str) -> Option<Vec<Change>> {
     Some(scan.changes)
 }
 
-/// Whether `text`, which starts with a bracket, goes on behind its end.
+/// Returns whether the bracket that `text` starts with is not closed.
 pub(crate) fn is_open(text: &str) -> bool {
-    let mut scan = Scan { text, at: 0, open: Vec::new(), end: 0, changes: Vec::new() };
+    let mut scan = FlowScanner { text, at: 0, open: Vec::new(), end: 0, changes: Vec::new() };
     scan.run() && !scan.open.is_empty()
 }
 
-struct Scan<'t> {
+/// A walk over a list or a mapping in brackets.
+struct FlowScanner<'t> {
     text: &'t str,
     at: usize,
     /// The closing brackets that are still due, the outermost first.
     open: Vec<char>,
     /// Behind the last character that is neither blank nor in a comment.
     end: usize,
-    changes: Vec<Change>,
+    changes: Vec<Replacement>,
 }
 
-impl Scan<'_> {
+impl FlowScanner<'_> {
     /// Walks over the whole text. `false` if it goes on behind the bracket that closes it.
     fn run(&mut self) -> bool {
         while let Some(c) = self.text[self.at..].chars().next() {
@@ -76,7 +77,7 @@ impl Scan<'_> {
 
     /// Steps over an entry in quotes. A quote that no other closes ends where a plain entry would.
     fn quoted(&mut self, quote: char) {
-        let closed = closing(&self.text[self.at..], quote).map(|length| self.at + length);
+        let closed = quoted_length(&self.text[self.at..], quote).map(|length| self.at + length);
         let is_meant = |end: usize| {
             let rest = self.text[end..].trim_start_matches([' ', '\t']);
             rest.chars().next().is_none_or(|next| matches!(next, ',' | ']' | '}' | ':' | '#' | '\n' | '\r'))
@@ -100,8 +101,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Where an entry ends that goes on at `from`: before a comma, a bracket, a comment, the end of the line. Blanks before
-    /// those are not its own. What is in parentheses is, as in `Bash(git add:*, git rm:*)`.
+    /// Returns where an entry ends that goes on at `from`: before a comma, a bracket, a comment, the end of the line.
+    /// Blanks before those are not part of it. Text in parentheses is, as in `Bash(git add:*, git rm:*)`.
     fn entry_end(&self, from: usize) -> usize {
         let mut depth = 0_usize;
         let mut end = from;
@@ -131,8 +132,8 @@ impl Scan<'_> {
     }
 }
 
-/// How long the text in quotes is that `text` begins with, its quotes included.
-pub(crate) fn closing(text: &str, quote: char) -> Option<usize> {
+/// Returns the length of the quoted text that `text` begins with, its quotes included.
+pub(crate) fn quoted_length(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().skip(1).peekable();
     loop {
         match chars.next()? {

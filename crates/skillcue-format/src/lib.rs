@@ -1,7 +1,7 @@
 //! `SKILL.md` ⇄ manifest: parse, repair, validate, lint, write.
 //!
 //! Bytes go in, a value and diagnostics come out. Nothing here does I/O, nothing panics on any bytes, and nothing the
-//! author wrote is lost: beside the typed [`Manifest`] stands the raw tree of [`Node`]s.
+//! author wrote is lost: beside the typed [`Manifest`] there is the raw tree of [`Node`]s.
 //!
 //! ```
 //! use skillcue_format::{FileKind, Parsed};
@@ -13,7 +13,7 @@
 //! assert_eq!(&file[parsed.body..], b"# How\n");
 //! ```
 //!
-//! What it does not do: find files ([`skillcue-catalog`](../skillcue_catalog/index.html)), or read bodies.
+//! It does not find files ([`skillcue-catalog`](../skillcue_catalog/index.html)) or read bodies.
 
 mod brief;
 mod code;
@@ -37,13 +37,13 @@ mod yaml;
 
 pub use brief::{MAX_BRIEF, brief};
 pub use code::Code;
-pub use diagnostic::{Diagnostic, Place, Severity};
+pub use diagnostic::{Diagnostic, Severity, Span};
 pub use fields::split_tools;
 pub use lint::lint;
-pub use manifest::{Manifest, Script, Triggers};
+pub use manifest::{DeclaredScript, Manifest, Triggers};
 pub use name::{MAX_NAME, NameError, SkillName};
-pub use node::{Node, Span, Value};
-pub use parsed::{FileKind, Glance, Listing, MAX_FILE, Parsed, Written, not_utf8};
+pub use node::{ByteRange, Node, Value};
+pub use parsed::{DiscoveryInfo, FileKind, ListingFields, MAX_FILE, Parsed, YamlText, not_utf8};
 pub use permissions::{Permissions, Runtime};
 pub use repair::Edit;
 pub use tokens::Tokens;

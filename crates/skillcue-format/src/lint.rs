@@ -1,26 +1,26 @@
-//! Style: what makes a valid skill a good one.
+//! Style checks for valid skills.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use crate::diagnostic::Places;
+use crate::diagnostic::LineIndex;
 use crate::node::{Node, Value};
-use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Place};
+use crate::{Code, Diagnostic, FileKind, Manifest, Parsed, Span};
 use skillcue_base::unseen;
 
-/// Most lines of a body that a model should be given at once.
+/// Maximum number of lines of a body that a model should be given at once.
 const MAX_LINES: usize = 500;
-/// Fewer characters than this cannot say what and when.
+/// Minimum number of characters in a description: fewer cannot say what the skill does and when.
 const MIN_DESCRIPTION: usize = 20;
-/// Most findings of one code that are told one by one.
+/// Maximum number of findings of one code that are reported one by one.
 const MAX_ALIKE: usize = 50;
-/// Words that stand in most messages.
+/// Words that occur in most messages.
 const GENERIC: [&str; 36] = [
     "a", "an", "the", "and", "or", "to", "of", "in", "on", "for", "with", "is", "it", "this", "that", "you", "i", "me",
     "my", "help", "please", "do", "make", "use", "get", "can", "how", "what", "file", "files", "code", "data", "text",
     "work", "new", "thing",
 ];
-/// Keys of ours that every tool accepts below `metadata`.
+/// Keys of Skillcue that every tool accepts below `metadata`.
 const EXTENSIONS: [&str; 14] = [
     "version",
     "model",
@@ -41,8 +41,8 @@ const EXTENSIONS: [&str; 14] = [
 /// Reviews the style of a `SKILL.md` or `SKILL.yaml`. `exists` says whether a path below the skill's directory is
 /// there; the format itself does no I/O.
 ///
-/// What lenient reading found (repairs, wrong types …) comes first, then matters of style, none of them errors.
-/// Of more than 50 findings of one code, the rest is only counted.
+/// The findings of lenient reading (repairs, wrong types …) come first, then matters of style, none of them errors.
+/// Beyond 50 findings of one code, the rest is only counted.
 ///
 /// ```
 /// use skillcue_format::{Code, FileKind, lint};
@@ -56,19 +56,27 @@ pub fn lint(bytes: &[u8], kind: FileKind, exists: &dyn Fn(&str) -> bool) -> Vec<
     let parsed = Parsed::thorough(bytes, kind);
     let mut found = parsed.diagnostics.clone();
     let lossy = String::from_utf8_lossy(bytes);
-    // Only text is pointed into; in a file that is none, only what stands before the first byte that is none.
-    let file = Places::new(&lossy, 1);
-    let places = parsed.places(bytes);
+    // Spans point only into text: in a file that is not UTF-8, only before its first invalid byte.
+    let file_lines = LineIndex::new(&lossy, 1);
+    let yaml_lines = parsed.line_index(bytes);
     let text = parsed.yaml_text(bytes);
     let mut alike = BTreeMap::new();
-    let style =
-        Style { bytes, parsed: &parsed, text, places: &places, file: &file, found: &mut found, alike: &mut alike };
+    let style = StyleCheck {
+        bytes,
+        parsed: &parsed,
+        text,
+        yaml_lines: &yaml_lines,
+        file_lines: &file_lines,
+        found: &mut found,
+        alike: &mut alike,
+    };
     style.run(kind, exists);
     found.sort_by_key(|finding| finding.place);
     capped(found, &alike)
 }
 
-/// The first findings of each code, and how many more there are; `alike` knows of some that were not even made.
+/// Returns the first findings of each code, and how many more there are; `alike` also counts findings that were not
+/// created.
 fn capped(found: Vec<Diagnostic>, alike: &BTreeMap<Code, usize>) -> Vec<Diagnostic> {
     let mut totals: BTreeMap<Code, usize> = BTreeMap::new();
     for finding in &found {
@@ -95,20 +103,21 @@ fn capped(found: Vec<Diagnostic>, alike: &BTreeMap<Code, usize>) -> Vec<Diagnost
     out
 }
 
-struct Style<'a> {
+/// The style checks of one file.
+struct StyleCheck<'a> {
     bytes: &'a [u8],
     parsed: &'a Parsed<'a>,
     text: &'a str,
-    /// Of the YAML.
-    places: &'a Places<'a>,
-    /// Of the whole file.
-    file: &'a Places<'a>,
+    /// The lines of the YAML.
+    yaml_lines: &'a LineIndex<'a>,
+    /// The lines of the whole file.
+    file_lines: &'a LineIndex<'a>,
     found: &'a mut Vec<Diagnostic>,
-    /// How many findings there are of those codes that a file can be full of.
+    /// The number of findings of each code that a file can have very many of.
     alike: &'a mut BTreeMap<Code, usize>,
 }
 
-impl Style<'_> {
+impl StyleCheck<'_> {
     fn run(mut self, kind: FileKind, exists: &dyn Fn(&str) -> bool) {
         self.comments();
         if let Some(root) = &self.parsed.raw {
@@ -124,24 +133,24 @@ impl Style<'_> {
         self.invisible();
     }
 
-    fn say(&mut self, code: Code, message: impl Into<String>, place: impl Into<Option<Place>>, help: &'static str) {
+    fn report(&mut self, code: Code, message: impl Into<String>, place: impl Into<Option<Span>>, help: &'static str) {
         let mut finding = Diagnostic::new(code, message.into()).with_help(help);
         finding.place = place.into();
         self.found.push(finding);
     }
 
-    /// Counts a finding, and says whether it is still to be told: finding out its place is work.
-    fn room(&mut self, code: Code) -> bool {
+    /// Counts a finding, and returns whether it is still reported one by one: computing its place takes time.
+    fn is_below_cap(&mut self, code: Code) -> bool {
         let count = self.alike.entry(code).or_default();
         *count += 1;
         *count <= MAX_ALIKE
     }
 
-    fn place(&self, range: Range<usize>) -> Place {
-        self.places.of(self.parsed.original(range))
+    fn place(&self, range: Range<usize>) -> Span {
+        self.yaml_lines.span(self.parsed.original(range))
     }
 
-    /// ` #` cuts a plain value: the author sees text, YAML sees a comment.
+    /// Reports ` #` behind a plain value: the author sees text, YAML sees a comment.
     fn comments(&mut self) {
         if self.parsed.edits.is_empty()
             && let Some(root) = &self.parsed.raw
@@ -149,11 +158,11 @@ impl Style<'_> {
             let mut cuts = Vec::new();
             cut_values(root, self.text, &mut cuts);
             for range in cuts {
-                if !self.room(Code::CommentCutsValue) {
+                if !self.is_below_cap(Code::CommentCutsValue) {
                     continue;
                 }
                 let place = self.place(range);
-                self.say(
+                self.report(
                     Code::CommentCutsValue,
                     "` #` starts a comment here: the rest of the line is not part of the value",
                     place,
@@ -169,11 +178,11 @@ impl Style<'_> {
         }
         for (key, _) in root.entries() {
             if let Some(name) = key.as_str().filter(|name| EXTENSIONS.contains(name))
-                && self.room(Code::NotPortable)
+                && self.is_below_cap(Code::NotPortable)
             {
                 let place = self.place(key.span.range());
                 let message = format!("`{name}` at the top level is rejected by strict readers of the open standard");
-                self.say(Code::NotPortable, message, place, "move it below `metadata`; skillcue reads it there too");
+                self.report(Code::NotPortable, message, place, "move it below `metadata`; skillcue reads it there too");
             }
         }
     }
@@ -183,7 +192,7 @@ impl Style<'_> {
         let description = manifest.description();
         let lower = description.to_lowercase();
         if description.chars().count() < MIN_DESCRIPTION {
-            self.say(
+            self.report(
                 Code::ShortDescription,
                 "the description is too short to choose the skill by",
                 place,
@@ -192,10 +201,10 @@ impl Style<'_> {
         } else if !["when", "whenever", "use for", "use this", "if ", "for "].iter().any(|word| lower.contains(word))
             && lower.is_ascii()
         {
-            self.say(Code::NoWhen, "the description does not say when to use the skill", place, "add: Use when …");
+            self.report(Code::NoWhen, "the description does not say when to use the skill", place, "add: Use when …");
         }
         if has_xml_tag(description) {
-            self.say(
+            self.report(
                 Code::XmlInDescription,
                 "the description holds an XML tag, which some agents refuse and all read as markup",
                 place,
@@ -209,7 +218,7 @@ impl Style<'_> {
         let node = root.get("triggers").or_else(|| root.get("metadata")?.get("triggers"));
         let place = node.map(|node| self.place(node.span.range()));
         if triggers.is_empty() {
-            self.say(
+            self.report(
                 Code::NoTriggers,
                 "without triggers, keyword matching finds the skill by its name only",
                 None,
@@ -217,11 +226,11 @@ impl Style<'_> {
             );
         }
         for word in triggers.keywords.iter().chain(&triggers.verbs) {
-            if GENERIC.contains(&word.to_lowercase().as_str()) && self.room(Code::GenericTrigger) {
+            if GENERIC.contains(&word.to_lowercase().as_str()) && self.is_below_cap(Code::GenericTrigger) {
                 let at =
                     node.and_then(|node| find_text(node, word)).map(|node| self.place(node.span.range())).or(place);
-                let message = format!("`{word}` stands in most messages: the skill would fire all the time");
-                self.say(Code::GenericTrigger, message, at, "choose a rarer word, or a phrase");
+                let message = format!("`{word}` is in most messages: the skill would fire all the time");
+                self.report(Code::GenericTrigger, message, at, "choose a rarer word, or a phrase");
             }
         }
     }
@@ -234,16 +243,16 @@ impl Style<'_> {
             return;
         };
         if body.trim().is_empty() {
-            self.say(Code::EmptyBody, "the body is empty", None, "write down how the task is done");
+            self.report(Code::EmptyBody, "the body is empty", None, "write down how the task is done");
         }
         let lines = body.lines().count();
         if lines > MAX_LINES {
             let message = format!("the body has {lines} lines; models follow short ones better");
-            self.say(Code::LongBody, message, None, "move depth into references/ and link to it");
+            self.report(Code::LongBody, message, None, "move depth into references/ and link to it");
         }
         if body.trim_start().starts_with("---\n") && crate::split::body_start(body.as_bytes()).is_some() {
-            let place = self.file.of(start..start + 3);
-            self.say(
+            let place = self.file_lines.span(start..start + 3);
+            self.report(
                 Code::SecondFrontMatter,
                 "the body starts with another front matter",
                 place,
@@ -253,15 +262,15 @@ impl Style<'_> {
         let mut known = HashMap::new();
         for (range, target) in links(body) {
             let there = *known.entry(target.clone()).or_insert_with(|| exists(&target));
-            if !there && self.room(Code::MissingResource) {
-                let place = self.file.of(start + range.start..start + range.end);
+            if !there && self.is_below_cap(Code::MissingResource) {
+                let place = self.file_lines.span(start + range.start..start + range.end);
                 let message = format!("`{target}` is not in the skill's directory");
-                self.say(Code::MissingResource, message, place, "add the file, or correct the link");
+                self.report(Code::MissingResource, message, place, "add the file, or correct the link");
             }
         }
     }
 
-    /// Characters that a reader does not see but a model does.
+    /// Reports characters that a reader does not see but a model does.
     fn invisible(&mut self) {
         let Ok(text) = std::str::from_utf8(self.bytes) else { return };
         // A byte order mark may begin the file.
@@ -276,17 +285,17 @@ impl Style<'_> {
                     more => format!(", and {more} more"),
                 }
             );
-            let place = self.file.of(at..at + c.len_utf8());
-            self.say(Code::InvisibleText, message, place, "delete it: readers do not see what the model reads");
+            let place = self.file_lines.span(at..at + c.len_utf8());
+            self.report(Code::InvisibleText, message, place, "delete it: readers do not see what the model reads");
         } else if let Some((node, c)) = self.parsed.raw.as_ref().and_then(escaped) {
             let message = format!("an escape for an invisible character (U+{:04X})", u32::from(c));
             let place = self.place(node.span.range());
-            self.say(Code::InvisibleText, message, place, "delete it: readers do not see what it stands for");
+            self.report(Code::InvisibleText, message, place, "delete it: readers do not see what it stands for");
         }
     }
 }
 
-/// The first text in quotes that spells out a hidden character.
+/// Returns the first text in quotes that escapes a hidden character.
 fn escaped<'n, 'a>(node: &'n Node<'a>) -> Option<(&'n Node<'a>, char)> {
     match &node.value {
         Value::Scalar { text, .. } => unseen(text).next().map(|(_, c)| (node, c)),
@@ -295,7 +304,7 @@ fn escaped<'n, 'a>(node: &'n Node<'a>) -> Option<(&'n Node<'a>, char)> {
     }
 }
 
-/// Plain scalars that are followed by ` #` on their line.
+/// Collects plain scalars that are followed by ` #` on their line.
 fn cut_values(node: &Node<'_>, text: &str, cuts: &mut Vec<Range<usize>>) {
     match &node.value {
         Value::Scalar { text: value, plain: true } if !value.is_empty() => {
@@ -329,7 +338,7 @@ fn has_xml_tag(text: &str) -> bool {
         .any(|(at, _)| text[at + 1..].trim_start_matches('/').starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// Relative links of a Markdown text to files, outside code: `[label](path)`.
+/// Returns the relative links of a Markdown text to files, outside code: `[label](path)`.
 fn links(body: &str) -> Vec<(Range<usize>, String)> {
     let mut out = Vec::new();
     let mut fence: Option<&str> = None;
@@ -353,7 +362,7 @@ fn links(body: &str) -> Vec<(Range<usize>, String)> {
             ticks += line[counted..open].matches('`').count();
             counted = open;
             let from = open + 2;
-            // A link ends before the next one, so that no byte is looked at for two of them.
+            // A link ends before the next one, so that no byte is read for two of them.
             let until = opens.peek().copied().unwrap_or(line.len());
             let Some(length) = line[from..until].find([')', ' ', '\n']) else { continue };
             let target = line[from..from + length].trim_matches(['<', '>']);
@@ -383,43 +392,43 @@ mod tests {
         format!("---\nname: pdf\ndescription: Reads PDF files. Use when asked.\n---\n{body}\n")
     }
 
-    fn is_capped(found: &[Diagnostic], total: usize) {
+    fn assert_capped(found: &[Diagnostic], total: usize) {
         assert_eq!(found.len(), MAX_ALIKE + 1);
         assert_eq!(found[MAX_ALIKE].message, format!("and {} more like this", total - MAX_ALIKE));
         assert!(found[..MAX_ALIKE].iter().all(|finding| !finding.message.starts_with("and ")));
     }
 
     #[test]
-    fn what_readers_do_not_see_is_reported() {
+    fn hidden_characters_are_reported() {
         for hidden in ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{ad}', '\u{3164}', '\u{200f}', '\u{fe01}'] {
             let of = |text: &str| found(&with_body(text), Code::InvisibleText);
             // A selector hides behind nothing that it could select a form of.
-            let told = of(&format!("a {hidden}b"));
-            assert_eq!(told.len(), 1, "{hidden:?}");
-            assert_eq!(told[0].place.map(|place| (place.line, place.column)), Some((5, 3)), "{hidden:?}");
+            let reported = of(&format!("a {hidden}b"));
+            assert_eq!(reported.len(), 1, "{hidden:?}");
+            assert_eq!(reported[0].place.map(|place| (place.line, place.column)), Some((5, 3)), "{hidden:?}");
             let escape = format!("\\U{:08x}", u32::from(hidden));
             let file = format!("---\nname: pdf\ndescription: \"Reads {escape}PDF files.\"\n---\nx\n");
             assert_eq!(found(&file, Code::InvisibleText).len(), 1, "{file}");
         }
-        // What writes is not hidden, and a byte order mark may begin a file.
+        // Characters that writing needs are not hidden, and a byte order mark may begin a file.
         assert_eq!(found(&with_body("👩\u{200d}💻 می\u{200c}خواهم ✔\u{fe0f} שלום\ttab"), Code::InvisibleText), []);
         assert_eq!(found(&format!("\u{feff}{}", with_body("x")), Code::InvisibleText), []);
     }
 
-    // What follows would take minutes if anything looked at the file once for each finding.
+    // The tests below would take minutes if a check read the file once for each finding.
 
     #[test]
     fn many_links_on_a_line() {
         assert_eq!(found(&with_body(&"[a](".repeat(100_000)), Code::MissingResource), []);
         assert_eq!(found(&with_body(&"`[a](".repeat(100_000)), Code::MissingResource), []);
-        is_capped(&found(&with_body(&"[a](b.md)".repeat(100_000)), Code::MissingResource), 100_000);
-        is_capped(&found(&with_body(&"[a](b.md)\n".repeat(90_000)), Code::MissingResource), 90_000);
+        assert_capped(&found(&with_body(&"[a](b.md)".repeat(100_000)), Code::MissingResource), 100_000);
+        assert_capped(&found(&with_body(&"[a](b.md)\n".repeat(90_000)), Code::MissingResource), 90_000);
         let many = (0..60_000).map(|at| format!("[a]({at}.md) ")).collect::<Vec<_>>().concat();
-        is_capped(&found(&with_body(&many), Code::MissingResource), 60_000);
+        assert_capped(&found(&with_body(&many), Code::MissingResource), 60_000);
     }
 
     #[test]
-    fn what_is_a_link() {
+    fn links_are_found_outside_code() {
         let targets = |body: &str| links(body).into_iter().map(|(_, target)| target).collect::<Vec<_>>();
         assert_eq!(targets("[a](a.md) `[b](b.md)` [c](./c.md#x) `x` [d](d%20d.md \"D\")"), ["a.md", "c.md", "d d.md"]);
         assert_eq!(targets("[a](a.md[b](b.md)"), ["b.md"], "the first one is not closed");
@@ -443,17 +452,20 @@ mod tests {
         let file = |triggers: &str| {
             format!("---\nname: pdf\ndescription: Reads PDF files. Use when asked.\ntriggers: {triggers}\n---\nx\n")
         };
-        is_capped(&found(&file(&format!("{{keywords: \"{}\"}}", "a,".repeat(400_000))), Code::GenericTrigger), 400_000);
+        assert_capped(
+            &found(&file(&format!("{{keywords: \"{}\"}}", "a,".repeat(400_000))), Code::GenericTrigger),
+            400_000,
+        );
         let comments = format!("\n{}", "  - pdf # one\n".repeat(2_000));
-        is_capped(&found(&file(&comments), Code::CommentCutsValue), 2_000);
+        assert_capped(&found(&file(&comments), Code::CommentCutsValue), 2_000);
         let one_line = format!("[{}]", format!("{},", "x".repeat(200)).repeat(4_900));
         assert_eq!(found(&file(&one_line), Code::CommentCutsValue), []);
     }
 
     #[test]
-    fn what_reading_found_is_capped_too() {
+    fn findings_of_lenient_reading_are_capped_too() {
         let file = with_body("x").replace("\n---\nx", &format!("\n{}---\nx", "license: MIT\n".repeat(101)));
-        is_capped(&found(&file, Code::DuplicateKey), 100);
+        assert_capped(&found(&file, Code::DuplicateKey), 100);
     }
 
     #[test]
@@ -472,6 +484,6 @@ mod tests {
         let bad = (0..2_000).map(|at| format!("    - '(a{at}'\n")).collect::<Vec<_>>().concat();
         let remarks = found(&file(&bad), Code::InvalidPattern);
         assert!(remarks[0].message.starts_with("of 2000 patterns"), "{}", remarks[0]);
-        is_capped(&remarks, 201);
+        assert_capped(&remarks, 201);
     }
 }

@@ -9,7 +9,7 @@ use crate::brief::brief;
 use crate::{Permissions, SkillName};
 
 /// The typed front matter of one skill. Compact, because catalogs hold a hundred thousand of them: fields that few
-/// skills have stand together behind one pointer.
+/// skills have are together behind one pointer.
 ///
 /// ```
 /// use skillcue_format::{FileKind, Parsed};
@@ -25,9 +25,9 @@ pub struct Manifest {
     pub(crate) name: SkillName,
     pub(crate) description: Box<str>,
     pub(crate) version: Option<Box<str>>,
-    pub(crate) allowed_tools: Words,
+    pub(crate) allowed_tools: TextList,
     pub(crate) triggers: Option<Box<Triggers>>,
-    pub(crate) rare: Option<Box<Rare>>,
+    pub(crate) rare: Option<Box<RareFields>>,
     pub(crate) priority: i32,
     pub(crate) default_enabled: bool,
     pub(crate) disable_model_invocation: bool,
@@ -35,51 +35,52 @@ pub struct Manifest {
 }
 
 /// A list of texts.
-pub(crate) type Words = Box<[Box<str>]>;
+pub(crate) type TextList = Box<[Box<str>]>;
 
 /// Fields that few skills have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Rare {
+pub(crate) struct RareFields {
     pub(crate) license: Option<Box<str>>,
     pub(crate) compatibility: Option<Box<str>>,
     pub(crate) model: Option<Box<str>>,
     pub(crate) argument_hint: Option<Box<str>>,
     pub(crate) brief_description: Option<Box<str>>,
-    pub(crate) types: Words,
-    pub(crate) toolsets: Words,
-    pub(crate) scripts: Box<[Script]>,
-    pub(crate) scripts_ignore: Words,
-    pub(crate) requires: Words,
+    pub(crate) types: TextList,
+    pub(crate) toolsets: TextList,
+    pub(crate) scripts: Box<[DeclaredScript]>,
+    pub(crate) scripts_ignore: TextList,
+    pub(crate) requires: TextList,
     pub(crate) permissions: Option<Permissions>,
     pub(crate) prompt_file: Option<Box<str>>,
 }
 
 /// A script that the manifest names.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Script {
+pub struct DeclaredScript {
     /// Its path below the skill's directory.
     pub path: Box<str>,
-    /// What it does, if the manifest says so.
+    /// Its purpose, if the manifest gives one.
     pub description: Option<Box<str>>,
 }
 
-/// When a skill should be considered. The skill's name is always a trigger too, and does not stand here.
+/// The conditions under which a skill should be considered. The skill's name is always a trigger too, and is not listed
+/// here.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Triggers {
     /// Words and phrases.
-    pub keywords: Words,
+    pub keywords: TextList,
     /// Verbs, matched with their inflections.
-    pub verbs: Words,
+    pub verbs: TextList,
     /// Regular expressions.
-    pub patterns: Words,
+    pub patterns: TextList,
     /// Globs on the turn's files.
-    pub files: Words,
+    pub files: TextList,
     /// Programming languages of the turn's files.
-    pub languages: Words,
+    pub languages: TextList,
 }
 
 impl Triggers {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         [&self.keywords, &self.verbs, &self.patterns, &self.files, &self.languages].iter().all(|list| list.is_empty())
     }
@@ -88,13 +89,13 @@ impl Triggers {
 static NO_TRIGGERS: LazyLock<Triggers> = LazyLock::new(Triggers::default);
 
 impl Manifest {
-    /// A stand-in for front matter that can no longer be read, so that nobody has to fail for it.
+    /// Creates a placeholder for front matter that can no longer be read, so that callers need not fail.
     pub fn unknown(name: &str) -> Manifest {
         Manifest {
             name: SkillName::unchecked(name),
             description: Box::default(),
             version: None,
-            allowed_tools: Words::default(),
+            allowed_tools: TextList::default(),
             triggers: None,
             rare: None,
             priority: 0,
@@ -104,17 +105,17 @@ impl Manifest {
         }
     }
 
-    /// The name, canonical.
+    /// Returns the canonical name.
     pub fn name(&self) -> &SkillName {
         &self.name
     }
 
-    /// What the skill does and when to use it.
+    /// Returns the description: what the skill does and when to use it.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// `brief_description`, or the description's first sentence.
+    /// Returns `brief_description`, or the description's first sentence.
     pub fn brief(&self) -> Cow<'_, str> {
         match self.rare().and_then(|rare| rare.brief_description.as_deref()) {
             Some(written) => Cow::Borrowed(written),
@@ -122,99 +123,99 @@ impl Manifest {
         }
     }
 
-    /// The version, as the author wrote it.
+    /// Returns the version, as the author wrote it.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The tools that the skill says it needs. Shown, never enforced.
+    /// Returns the tools that the skill says it needs. They are shown, never enforced.
     pub fn allowed_tools(&self) -> impl ExactSizeIterator<Item = &str> {
         texts(&self.allowed_tools)
     }
 
-    /// When the skill should be considered.
+    /// Returns the triggers, which may be empty.
     pub fn triggers(&self) -> &Triggers {
         self.triggers.as_deref().unwrap_or(&NO_TRIGGERS)
     }
 
-    /// The licence.
+    /// Returns the licence.
     pub fn license(&self) -> Option<&str> {
         self.rare()?.license.as_deref()
     }
 
-    /// What the skill needs around it, in words.
+    /// Returns the `compatibility` text: the environment that the skill needs, in prose.
     pub fn compatibility(&self) -> Option<&str> {
         self.rare()?.compatibility.as_deref()
     }
 
-    /// The model that the skill asks for.
+    /// Returns the model that the skill asks for.
     pub fn model(&self) -> Option<&str> {
         self.rare()?.model.as_deref()
     }
 
-    /// What arguments look like, for people.
+    /// Returns the `argument-hint`: the form of the arguments, for people.
     pub fn argument_hint(&self) -> Option<&str> {
         self.rare()?.argument_hint.as_deref()
     }
 
-    /// What the skill brings: `prompt` unless a `SKILL.yaml` says otherwise.
+    /// Returns the types of content that the skill has: `prompt` unless a `SKILL.yaml` says otherwise.
     pub fn types(&self) -> impl ExactSizeIterator<Item = &str> {
-        static PROMPT: LazyLock<Words> = LazyLock::new(|| Box::new([Box::from("prompt")]));
+        static PROMPT: LazyLock<TextList> = LazyLock::new(|| Box::new([Box::from("prompt")]));
         let types = self.rare().map(|rare| &rare.types).filter(|types| !types.is_empty());
         texts(types.unwrap_or(&PROMPT))
     }
 
-    /// Modules that export tools, as `path:Export`.
+    /// Returns the modules that export tools, as `path:Export`.
     pub fn toolsets(&self) -> impl ExactSizeIterator<Item = &str> {
         texts(self.rare().map_or(&[], |rare| &rare.toolsets))
     }
 
-    /// Scripts that the manifest names.
-    pub fn scripts(&self) -> &[Script] {
+    /// Returns the scripts that the manifest names.
+    pub fn scripts(&self) -> &[DeclaredScript] {
         self.rare().map_or(&[], |rare| &rare.scripts)
     }
 
-    /// Files in `scripts/` that are no scripts.
+    /// Returns the files in `scripts/` that are not scripts.
     pub fn scripts_ignore(&self) -> impl ExactSizeIterator<Item = &str> {
         texts(self.rare().map_or(&[], |rare| &rare.scripts_ignore))
     }
 
-    /// What its scripts and toolsets ask for beyond the sandbox.
+    /// Returns the permissions that its scripts and toolsets ask for beyond the sandbox.
     pub fn permissions(&self) -> Option<&Permissions> {
         self.rare()?.permissions.as_ref()
     }
 
-    /// Programs that must be on the PATH.
+    /// Returns the programs that must be on the PATH.
     pub fn requires(&self) -> impl ExactSizeIterator<Item = &str> {
         texts(self.rare().map_or(&[], |rare| &rare.requires))
     }
 
-    /// The file that holds a `SKILL.yaml`'s body (`prompt.system_prompt_file`).
+    /// Returns the file that holds a `SKILL.yaml`'s body (`prompt.system_prompt_file`).
     pub fn prompt_file(&self) -> Option<&str> {
         self.rare()?.prompt_file.as_deref()
     }
 
-    /// Breaks ties between equals; 0 unless said otherwise.
+    /// Returns the priority, which breaks ties between equal matches; 0 by default.
     pub fn priority(&self) -> i32 {
         self.priority
     }
 
-    /// Whether a bundled skill is on until somebody turns it off.
+    /// Returns whether a bundled skill is on until the user turns it off.
     pub fn default_enabled(&self) -> bool {
         self.default_enabled
     }
 
-    /// Whether only a person may load it, never the model.
+    /// Returns whether only a person may load it, never the model.
     pub fn disable_model_invocation(&self) -> bool {
         self.disable_model_invocation
     }
 
-    /// Whether a person may load it by name.
+    /// Returns whether a person may load it by name.
     pub fn user_invocable(&self) -> bool {
         self.user_invocable
     }
 
-    fn rare(&self) -> Option<&Rare> {
+    fn rare(&self) -> Option<&RareFields> {
         self.rare.as_deref()
     }
 }

@@ -11,13 +11,13 @@ use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
 use skillcue_base::is_hidden;
 
-/// Most characters a name may have.
+/// Maximum number of characters in a name.
 pub const MAX_NAME: usize = 64;
 
 /// The name of a skill in its canonical form: 1 to 64 lower-case letters, digits, `-`.
 ///
-/// [`SkillName::lenient`] makes one of whatever discovery may accept; [`SkillName::check`] says what the open standard
-/// holds against a name.
+/// [`SkillName::lenient`] makes one of any name that discovery accepts; [`SkillName::check`] reports which rule of the
+/// open standard a name breaks.
 ///
 /// ```
 /// use skillcue_format::SkillName;
@@ -29,7 +29,7 @@ pub const MAX_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillName(Box<str>);
 
-/// What is wrong with a name.
+/// The reason why a name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
@@ -52,7 +52,7 @@ impl fmt::Display for NameError {
         match self {
             NameError::Empty => f.write_str("a name needs at least one character"),
             NameError::TooLong(length) => write!(f, "a name has at most {MAX_NAME} characters, this one has {length}"),
-            NameError::Character(c) => write!(f, "{c:?} cannot stand in a name; letters, digits and hyphens can"),
+            NameError::Character(c) => write!(f, "{c:?} is not allowed in a name; use letters, digits and hyphens"),
             NameError::Capital => f.write_str("a name is written in lower case"),
             NameError::OuterHyphen => f.write_str("a name neither starts nor ends with a hyphen"),
             NameError::DoubleHyphen => f.write_str("a name has no two hyphens in a row"),
@@ -63,8 +63,8 @@ impl fmt::Display for NameError {
 impl std::error::Error for NameError {}
 
 impl SkillName {
-    /// The canonical form of a name that discovery accepts: letters, digits, `_`, `-` and inner spaces become lower
-    /// case with hyphens.
+    /// Returns the canonical form of a name that discovery accepts: letters, digits, `_`, `-` and inner spaces become
+    /// lower case with hyphens.
     pub fn lenient(written: &str) -> Result<SkillName, NameError> {
         if (1..=MAX_NAME).contains(&written.len())
             && written.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'))
@@ -111,7 +111,7 @@ impl SkillName {
         SkillName(Box::from(name))
     }
 
-    /// The strict rules of agentskills.io, as its reference validator has them (letters of any script).
+    /// Checks the strict rules of agentskills.io, as its reference validator has them (letters of any script).
     pub fn check(written: &str) -> Result<(), NameError> {
         let name = normalise(written);
         match name.chars().count() {
@@ -134,14 +134,14 @@ impl SkillName {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A letter or a digit by its general category, as the reference has it. `char::is_alphanumeric` also takes vowel
-/// signs and circled letters, which are alphabetic but no letters.
+/// Returns whether the general category is letter or number, as the reference has it. `char::is_alphanumeric` also
+/// takes vowel signs and circled letters, which are alphabetic but no letters.
 fn is_letter_or_digit(c: char) -> bool {
     static CATEGORIES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{N}]$").ok());
     if c.is_ascii() {
@@ -151,17 +151,17 @@ fn is_letter_or_digit(c: char) -> bool {
     CATEGORIES.as_ref().is_some_and(|categories| categories.is_match(c.encode_utf8(&mut buffer)))
 }
 
-/// A name as strict rules compare it: without white space around it, compatibility characters folded.
+/// Returns a name as strict rules compare it: without white space around it, compatibility characters folded.
 pub(crate) fn normalise(written: &str) -> String {
     nfkc(strip(written))
 }
 
-/// The name of a directory as strict rules compare it: its white space counts.
+/// Returns the name of a directory as strict rules compare it: its white space counts.
 pub(crate) fn normalise_directory(name: &str) -> String {
     nfkc(name)
 }
 
-/// The text without white space around it. To the reference that includes the four separators of ASCII.
+/// Returns the text without white space around it. To the reference that includes the four separators of ASCII.
 pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\x1c'..='\x1f'))
 }

@@ -7,44 +7,44 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use twox_hash::XxHash3_128;
 
-/// One YAML value and where it stands (bytes of the parsed text).
+/// One YAML value and its position (bytes of the parsed text).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// Where it stands.
-    pub span: Span,
-    /// What it is.
+    /// Its position.
+    pub span: ByteRange,
+    /// Its content.
     pub value: Value<'a>,
 }
 
 /// A byte range. `u32`s, because skill files are at most 1 MiB and trees are many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
+pub struct ByteRange {
     /// First byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
-impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Span {
+impl ByteRange {
+    pub(crate) fn new(start: usize, end: usize) -> ByteRange {
         let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Span { start: narrow(start), end: narrow(end) }
+        ByteRange { start: narrow(start), end: narrow(end) }
     }
 
-    /// As a range to slice with.
+    /// Returns it as a range to slice with.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// What a [`Node`] is.
+/// The content of a [`Node`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value<'a> {
     /// A text, as written: `1.10` stays `1.10`.
     Scalar {
         /// The text, unquoted and unfolded.
         text: Cow<'a, str>,
-        /// Whether it stood there without quotes. Only then can it be a number, a boolean or null.
+        /// Whether it was written without quotes. Only then can it be a number, a boolean or null.
         plain: bool,
     },
     /// A list.
@@ -53,9 +53,9 @@ pub enum Value<'a> {
     Map(Vec<(Node<'a>, Node<'a>)>),
 }
 
-/// What a plain scalar means under YAML's core schema.
+/// The value of a plain scalar under YAML's core schema.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Meaning {
+enum CoreScalar {
     Null,
     Bool(bool),
     Int(i64),
@@ -64,11 +64,11 @@ enum Meaning {
 }
 
 impl<'a> Node<'a> {
-    pub(crate) fn scalar(text: impl Into<Cow<'a, str>>, plain: bool, span: Span) -> Node<'a> {
+    pub(crate) fn scalar(text: impl Into<Cow<'a, str>>, plain: bool, span: ByteRange) -> Node<'a> {
         Node { span, value: Value::Scalar { text: text.into(), plain } }
     }
 
-    /// The text of a scalar.
+    /// Returns the text of a scalar.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar { text, .. } => Some(text),
@@ -76,15 +76,15 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it is YAML's null: nothing, `~` or `null`.
+    /// Returns whether it is YAML's null: nothing, `~` or `null`.
     pub fn is_null(&self) -> bool {
         match &self.value {
-            Value::Scalar { text, plain: true } => meaning(text) == Meaning::Null,
+            Value::Scalar { text, plain: true } => meaning(text) == CoreScalar::Null,
             _ => false,
         }
     }
 
-    /// The pairs of a mapping, else none.
+    /// Returns the pairs of a mapping, else none.
     pub fn entries(&self) -> &[(Node<'a>, Node<'a>)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The items of a sequence, else none.
+    /// Returns the items of a sequence, else none.
     pub fn items(&self) -> &[Node<'a>] {
         match &self.value {
             Value::Seq(items) => items,
@@ -100,12 +100,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value of a mapping's first key of that name.
+    /// Returns the value of a mapping's first key of that name.
     pub fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.entries().iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v)
     }
 
-    /// The same tree, owning its text.
+    /// Returns the tree with its text owned.
     pub fn into_owned(self) -> Node<'static> {
         let value = match self.value {
             Value::Scalar { text, plain } => Value::Scalar { text: Cow::Owned(text.into_owned()), plain },
@@ -117,7 +117,7 @@ impl<'a> Node<'a> {
         Node { span: self.span, value }
     }
 
-    /// How many nodes it is, itself and all below it.
+    /// Returns the number of nodes: itself and all below it.
     pub(crate) fn size(&self) -> usize {
         1 + match &self.value {
             Value::Scalar { .. } => 0,
@@ -126,20 +126,20 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether both say the same, wherever they stand.
-    pub fn same(&self, other: &Node<'_>) -> bool {
+    /// Returns whether both have the same content, regardless of their positions.
+    pub fn is_equivalent(&self, other: &Node<'_>) -> bool {
         match (&self.value, &other.value) {
             (Value::Scalar { text: a, plain: p }, Value::Scalar { text: b, plain: q }) => a == b && p == q,
-            (Value::Seq(a), Value::Seq(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
+            (Value::Seq(a), Value::Seq(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_equivalent(b)),
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|((k, v), (l, w))| k.same(l) && v.same(w))
+                a.len() == b.len() && a.iter().zip(b).all(|((k, v), (l, w))| k.is_equivalent(l) && v.is_equivalent(w))
             }
             _ => false,
         }
     }
 
-    /// A 128-bit digest of what the tree says. Comments, blanks and quoting style that do not change the meaning do
-    /// not change it.
+    /// Returns a 128-bit digest of the tree's content. Comments, blanks and quoting style that do not change the
+    /// meaning do not change it.
     pub fn digest(&self) -> u128 {
         let mut bytes = Vec::with_capacity(1024);
         self.feed(&mut bytes);
@@ -173,15 +173,15 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A length as bytes. Everything here came out of a file of at most 1 MiB.
+/// Returns a length as bytes. Everything here came out of a file of at most 1 MiB.
 fn narrow(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Whether a plain scalar is just text. Also wary of what older YAML takes for booleans.
+/// Returns whether a plain scalar is text. Words that older YAML takes for booleans are not.
 pub(crate) fn is_text(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    meaning(text) == Meaning::Text
+    meaning(text) == CoreScalar::Text
         && !is_number(text)
         && !matches!(lower.as_str(), "yes" | "no" | "on" | "off" | "y" | "n")
 }
@@ -192,34 +192,34 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Resolves a plain scalar by YAML 1.2's core schema.
-fn meaning(text: &str) -> Meaning {
+fn meaning(text: &str) -> CoreScalar {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Meaning::Null,
-        "true" | "True" | "TRUE" => return Meaning::Bool(true),
-        "false" | "False" | "FALSE" => return Meaning::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => return CoreScalar::Null,
+        "true" | "True" | "TRUE" => return CoreScalar::Bool(true),
+        "false" | "False" | "FALSE" => return CoreScalar::Bool(false),
         _ => {}
     }
     if !is_number(text) {
-        return Meaning::Text;
+        return CoreScalar::Text;
     }
     // A number that would be written otherwise (`1.10`, `007`, `1e3`) stays the text that its author wrote.
     match (text.parse::<i64>(), text.parse::<f64>()) {
-        (Ok(int), _) if int.to_string() == text => Meaning::Int(int),
-        (_, Ok(float)) if format!("{float:?}") == text => Meaning::Float(float),
-        _ => Meaning::Text,
+        (Ok(int), _) if int.to_string() == text => CoreScalar::Int(int),
+        (_, Ok(float)) if format!("{float:?}") == text => CoreScalar::Float(float),
+        _ => CoreScalar::Text,
     }
 }
 
-/// As JSON: numbers, booleans and nulls where YAML's core schema has them; of duplicate keys the first.
+/// JSON form: numbers, booleans and nulls where YAML's core schema has them; of duplicate keys the first.
 impl Serialize for Node<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
-            Value::Scalar { text, plain } => match if *plain { meaning(text) } else { Meaning::Text } {
-                Meaning::Null => serializer.serialize_unit(),
-                Meaning::Bool(value) => serializer.serialize_bool(value),
-                Meaning::Int(value) => serializer.serialize_i64(value),
-                Meaning::Float(value) => serializer.serialize_f64(value),
-                Meaning::Text => serializer.serialize_str(text),
+            Value::Scalar { text, plain } => match if *plain { meaning(text) } else { CoreScalar::Text } {
+                CoreScalar::Null => serializer.serialize_unit(),
+                CoreScalar::Bool(value) => serializer.serialize_bool(value),
+                CoreScalar::Int(value) => serializer.serialize_i64(value),
+                CoreScalar::Float(value) => serializer.serialize_f64(value),
+                CoreScalar::Text => serializer.serialize_str(text),
             },
             Value::Seq(items) => {
                 let mut out = serializer.serialize_seq(Some(items.len()))?;
@@ -241,8 +241,9 @@ impl Serialize for Node<'_> {
     }
 }
 
-/// Whether the key of entry `at` has stood before. Quadratic, but over what was bounded when it was parsed. A null key is
-/// `null`, and no other text: `:` and `"": ` in one mapping are two keys, before and after writing.
+/// Returns whether the key of entry `at` occurred before. Quadratic, but the number of nodes was bounded when the text
+/// was parsed. A null key is `null`, and no other text: `:` and `"": ` in one mapping are two keys, before and after
+/// writing.
 pub(crate) fn is_repeated(entries: &[(Node<'_>, Node<'_>)], at: usize) -> bool {
     let key = &entries[at].0;
     let text = key_text(key);
@@ -256,7 +257,7 @@ pub(crate) fn is_repeated(entries: &[(Node<'_>, Node<'_>)], at: usize) -> bool {
     entries[..at].iter().any(|(earlier, _)| is_same(earlier))
 }
 
-/// JSON has text keys only; a key that is a collection is written out as YAML would flow it.
+/// Returns a key as text, as JSON has text keys only; a key that is a collection is written as flow YAML.
 fn key_text<'n>(key: &'n Node<'_>) -> Cow<'n, str> {
     match &key.value {
         Value::Scalar { .. } if key.is_null() => Cow::Borrowed("null"),
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> Node<'_> {
-        Node::scalar(text, true, Span::default())
+        Node::scalar(text, true, ByteRange::default())
     }
 
     #[test]
@@ -285,14 +286,14 @@ mod tests {
             assert_eq!(json(&plain(text)), format!("{text:?}"), "not the text that was written");
         }
         assert_eq!(json(&plain("1.2.3")), "\"1.2.3\"");
-        assert_eq!(json(&Node::scalar("1", false, Span::default())), "\"1\"");
+        assert_eq!(json(&Node::scalar("1", false, ByteRange::default())), "\"1\"");
     }
 
     #[test]
     fn digests_tell_trees_apart() {
-        let nested = Node { span: Span::default(), value: Value::Seq(vec![plain("a"), plain("b")]) };
-        let one = Node { span: Span::default(), value: Value::Seq(vec![plain("ab")]) };
+        let nested = Node { span: ByteRange::default(), value: Value::Seq(vec![plain("a"), plain("b")]) };
+        let one = Node { span: ByteRange::default(), value: Value::Seq(vec![plain("ab")]) };
         assert_ne!(nested.digest(), one.digest());
-        assert_ne!(plain("1").digest(), Node::scalar("1", false, Span::default()).digest());
+        assert_ne!(plain("1").digest(), Node::scalar("1", false, ByteRange::default()).digest());
     }
 }

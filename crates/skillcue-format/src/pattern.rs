@@ -1,21 +1,22 @@
-//! The one place where a user's regular expressions and globs are compiled: linear time, bounded size.
+//! Compiles the regular expressions and globs of users: linear time, bounded size. No other module does.
 
 use globset::{Glob, GlobBuilder};
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Largest compiled program, in bytes.
-const SIZE_LIMIT: usize = 1 << 20;
-/// Largest lazy automaton, in bytes.
-const DFA_SIZE_LIMIT: usize = 256 << 10;
-/// Deepest nesting of groups.
-const NEST_LIMIT: u32 = 50;
-/// What a state of a compiled pattern takes at most, and a transition of one that has several, in bytes.
-const STATE: usize = 64;
-const TRANSITION: usize = 16;
-/// What every compiled pattern takes beside its own states.
-const AROUND: usize = 4 << 10;
+/// Maximum size of a compiled program, in bytes.
+const MAX_PROGRAM_BYTES: usize = 1 << 20;
+/// Maximum size of a lazy automaton, in bytes.
+const MAX_AUTOMATON_BYTES: usize = 256 << 10;
+/// Maximum nesting of groups.
+const MAX_NESTING: u32 = 50;
+/// Upper bound for a state of a compiled pattern, in bytes.
+const STATE_BYTES: usize = 64;
+/// Upper bound for a transition of a state that has several, in bytes.
+const TRANSITION_BYTES: usize = 16;
+/// The size of every compiled pattern beside its own states, in bytes.
+const BASE_BYTES: usize = 4 << 10;
 
 /// Compiles a pattern, case-insensitively, within the limits.
 ///
@@ -28,13 +29,13 @@ const AROUND: usize = 4 << 10;
 pub fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern)
         .case_insensitive(true)
-        .size_limit(SIZE_LIMIT)
-        .dfa_size_limit(DFA_SIZE_LIMIT)
-        .nest_limit(NEST_LIMIT)
+        .size_limit(MAX_PROGRAM_BYTES)
+        .dfa_size_limit(MAX_AUTOMATON_BYTES)
+        .nest_limit(MAX_NESTING)
         .build()
 }
 
-/// The reason for a failure in one line: the engine's own message draws a picture.
+/// Returns the reason for a failure in one line: the engine's own message has several, with a drawing.
 pub fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => format!("it compiles to more than {limit} bytes"),
@@ -52,61 +53,63 @@ pub fn glob(glob: &str) -> Result<Glob, globset::Error> {
     GlobBuilder::new(glob).literal_separator(true).build()
 }
 
-/// Says in one line why a glob can never match, if it cannot.
+/// Checks a glob; the error says in one line why it can never match.
 pub(crate) fn check_glob(text: &str) -> Result<(), String> {
     glob(text).map(drop).map_err(|error| error.kind().to_string())
 }
 
-/// What is known of a pattern without compiling it.
+/// The usability of a pattern, as far as its syntax shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It compiles within the limits.
     Usable,
-    /// It does not, and why.
+    /// It does not; the reason.
     Unusable(String),
-    /// It may or may not be too large: only [`compile`] can tell.
+    /// It may or may not be too large: only [`compile`] can decide.
     Large,
 }
 
 /// Judges a pattern by its syntax: some 5 µs, where compiling takes 50 to 500.
 pub(crate) fn judge(pattern: &str) -> Verdict {
     // Letters of either case are counted instead of folded: folding takes most of the time and refuses nothing.
-    match ParserBuilder::new().nest_limit(NEST_LIMIT).build().parse(pattern) {
+    match ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(pattern) {
         Err(error) => Verdict::Unusable(last_line(&error.to_string())),
-        Ok(hir) if size(&hir).saturating_add(AROUND) <= SIZE_LIMIT => Verdict::Usable,
+        Ok(hir) if size(&hir).saturating_add(BASE_BYTES) <= MAX_PROGRAM_BYTES => Verdict::Usable,
         Ok(_) => Verdict::Large,
     }
 }
 
-/// How many bytes a pattern compiles to at most, its letters in either case.
+/// Returns how many bytes a pattern compiles to at most, its letters in either case.
 fn size(hir: &Hir) -> usize {
-    let parts = |parts: &[Hir]| parts.iter().fold(STATE, |sum, part| sum.saturating_add(size(part) + STATE));
+    let parts =
+        |parts: &[Hir]| parts.iter().fold(STATE_BYTES, |sum, part| sum.saturating_add(size(part) + STATE_BYTES));
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => STATE,
-        HirKind::Literal(literal) if literal.0.is_ascii() => literal.0.len().saturating_mul(2 * STATE),
-        HirKind::Literal(literal) => literal.0.len().saturating_mul(8 * STATE),
-        HirKind::Class(Class::Bytes(class)) => STATE + class.ranges().len() * TRANSITION,
+        HirKind::Empty | HirKind::Look(_) => STATE_BYTES,
+        HirKind::Literal(literal) if literal.0.is_ascii() => literal.0.len().saturating_mul(2 * STATE_BYTES),
+        HirKind::Literal(literal) => literal.0.len().saturating_mul(8 * STATE_BYTES),
+        HirKind::Class(Class::Bytes(class)) => STATE_BYTES + class.ranges().len() * TRANSITION_BYTES,
         HirKind::Class(Class::Unicode(class)) => {
-            class.ranges().iter().fold(4 * STATE, |sum, range| sum + 2 * range_size(range.start(), range.end()))
+            class.ranges().iter().fold(4 * STATE_BYTES, |sum, range| sum + 2 * range_size(range.start(), range.end()))
         }
         HirKind::Repetition(repetition) => {
             // Without an end, the last copy loops.
             let copies = repetition.max.unwrap_or(repetition.min).max(1);
-            size(&repetition.sub).saturating_add(2 * STATE).saturating_mul(copies as usize)
+            size(&repetition.sub).saturating_add(2 * STATE_BYTES).saturating_mul(copies as usize)
         }
         HirKind::Capture(capture) => {
-            size(&capture.sub).saturating_add(4 * STATE + capture.name.as_ref().map_or(0, |name| name.len()))
+            size(&capture.sub).saturating_add(4 * STATE_BYTES + capture.name.as_ref().map_or(0, |name| name.len()))
         }
         HirKind::Concat(all) | HirKind::Alternation(all) => parts(all),
     }
 }
 
-/// What a range of characters adds: it falls into several sequences of bytes when it spans many characters.
+/// Returns how many bytes a range of characters adds: it becomes several sequences of bytes when it spans many
+/// characters.
 fn range_size(start: char, end: char) -> usize {
     match u32::from(end) - u32::from(start) {
-        _ if end.is_ascii() => TRANSITION,
-        0..64 => STATE + 2 * TRANSITION,
-        _ => 12 * STATE,
+        _ if end.is_ascii() => TRANSITION_BYTES,
+        0..64 => STATE_BYTES + 2 * TRANSITION_BYTES,
+        _ => 12 * STATE_BYTES,
     }
 }
 
@@ -150,13 +153,13 @@ mod tests {
     #[test]
     fn a_size_is_never_underestimated() {
         for pattern in PATTERNS {
-            let hir = ParserBuilder::new().nest_limit(NEST_LIMIT).build().parse(pattern).unwrap();
+            let hir = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(pattern).unwrap();
             let within = |limit| RegexBuilder::new(pattern).case_insensitive(true).size_limit(limit).build().is_ok();
-            let enough = size(&hir) + AROUND;
+            let enough = size(&hir) + BASE_BYTES;
             assert!(within(enough), "{pattern}: {enough} bytes are too few");
         }
         let tight = RegexBuilder::new(r"\w").case_insensitive(true).size_limit(1_000).build();
-        assert!(tight.is_err(), "the limit is looked at");
+        assert!(tight.is_err(), "the limit is enforced");
     }
 
     #[test]

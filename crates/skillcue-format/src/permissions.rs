@@ -1,13 +1,13 @@
-//! What a skill's programs ask for beyond the sandbox.
+//! The permissions that a skill's programs ask for beyond the sandbox.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Words;
+use crate::manifest::TextList;
 
-/// What a skill's scripts and toolsets ask to be allowed beyond what the sandbox allows everybody. Asking grants
-/// nothing: a person does.
+/// The permissions that a skill's scripts and toolsets ask for beyond those that the sandbox gives every skill. Asking
+/// grants nothing: a person does.
 ///
 /// ```
 /// let file = b"---\nname: fetch\ndescription: Gets pages. Use when asked.\npermissions:\n  network: true\n  env: [API_KEY]\n---\n";
@@ -18,14 +18,14 @@ use crate::manifest::Words;
 #[serde(default)]
 pub struct Permissions {
     /// Files and directories to read: absolute, below `~/`, or relative to the skill's directory.
-    pub read: Words,
+    pub read: TextList,
     /// Files and directories to write, written like those to read.
-    pub write: Words,
+    pub write: TextList,
     /// Whether to reach the network.
     pub network: bool,
     /// Variables of the user's environment to see.
-    pub env: Words,
-    /// What runs the toolsets, if not the embedded engine.
+    pub env: TextList,
+    /// The program that runs the toolsets, if not the embedded engine.
     pub runtime: Option<Runtime>,
 }
 
@@ -42,14 +42,14 @@ pub enum Runtime {
 }
 
 impl Permissions {
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Permissions::default()
     }
 }
 
 impl Runtime {
-    /// The program's name.
+    /// Returns the program's name.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Node => "node",
@@ -58,16 +58,16 @@ impl Runtime {
         }
     }
 
-    /// The runtime of that name.
+    /// Returns the runtime of that name.
     pub fn named(name: &str) -> Option<Runtime> {
         [Runtime::Node, Runtime::Bun, Runtime::Deno].into_iter().find(|runtime| runtime.name() == name)
     }
 }
 
-/// In words, for the person who decides.
+/// Plain text for the user's decision.
 impl fmt::Display for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let many = |one: &str, some: &str, words: &Words| {
+        let many = |one: &str, some: &str, words: &TextList| {
             let list = words.join(", ");
             (!words.is_empty()).then(|| format!("{} {list}", if words.len() == 1 { one } else { some }))
         };

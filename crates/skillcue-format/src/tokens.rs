@@ -1,4 +1,4 @@
-//! How much text costs.
+//! Numbers of tokens.
 
 use std::fmt;
 use std::iter::Sum;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Tokens(pub usize);
 
 impl Tokens {
-    /// The coarse estimate that needs no text, only its length: ⌈bytes / 4⌉.
+    /// Returns the coarse estimate that needs no text, only its length: ⌈bytes / 4⌉.
     pub fn bytes4(bytes: usize) -> Tokens {
         Tokens(bytes.div_ceil(4))
     }

@@ -1,4 +1,4 @@
-//! Trees back to YAML: block style, quotes only where they are needed, stable.
+//! Writes trees as YAML: block style, quotes only where they are needed, stable.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub(crate) fn flow(node: &Node<'_>) -> String {
     }
 }
 
-/// Inside brackets more characters need quotes.
+/// Writes a tree inside brackets, where more characters need quotes.
 fn flow_inside(node: &Node<'_>) -> String {
     match &node.value {
         Value::Scalar { text, plain } if text.contains([',', '[', ']', '{', '}', ':', '#', '?']) || text.is_empty() => {
@@ -105,16 +105,16 @@ fn pad(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// A scalar that may stand in block context: plain where that reads back the same, else in double quotes.
+/// Writes a scalar in block context: plain where that reads back as the same text, else in double quotes.
 pub(crate) fn scalar(text: &str, plain: bool) -> String {
     if plain && text.is_empty() {
         return "null".to_owned();
     }
-    let reads_back = if plain { crate::plain::stands_plain(text) } else { crate::plain::stands_as_text(text) };
+    let reads_back = if plain { crate::plain::is_plain_scalar(text) } else { crate::plain::is_plain_text(text) };
     if reads_back { text.to_owned() } else { quote(text) }
 }
 
-/// A double-quoted scalar on one line.
+/// Writes a double-quoted scalar on one line.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,6 +1,6 @@
 //! The full YAML parser: text to [`Node`] tree, safely.
 //!
-//! The only module that knows the YAML crate. It stands on the crate's events rather than on a `serde` deserializer,
+//! The only module that uses the YAML crate. It reads the crate's events rather than a `serde` deserializer's values,
 //! because events keep what a deserializer loses: both of two duplicate keys, the text of a number, every position.
 
 use std::collections::HashMap;
@@ -8,29 +8,29 @@ use std::ops::Range;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as Mark};
 
-use crate::node::{Node, Span, Value};
+use crate::node::{ByteRange, Node, Value};
 
-/// Most nodes a document may have, aliases expanded. The largest real front matter has a few hundred.
+/// Maximum number of nodes of a document, aliases expanded. The largest real front matter has a few hundred.
 pub(crate) const MAX_NODES: usize = 5_000;
-/// Deepest nesting.
+/// Maximum nesting.
 const MAX_DEPTH: usize = 64;
 
-/// What the parser found besides the tree.
+/// The parser's findings besides the tree.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Notes {
     /// Tags, which are ignored.
-    pub(crate) tags: Vec<Span>,
+    pub(crate) tags: Vec<ByteRange>,
     /// Anchors and aliases, flow collections: valid YAML that strict readers refuse.
-    pub(crate) unusual: Vec<(Span, &'static str)>,
+    pub(crate) unusual: Vec<(ByteRange, &'static str)>,
     /// Texts in quotes.
-    pub(crate) quoted: Vec<Span>,
+    pub(crate) quoted: Vec<ByteRange>,
     /// Texts in blocks, `|` and `>`.
-    pub(crate) blocks: Vec<Span>,
+    pub(crate) blocks: Vec<ByteRange>,
 }
 
-/// Why there is no tree.
+/// The reason why there is no tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum YamlError {
     /// Broken syntax, at a byte.
     Syntax { message: String, span: Range<usize> },
     /// Nesting or expansion beyond the limits.
@@ -38,11 +38,12 @@ pub(crate) enum Failure {
 }
 
 /// Parses one YAML document. An empty one is null.
-pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Notes), Failure> {
-    Builder { text, nodes: 0, anchors: HashMap::new(), notes: Notes::default() }.document()
+pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Notes), YamlError> {
+    TreeBuilder { text, nodes: 0, anchors: HashMap::new(), notes: Notes::default() }.document()
 }
 
-struct Builder<'a> {
+/// Builds the tree from events, within the limits.
+struct TreeBuilder<'a> {
     text: &'a str,
     nodes: usize,
     /// Finished anchored nodes with their sizes.
@@ -51,19 +52,19 @@ struct Builder<'a> {
 }
 
 /// A collection that is still open.
-struct Open<'a> {
+struct OpenCollection<'a> {
     start: usize,
     anchor: usize,
-    /// How many nodes there were before it.
+    /// The number of nodes before it.
     before: usize,
     items: Vec<Node<'a>>,
     map: bool,
 }
 
-impl<'a> Builder<'a> {
-    fn document(mut self) -> Result<(Node<'a>, Notes), Failure> {
+impl<'a> TreeBuilder<'a> {
+    fn document(mut self) -> Result<(Node<'a>, Notes), YamlError> {
         let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
-        let mut open: Vec<Open<'a>> = Vec::new();
+        let mut open: Vec<OpenCollection<'a>> = Vec::new();
         let mut root = None;
         for event in Parser::new_from_str_with_options(self.text, options) {
             let (event, mark) = event.map_err(|error| self.failure(&error))?;
@@ -79,8 +80,7 @@ impl<'a> Builder<'a> {
                         ScalarStyle::Plain => {}
                     }
                     let plain = style == ScalarStyle::Plain && tag.is_none();
-                    // The crate writes `~` for a value that is not there; what is not there is empty. It stands behind
-                    // the colon.
+                    // The crate writes `~` for a missing value; the tree has an empty one, behind the colon.
                     let absent = plain && span.range().is_empty();
                     let span = if absent { self.behind_colon(span) } else { span };
                     let node = Node::scalar(if absent { "".into() } else { text }, plain, span);
@@ -100,7 +100,13 @@ impl<'a> Builder<'a> {
                     if open.len() >= MAX_DEPTH {
                         return Err(limit(format!("nested deeper than {MAX_DEPTH} levels"), span));
                     }
-                    open.push(Open { start: span.range().start, anchor, before, items: Vec::new(), map: false });
+                    open.push(OpenCollection {
+                        start: span.range().start,
+                        anchor,
+                        before,
+                        items: Vec::new(),
+                        map: false,
+                    });
                     continue;
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
@@ -114,13 +120,13 @@ impl<'a> Builder<'a> {
                 Event::Alias(id) => {
                     self.notes.unusual.push((span, "an alias"));
                     let Some(size) = self.anchors.get(&id).map(|(_, size)| *size) else {
-                        return Err(limit("an alias inside what it stands for".to_owned(), span));
+                        return Err(limit("an alias inside its own anchor".to_owned(), span));
                     };
                     self.count(size, span)?;
                     Node { span, value: self.anchors[&id].0.value.clone() }
                 }
                 Event::DocumentStart(..) if root.is_some() => {
-                    return Err(Failure::Syntax {
+                    return Err(YamlError::Syntax {
                         message: "a second YAML document starts here".to_owned(),
                         span: span.range(),
                     });
@@ -132,11 +138,11 @@ impl<'a> Builder<'a> {
                 None => root = Some(done),
             }
         }
-        let root = root.unwrap_or_else(|| Node::scalar("", true, Span::default()));
+        let root = root.unwrap_or_else(|| Node::scalar("", true, ByteRange::default()));
         Ok((root, self.notes))
     }
 
-    fn count(&mut self, more: usize, span: Span) -> Result<(), Failure> {
+    fn count(&mut self, more: usize, span: ByteRange) -> Result<(), YamlError> {
         self.nodes += more;
         if self.nodes > MAX_NODES {
             return Err(limit(format!("more than {MAX_NODES} nodes, aliases expanded"), span));
@@ -144,48 +150,48 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn keep(&mut self, anchor: usize, node: &Node<'a>, size: usize, span: Span) {
+    fn keep(&mut self, anchor: usize, node: &Node<'a>, size: usize, span: ByteRange) {
         if anchor > 0 {
             self.notes.unusual.push((self.property('&', span), "an anchor"));
             self.anchors.insert(anchor, (node.clone(), size));
         }
     }
 
-    fn span(&self, mark: &Mark) -> Span {
+    fn span(&self, mark: &Mark) -> ByteRange {
         match mark.byte_range() {
-            Some(range) => Span::new(range.start, range.end),
-            None => Span::new(self.text.len(), self.text.len()),
+            Some(range) => ByteRange::new(range.start, range.end),
+            None => ByteRange::new(self.text.len(), self.text.len()),
         }
     }
 
-    /// Where the tag (`!`) or anchor (`&`) of the value at `span` stands.
-    fn property(&self, mark: char, span: Span) -> Span {
+    /// Returns the position of the tag (`!`) or anchor (`&`) of the value at `span`.
+    fn property(&self, mark: char, span: ByteRange) -> ByteRange {
         let mut before = self.text.get(..span.range().start).unwrap_or_default().trim_end();
         while let Some(word) = before.split_whitespace().next_back().filter(|word| word.starts_with(['!', '&'])) {
             let start = before.len() - word.len();
             if word.starts_with(mark) {
-                return Span::new(start, before.len());
+                return ByteRange::new(start, before.len());
             }
             before = before[..start].trim_end();
         }
         span
     }
 
-    fn behind_colon(&self, span: Span) -> Span {
+    fn behind_colon(&self, span: ByteRange) -> ByteRange {
         let at = span.range().start;
         let colon = self.text.as_bytes().get(at) == Some(&b':');
-        if colon { Span::new(at + 1, at + 1) } else { span }
+        if colon { ByteRange::new(at + 1, at + 1) } else { span }
     }
 
-    fn failure(&self, error: &ScanError) -> Failure {
+    fn failure(&self, error: &ScanError) -> YamlError {
         let at = error.marker().byte_offset().unwrap_or(self.text.len());
         let span = at..(at + 1).min(self.text.len().max(at));
         let message = error.kind().to_string();
-        if is_limit(error.kind()) { Failure::Limit { message, span } } else { Failure::Syntax { message, span } }
+        if is_limit(error.kind()) { YamlError::Limit { message, span } } else { YamlError::Syntax { message, span } }
     }
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenCollection<'a> {
     fn close(&mut self, end: usize) -> Node<'a> {
         let items = std::mem::take(&mut self.items);
         let value = if self.map {
@@ -198,12 +204,12 @@ impl<'a> Open<'a> {
         } else {
             Value::Seq(items)
         };
-        Node { span: Span::new(self.start, end.max(self.start)), value }
+        Node { span: ByteRange::new(self.start, end.max(self.start)), value }
     }
 }
 
-fn limit(message: String, span: Span) -> Failure {
-    Failure::Limit { message, span: span.range() }
+fn limit(message: String, span: ByteRange) -> YamlError {
+    YamlError::Limit { message, span: span.range() }
 }
 
 fn is_limit(kind: &ErrorKind) -> bool {
@@ -231,26 +237,26 @@ mod tests {
         assert_eq!(json("a: &x [1]\nb: *x\n"), r#"{"a":[1],"b":[1]}"#);
         let bomb = (0..20)
             .fold("a0: &a0 [x]\n".to_owned(), |text, n| format!("{text}a{0}: &a{0} [*a{n}, *a{n}, *a{n}]\n", n + 1));
-        assert!(matches!(parse(&bomb), Err(Failure::Limit { .. })));
+        assert!(matches!(parse(&bomb), Err(YamlError::Limit { .. })));
     }
 
     #[test]
     fn nesting_is_bounded_and_cheap() {
         let deep = "[".repeat(80_000);
-        assert!(matches!(parse(&deep), Err(Failure::Limit { .. })));
+        assert!(matches!(parse(&deep), Err(YamlError::Limit { .. })));
         let block = (0..200).map(|depth| " ".repeat(depth) + "a:\n").collect::<String>();
-        assert!(matches!(parse(&block), Err(Failure::Limit { .. })));
+        assert!(matches!(parse(&block), Err(YamlError::Limit { .. })));
     }
 
     #[test]
     fn a_second_document_is_an_error() {
-        assert!(matches!(parse("a: b\n...\n---\nc: d\n"), Err(Failure::Syntax { .. })));
+        assert!(matches!(parse("a: b\n...\n---\nc: d\n"), Err(YamlError::Syntax { .. })));
     }
 
     #[test]
     fn failures_say_where() {
         let text = "name: a\ndescription: Use when: b\n";
-        let Err(Failure::Syntax { span, .. }) = parse(text) else { panic!() };
+        let Err(YamlError::Syntax { span, .. }) = parse(text) else { panic!() };
         assert!(text[..span.start].contains("name: a"), "{span:?}");
     }
 }

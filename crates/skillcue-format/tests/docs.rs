@@ -1,4 +1,4 @@
-//! The documentation says what the code does.
+//! The documentation agrees with the code.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn every_code_is_explained_as_it_is() {
         if let Some(word) = cells[0].strip_prefix('`').and_then(|word| word.strip_suffix('`')) {
             assert_eq!(cells.len(), 5, "{line}");
             assert!(cells.iter().all(|cell| !cell.is_empty()), "{line}");
-            assert!(rows.insert(word, (cells[1], cells[2])).is_none(), "{word} stands twice");
+            assert!(rows.insert(word, (cells[1], cells[2])).is_none(), "{word} is there twice");
         }
     }
     for code in Code::ALL {

@@ -1,10 +1,10 @@
-//! The rules of `validate` that go beyond reading: each where the reference validator has it. That both agree on
-//! thousands of files is for `tests/reference/compare.py` to show; this says which rule it was.
+//! The rules of `validate` that go beyond reading: each where the reference validator has it.
+//! `tests/reference/compare.py` shows that both agree on thousands of files; these tests show which rule it was.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 use skillcue_format::{Diagnostic, validate};
 
-/// What stands against a skill in the directory `pdf`: `line:column code`, and `!` for an error.
+/// Returns the findings about a skill in the directory `pdf`: `line:column code`, and `!` for an error.
 fn against(yaml: &str) -> String {
     found(&validate(format!("---\n{yaml}\n---\n# Body\n").as_bytes(), "pdf"))
 }
@@ -17,7 +17,7 @@ fn found(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The same for further lines below a valid name and description: they start on line 4.
+/// Like `against`, for further lines below a valid name and description: they start on line 4.
 fn more(lines: &str) -> String {
     against(&format!("name: pdf\ndescription: d\n{lines}"))
 }

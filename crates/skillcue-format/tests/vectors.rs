@@ -1,4 +1,4 @@
-//! The golden cases of the specification, and what must hold for any bytes at all.
+//! The golden cases of the specification, and properties of any bytes at all.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn as_json(manifest: &Manifest, raw: &Node<'_>) -> Value {
     })
 }
 
-/// Every key of `expect` is in `got` with the same value; `got` may have more.
+/// Returns whether every key of `expect` is in `got` with the same value; `got` may have more.
 fn includes(got: &Value, expect: &Value) -> bool {
     match (got, expect) {
         (Value::Object(got), Value::Object(expect)) => {
@@ -101,7 +101,7 @@ fn yaml_skills() {
 }
 
 #[test]
-fn extensions_count_in_both_places() {
+fn extensions_are_read_in_both_places() {
     let of = |yaml: &str| {
         Parsed::front_matter(Box::leak(yaml.to_owned().into_boxed_str()), 2, FileKind::Markdown).manifest.unwrap()
     };
@@ -170,7 +170,7 @@ fn drifted_types_are_coerced_and_reported() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_told_with_its_place() {
+fn text_that_is_not_utf8_is_reported_with_its_place() {
     let parsed = Parsed::of(b"---\nname: a\ndescription: \xFFx\n---\n", FileKind::Markdown);
     assert_eq!(parsed.diagnostics[0].code, Code::NotUtf8);
     let place = parsed.diagnostics[0].place.unwrap();
@@ -191,7 +191,7 @@ fn lists_in_the_wrong_or_in_open_brackets_are_lists() {
     }
 }
 
-/// Bytes as files have them: fragments of front matter, broken in all ways.
+/// Generates bytes as files have them: fragments of front matter, broken in all ways.
 fn files() -> impl Strategy<Value = Vec<u8>> {
     let bits = prop::sample::select(vec![
         &b"---\n"[..],
@@ -268,7 +268,7 @@ proptest! {
     }
 }
 
-/// Compares what a file says before and after writing it.
+/// Checks that writing a file's tree keeps its content.
 fn survives_writing(bytes: &[u8]) {
     let Some(raw) = Parsed::of(bytes, FileKind::Yaml).raw else { return };
     let written = write::block(&raw);

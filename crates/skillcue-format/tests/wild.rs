@@ -1,4 +1,5 @@
-//! Every class of file that `WILD.md` counts: what lenient reading makes of it, and what strict rules say.
+//! Every class of broken file that was counted in public skills: how lenient reading reads it, and what strict rules
+//! report.
 //!
 //! The fixtures are seeds of the fuzzer as well: `fuzz/corpus/parse/wild-*`.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use skillcue_format::{Diagnostic, Place, Severity};
+use skillcue_format::{Diagnostic, Severity, Span};
 
 /// What the host says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -252,7 +252,7 @@ impl WireDiagnostic {
     pub(crate) fn to_diagnostic(&self) -> Diagnostic {
         let severity = if self.is_warning() { Severity::Warning } else { Severity::Error };
         let code = CODES.into_iter().find(|code| **code == *self.code).unwrap_or("toolset_shape");
-        let place = self.line.map(|line| Place { line, column: self.column.unwrap_or(1), width: 1 });
+        let place = self.line.map(|line| Span { line, column: self.column.unwrap_or(1), width: 1 });
         let path = self.file.as_deref().unwrap_or(&self.toolset);
         let found = Diagnostic::named(code, severity, self.message.clone()).at(path);
         Diagnostic { place, help: self.help.clone().map(Cow::Owned), ..found }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::{FileError, ListedFile, Listing, RemoteSkill, Skill, SkillDir};
-use skillcue_format::split::{Scan, scan};
+use skillcue_format::split::{FrontMatterScan, scan};
 
 use crate::Error;
 
@@ -233,7 +233,7 @@ impl<'r> Served<'r> {
 /// The body of a whole `SKILL.md`.
 pub(crate) fn body_of(text: &str) -> &str {
     match scan(text.as_bytes(), true) {
-        Scan::Found(front) => text.get(front.body..).unwrap_or_default(),
+        FrontMatterScan::Found(front) => text.get(front.body..).unwrap_or_default(),
         _ => text,
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use skillcue::catalog::{FileError, SkillDir, SkillFile};
 use skillcue::format::{Code, FileKind, Severity};
 use skillcue::{Diagnostic, Source};
-use skillcue_format::{Edit, Parsed, Place};
+use skillcue_format::{Edit, Parsed, Span};
 
 use crate::commands::validate::check_all;
 use crate::context::Context;
@@ -158,7 +158,7 @@ fn lint(path: &Path, fix: bool) -> Linted {
 }
 
 fn change(text: &str, edit: &Edit) -> Change {
-    let Place { line, column, .. } = Place::of(text, edit.at..edit.at, 1);
+    let Span { line, column, .. } = Span::of(text, edit.at..edit.at, 1);
     Change { line, column, message: edit.why }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use skillcue::format::SkillName;
-use skillcue_format::{Node, Span, Value, write};
+use skillcue_format::{ByteRange, Node, Value, write};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -151,7 +151,7 @@ and say here when to read them. -->
 
 /// A text as it stands in YAML: in quotes if it would be taken for something else, as `true` and `1` are.
 fn scalar(text: &str) -> String {
-    let node = Node { span: Span::default(), value: Value::Scalar { text: text.into(), plain: false } };
+    let node = Node { span: ByteRange::default(), value: Value::Scalar { text: text.into(), plain: false } };
     write::block(&node).trim_end().to_owned()
 }
 

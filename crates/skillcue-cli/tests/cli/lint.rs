@@ -185,7 +185,7 @@ fn fix_leaves_alone_what_it_cannot_mend() {
       |
       = help: say what the skill does and when to use it: `description: Reads PDF files. Use when …`
 
-    error[invalid_name]: "broken nested: wrong description: x" is no name: ':' cannot stand in a name; letters, digits and hyphens can
+    error[invalid_name]: "broken nested: wrong description: x" is not a valid name: ':' is not allowed in a name; use letters, digits and hyphens
      --> skills/broken/SKILL.md:2:7
       |
     2 | name: broken

@@ -98,7 +98,7 @@ fn names_follow_the_standard() {
     assert_snapshot!(sandbox.run(&["new", "../escape"]), @r#"
     exit 2
     --- stderr
-    error[invalid_name]: "../escape" is no name for a skill: '.' cannot stand in a name; letters, digits and hyphens can
+    error[invalid_name]: "../escape" is no name for a skill: '.' is not allowed in a name; use letters, digits and hyphens
       help: use lower-case letters, digits and single hyphens, as in `release-notes`
     "#);
     assert_snapshot!(sandbox.run(&["new", "a--b", "--json"]), @r#"

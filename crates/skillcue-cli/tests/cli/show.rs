@@ -55,9 +55,9 @@ fn an_invalid_skill_says_why() {
     assert_snapshot!(sandbox.run(&["show", "tools"]), @r#"
     exit 1
     --- stderr
-    error[invalid]: the skill "tools" is not usable: "tools!" is no name: '!' cannot stand in a name; letters, digits and hyphens can
+    error[invalid]: the skill "tools" is not usable: "tools!" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens
       help: `skillcue lint [TMP]/work/skills/tools/SKILL.md` says more
-    error[invalid_name]: "tools!" is no name: '!' cannot stand in a name; letters, digits and hyphens can
+    error[invalid_name]: "tools!" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens
      --> skills/tools/SKILL.md:2:7
       |
     2 | name: tools!
@@ -68,11 +68,11 @@ fn an_invalid_skill_says_why() {
     assert_snapshot!(sandbox.run(&["show", "tools", "--json"]), @r#"
     exit 1
     --- stdout
-    {"error":{"code":"invalid","message":"the skill \"tools\" is not usable: \"tools!\" is no name: '!' cannot stand in a name; letters, digits and hyphens can","help":"`skillcue lint [TMP]/work/skills/tools/SKILL.md` says more","diagnostics":[{"path":"[TMP]/work/skills/tools/SKILL.md","line":2,"column":7,"code":"invalid_name","severity":"error","message":"\"tools!\" is no name: '!' cannot stand in a name; letters, digits and hyphens can","help":"use 1 to 64 lower-case letters, digits and single hyphens, such as `pdf-tools`"}]}}
+    {"error":{"code":"invalid","message":"the skill \"tools\" is not usable: \"tools!\" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens","help":"`skillcue lint [TMP]/work/skills/tools/SKILL.md` says more","diagnostics":[{"path":"[TMP]/work/skills/tools/SKILL.md","line":2,"column":7,"code":"invalid_name","severity":"error","message":"\"tools!\" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens","help":"use 1 to 64 lower-case letters, digits and single hyphens, such as `pdf-tools`"}]}}
     --- stderr
-    error[invalid]: the skill "tools" is not usable: "tools!" is no name: '!' cannot stand in a name; letters, digits and hyphens can
+    error[invalid]: the skill "tools" is not usable: "tools!" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens
       help: `skillcue lint [TMP]/work/skills/tools/SKILL.md` says more
-    error[invalid_name]: "tools!" is no name: '!' cannot stand in a name; letters, digits and hyphens can
+    error[invalid_name]: "tools!" is not a valid name: '!' is not allowed in a name; use letters, digits and hyphens
      --> skills/tools/SKILL.md:2:7
       |
     2 | name: tools!

@@ -31,7 +31,7 @@ fn an_invalid_skill() {
     ✗ pdf is not valid: 4 errors
     skillcue lint --fix pdf repairs the YAML
     --- stderr
-    error[unknown_field]: `version` is no top-level key of the standard
+    error[unknown_field]: `version` is not a top-level key of the standard
      --> pdf/SKILL.md:2:1
       |
     2 | version: 1.0
@@ -66,7 +66,7 @@ fn an_invalid_skill() {
     assert_snapshot!(sandbox.run(&["validate", "pdf", "--json"]), @r#"
     exit 1
     --- stdout
-    {"valid":false,"diagnostics":[{"path":"[TMP]/work/pdf/SKILL.md","line":2,"column":1,"code":"unknown_field","severity":"error","message":"`version` is no top-level key of the standard","help":"move it below `metadata`, where skillcue reads it too"},{"path":"[TMP]/work/pdf/SKILL.md","line":3,"column":7,"code":"invalid_name","severity":"error","message":"a name is written in lower case","help":"use 1 to 64 lower-case letters, digits and single inner hyphens"},{"path":"[TMP]/work/pdf/SKILL.md","line":3,"column":7,"code":"name_mismatch","severity":"error","message":"the name is `PDF_Tools`, its directory is `pdf`","help":"give both the same name"},{"path":"[TMP]/work/pdf/SKILL.md","line":4,"column":22,"code":"yaml_repaired","severity":"error","message":"an unquoted `: ` inside the value; it was read as if the value were quoted","help":"write it that way, or let `skillcue lint --fix` do it"}]}
+    {"valid":false,"diagnostics":[{"path":"[TMP]/work/pdf/SKILL.md","line":2,"column":1,"code":"unknown_field","severity":"error","message":"`version` is not a top-level key of the standard","help":"move it below `metadata`, where skillcue reads it too"},{"path":"[TMP]/work/pdf/SKILL.md","line":3,"column":7,"code":"invalid_name","severity":"error","message":"a name is written in lower case","help":"use 1 to 64 lower-case letters, digits and single inner hyphens"},{"path":"[TMP]/work/pdf/SKILL.md","line":3,"column":7,"code":"name_mismatch","severity":"error","message":"the name is `PDF_Tools`, its directory is `pdf`","help":"give both the same name"},{"path":"[TMP]/work/pdf/SKILL.md","line":4,"column":22,"code":"yaml_repaired","severity":"error","message":"an unquoted `: ` inside the value; it was read as if the value were quoted","help":"write it that way, or let `skillcue lint --fix` do it"}]}
     "#);
 }
 

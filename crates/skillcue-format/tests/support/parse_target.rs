@@ -1,7 +1,7 @@
-//! What must hold for any bytes, whoever comes up with them: the fuzzer, its corpus, or chance.
+//! Checks that hold for any bytes, from the fuzzer, its corpus, or chance.
 
-use skillcue_format::split::{Scan, scan};
-use skillcue_format::{Diagnostic, FileKind, Glance, Parsed, lint, validate, write};
+use skillcue_format::split::{FrontMatterScan, scan};
+use skillcue_format::{Diagnostic, DiscoveryInfo, FileKind, Parsed, lint, validate, write};
 
 /// Reads `data` in every way there is, and panics if two of them do not fit together.
 pub(crate) fn run(data: &[u8]) {
@@ -28,7 +28,7 @@ fn fast_path_agrees(data: &[u8], kind: FileKind, parsed: &Parsed<'_>) {
     assert_eq!(parsed.diagnostics, full.diagnostics);
     assert_eq!(parsed.edits, full.edits);
     match (&parsed.raw, &full.raw) {
-        (Some(fast), Some(full)) => assert!(fast.same(full), "{fast:?}\n{full:?}"),
+        (Some(fast), Some(full)) => assert!(fast.is_equivalent(full), "{fast:?}\n{full:?}"),
         (fast, full) => assert_eq!(fast, full),
     }
 }
@@ -54,17 +54,17 @@ fn writing_is_stable(parsed: &Parsed<'_>) {
     assert_eq!(write::block(&reread), written);
 }
 
-/// Discovery reads a file piece by piece and takes a glance at it.
+/// Checks prefixes of a file and its `DiscoveryInfo`, as discovery reads it piece by piece.
 fn prefixes_agree(data: &[u8], parsed: &Parsed<'_>) {
     let truth = scan(data, true);
     let step = (data.len() / 64).max(1);
     for cut in (0..data.len()).step_by(step) {
         let seen = scan(&data[..cut], false);
-        assert!(seen == Scan::NeedMore || seen == truth, "after {cut} bytes {seen:?}, after all {truth:?}");
+        assert!(seen == FrontMatterScan::NeedMore || seen == truth, "after {cut} bytes {seen:?}, after all {truth:?}");
     }
-    if let Scan::Found(front) = truth {
-        let glance = Glance::of(data, &front);
-        assert_eq!(glance.name.as_ref(), parsed.manifest.as_ref().map(skillcue_format::Manifest::name));
-        assert_eq!(glance.diagnostics, parsed.diagnostics);
+    if let FrontMatterScan::Found(front) = truth {
+        let info = DiscoveryInfo::of(data, &front);
+        assert_eq!(info.name.as_ref(), parsed.manifest.as_ref().map(skillcue_format::Manifest::name));
+        assert_eq!(info.diagnostics, parsed.diagnostics);
     }
 }

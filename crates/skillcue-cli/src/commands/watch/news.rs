@@ -126,7 +126,7 @@ fn changed(old: &Catalog, new: &Catalog, name: &str) -> Vec<String> {
         let keys = one.entries().iter().chain(two.entries()).filter_map(|(key, _)| key.as_str());
         for key in keys {
             let same = match (one.get(key), two.get(key)) {
-                (Some(one), Some(two)) => one.same(two),
+                (Some(one), Some(two)) => one.is_equivalent(two),
                 (one, two) => one.is_none() && two.is_none(),
             };
             if !same && !changed.iter().any(|known| known == key) {

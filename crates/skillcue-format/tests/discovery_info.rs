@@ -1,12 +1,12 @@
-//! A glance says what reading says: of generated files, of the vectors, of the fuzzer's seeds, and of all of them
-//! with lines put in.
+//! `DiscoveryInfo` agrees with `Parsed`: for generated files, the vectors, the fuzzer's seeds, and all of them with
+//! lines inserted.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 use std::path::Path;
 
 use skillcue_bench::Options;
-use skillcue_format::split::{Scan, scan};
-use skillcue_format::{FileKind, Glance, Manifest, Parsed, Written, brief, split_tools};
+use skillcue_format::split::{FrontMatterScan, scan};
+use skillcue_format::{DiscoveryInfo, FileKind, Manifest, Parsed, YamlText, brief, split_tools};
 
 /// Lines that a listing depends on.
 const LINES: &[&str] = &[
@@ -65,9 +65,9 @@ fn documents() -> Vec<Vec<u8>> {
     out
 }
 
-/// The file with a line put in front of its front matter, and behind.
+/// Returns the file with a line inserted at the start of its front matter, and at the end.
 fn variants(file: &[u8]) -> Vec<Vec<u8>> {
-    let Scan::Found(front) = scan(file, true) else { return Vec::new() };
+    let FrontMatterScan::Found(front) = scan(file, true) else { return Vec::new() };
     let mut out = Vec::new();
     for line in LINES {
         for at in [front.yaml.start, front.yaml.end] {
@@ -79,28 +79,28 @@ fn variants(file: &[u8]) -> Vec<Vec<u8>> {
     out
 }
 
-/// Whether there was a listing to look at.
+/// Checks one file, and returns whether it has a listing.
 fn check(file: &[u8]) -> bool {
-    let Scan::Found(front) = scan(file, true) else { return false };
-    let glance = Glance::of(file, &front);
+    let FrontMatterScan::Found(front) = scan(file, true) else { return false };
+    let info = DiscoveryInfo::of(file, &front);
     let parsed = Parsed::of(file, FileKind::Markdown);
     let shown = String::from_utf8_lossy(file);
-    assert_eq!(glance.name.as_ref(), parsed.manifest.as_ref().map(Manifest::name), "{shown}");
-    assert_eq!(glance.diagnostics, parsed.diagnostics, "{shown}");
+    assert_eq!(info.name.as_ref(), parsed.manifest.as_ref().map(Manifest::name), "{shown}");
+    assert_eq!(info.diagnostics, parsed.diagnostics, "{shown}");
     // Without a manifest there is no skill to list.
-    let (Some(listing), Some(manifest)) = (glance.listing, parsed.manifest) else { return false };
+    let (Some(listing), Some(manifest)) = (info.listing, parsed.manifest) else { return false };
     let yaml = std::str::from_utf8(&file[front.yaml]).unwrap();
     let description = match &listing.description {
-        Written::Verbatim(range) => &yaml[range.clone()],
-        Written::Otherwise(text) => text,
+        YamlText::Verbatim(range) => &yaml[range.clone()],
+        YamlText::Decoded(text) => text,
     };
     assert_eq!(description, manifest.description(), "{shown}");
     assert_eq!(listing.version.map(|version| &yaml[version]), manifest.version(), "{shown}");
-    assert_ne!(manifest.version(), Some(""), "nobody could tell it from none: {shown}");
+    assert_ne!(manifest.version(), Some(""), "an empty one cannot be told from none: {shown}");
     let tools = listing.allowed_tools.map_or("", |tools| &yaml[tools]);
     assert!(manifest.allowed_tools().eq(split_tools(tools)), "{shown}");
     assert_eq!(listing.model.map(|model| &yaml[model]), manifest.model(), "{shown}");
-    assert_ne!(manifest.model(), Some(""), "nobody could tell it from none: {shown}");
+    assert_ne!(manifest.model(), Some(""), "an empty one cannot be told from none: {shown}");
     assert!(manifest.types().all(|kind| kind == "prompt"), "{shown}");
     assert_eq!(manifest.brief(), brief(manifest.description()), "{shown}");
     assert!(!manifest.disable_model_invocation(), "{shown}");
@@ -121,9 +121,9 @@ fn a_listing_is_what_the_manifest_says() {
 fn an_empty_version_is_not_listed() {
     let listing = |line: &str| {
         let file = format!("---\nname: pdf\ndescription: Reads.\n{line}\n---\n");
-        let Scan::Found(front) = scan(file.as_bytes(), true) else { panic!("{file}") };
-        let listing = Glance::of(file.as_bytes(), &front).listing?;
-        let Written::Verbatim(description) = listing.description else { panic!("{file}") };
+        let FrontMatterScan::Found(front) = scan(file.as_bytes(), true) else { panic!("{file}") };
+        let listing = DiscoveryInfo::of(file.as_bytes(), &front).listing?;
+        let YamlText::Verbatim(description) = listing.description else { panic!("{file}") };
         Some((description, listing.version))
     };
     for line in ["version: \"\"", "version: ''", "metadata:\n  version: \"\"", "model: ''", "allowed-tools: [Read]"] {
