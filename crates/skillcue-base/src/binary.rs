@@ -1,12 +1,12 @@
 //! Files of numbers that a program keeps for its next start: one header, checksums, and a reader that never panics.
 //!
-//! A file begins with a magic number of its kind, the build that wrote it, and the length and checksum of its head; then
-//! come the head and whatever the head describes. Parts behind the head have an [`Extent`] in it, with a checksum each,
-//! and are read and checked when they are needed. Integers are little-endian; lengths have 32 bits.
+//! A file begins with a magic number of its kind, the build that wrote it, and the length and checksum of its head;
+//! then come the head and the parts that the head describes. Parts behind the head have an [`Extent`] in it, with a
+//! checksum each, and are read and checked when they are needed. Integers are little-endian; lengths have 32 bits.
 //!
-//! Whatever does not add up (another kind or build, a torn write, a flipped bit) reads as nothing: a kept file is a cache,
-//! and damage costs time, never correctness. A checksum shows damage, not malice: readers of a format also check that numbers
-//! are within bounds.
+//! An inconsistent file (another kind or build, a torn write, a flipped bit) reads as nothing: a kept file is a cache,
+//! and damage costs time, never correctness. A checksum shows damage, not malice: readers of a format also check that
+//! numbers are within bounds.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,9 +17,9 @@ use twox_hash::XxHash3_64;
 /// A kind of kept file, as one build writes it.
 ///
 /// ```
-/// use skillcue_base::binary::{Format, Reader, Writer};
+/// use skillcue_base::binary::{BinaryFormat, Reader, Writer};
 ///
-/// const FORMAT: Format = Format { magic: *b"example1", build: "1.2.3" };
+/// const FORMAT: BinaryFormat = BinaryFormat { magic: *b"example1", build: "1.2.3" };
 /// let mut head = Writer::default();
 /// head.u32(7);
 /// head.blob(b"seven");
@@ -28,17 +28,17 @@ use twox_hash::XxHash3_64;
 /// let mut reader = Reader::new(FORMAT.unseal(&file).unwrap());
 /// assert_eq!((reader.u32(), reader.blob()), (Some(7), Some(&b"seven"[..])));
 /// assert_eq!(reader.u32(), None, "there is no more");
-/// assert!(Format { magic: *b"example2", ..FORMAT }.unseal(&file).is_none());
+/// assert!(BinaryFormat { magic: *b"example2", ..FORMAT }.unseal(&file).is_none());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub struct BinaryFormat {
     /// Changes whenever the layout does, or the meaning of anything in it.
     pub magic: [u8; 8],
-    /// The version of what writes it: another may make something else of the same input.
+    /// The version of the writer: another version may produce other bytes from the same input.
     pub build: &'static str,
 }
 
-impl Format {
+impl BinaryFormat {
     /// Returns how many bytes come before the head.
     pub const fn front_len(&self) -> usize {
         8 + 4 + self.build.len() + 8 + 8
@@ -67,8 +67,8 @@ impl Format {
         (head.len() as u64 == extent.length && checksum(head) == extent.checksum).then_some(head)
     }
 
-    /// Returns the head of a file of which `read` returns parts, by offset and length. Only the head is read; the parts behind
-    /// it begin at [`front_len`](Format::front_len) plus its length.
+    /// Returns the head of a file of which `read` returns parts, by offset and length. Only the head is read; the parts
+    /// behind it begin at [`front_len`](BinaryFormat::front_len) plus its length.
     pub fn read_head(&self, mut read: impl FnMut(u64, usize) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         let front = read(0, self.front_len()).filter(|front| front.len() == self.front_len())?;
         self.head(&front)?.read(read)
@@ -84,7 +84,7 @@ impl Format {
     }
 }
 
-/// Where a part of a file is, and the checksum of what it holds.
+/// The position of a part of a file, and the checksum of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// From the beginning of the file.
@@ -144,55 +144,55 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// One byte.
+    /// Writes one byte.
     #[inline]
     pub fn u8(&mut self, number: u8) {
         self.0.push(number);
     }
 
-    /// Two bytes.
+    /// Writes two bytes.
     #[inline]
     pub fn u16(&mut self, number: u16) {
         self.raw(&number.to_le_bytes());
     }
 
-    /// Four bytes.
+    /// Writes four bytes.
     #[inline]
     pub fn u32(&mut self, number: u32) {
         self.raw(&number.to_le_bytes());
     }
 
-    /// Eight bytes.
+    /// Writes eight bytes.
     #[inline]
     pub fn u64(&mut self, number: u64) {
         self.raw(&number.to_le_bytes());
     }
 
-    /// Sixteen bytes.
+    /// Writes sixteen bytes.
     #[inline]
     pub fn i128(&mut self, number: i128) {
         self.raw(&number.to_le_bytes());
     }
 
-    /// Sixteen bytes.
+    /// Writes sixteen bytes.
     #[inline]
     pub fn u128(&mut self, number: u128) {
         self.raw(&number.to_le_bytes());
     }
 
-    /// A length or a number of things. No kept file has 4 GiB; one that would does not add up when it is read.
+    /// Writes a length or a number of items. No kept file has 4 GiB; one that would is refused when it is read.
     #[inline]
     pub fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Bytes with their length before them.
+    /// Writes bytes with their length before them.
     pub fn blob(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.raw(bytes);
     }
 
-    /// Numbers with their count before them.
+    /// Writes numbers with their count before them.
     pub fn u32s(&mut self, numbers: &[u32]) {
         self.count(numbers.len());
         self.0.reserve(numbers.len() * 4);
@@ -201,7 +201,7 @@ impl Writer {
         }
     }
 
-    /// Numbers with their count before them.
+    /// Writes numbers with their count before them.
     pub fn u64s(&mut self, numbers: &[u64]) {
         self.count(numbers.len());
         self.0.reserve(numbers.len() * 8);
@@ -210,15 +210,15 @@ impl Writer {
         }
     }
 
-    /// Writes how long a part is, and its checksum. The part itself is written elsewhere: parts follow each other in the
-    /// order of their extents.
+    /// Writes how long a part is, and its checksum. The part itself is written elsewhere: parts follow each other in
+    /// the order of their extents.
     pub fn extent(&mut self, part: &[u8]) {
         self.u64(part.len() as u64);
         self.u64(checksum(part));
     }
 }
 
-/// Reads what a [`Writer`] has written. Past the end, and where something cannot be, it returns nothing.
+/// Reads the bytes of a [`Writer`]. Past the end, and for invalid values, it returns `None`.
 #[derive(Debug, Clone)]
 pub struct Reader<'b> {
     rest: &'b [u8],
@@ -237,7 +237,7 @@ impl<'b> Reader<'b> {
         self.rest.is_empty()
     }
 
-    /// Bytes as they are.
+    /// Reads bytes as they are.
     #[inline]
     pub fn raw(&mut self, length: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
@@ -245,7 +245,7 @@ impl<'b> Reader<'b> {
         Some(taken)
     }
 
-    /// Bytes as they are, as many as fit.
+    /// Reads bytes as they are, as many as the array has.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk()?;
@@ -253,68 +253,68 @@ impl<'b> Reader<'b> {
         Some(*taken)
     }
 
-    /// One byte.
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_le_bytes)
     }
 
-    /// Two bytes.
+    /// Reads two bytes.
     #[inline]
     pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// Four bytes.
+    /// Reads four bytes.
     #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes.
     #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Sixteen bytes.
+    /// Reads sixteen bytes.
     #[inline]
     pub fn i128(&mut self) -> Option<i128> {
         self.array().map(i128::from_le_bytes)
     }
 
-    /// Sixteen bytes.
+    /// Reads sixteen bytes.
     #[inline]
     pub fn u128(&mut self) -> Option<u128> {
         self.array().map(u128::from_le_bytes)
     }
 
-    /// Reads how many things follow. Never more than there are bytes left: callers reserve memory by it.
+    /// Reads how many items follow. Never more than there are bytes left: callers reserve memory by it.
     #[inline]
     pub fn count(&mut self) -> Option<usize> {
         let count = self.u32()? as usize;
         (count <= self.rest.len()).then_some(count)
     }
 
-    /// Bytes with their length before them.
+    /// Reads bytes with their length before them.
     #[inline]
     pub fn blob(&mut self) -> Option<&'b [u8]> {
         let length = self.u32()? as usize;
         self.raw(length)
     }
 
-    /// A text with its length before it.
+    /// Reads a text with its length before it.
     pub fn text(&mut self) -> Option<&'b str> {
         std::str::from_utf8(self.blob()?).ok()
     }
 
-    /// Numbers with their count before them.
+    /// Reads numbers with their count before them.
     pub fn u32s(&mut self) -> Option<Vec<u32>> {
         let length = (self.u32()? as usize).checked_mul(4)?;
         u32s(self.raw(length)?)
     }
 
-    /// Numbers with their count before them.
+    /// Reads numbers with their count before them.
     pub fn u64s(&mut self) -> Option<Vec<u64>> {
         let length = (self.u32()? as usize).checked_mul(8)?;
         u64s(self.raw(length)?)
@@ -328,7 +328,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Returns the numbers that some bytes are; none if bytes are left over.
+/// Decodes bytes as numbers of four bytes each; `None` if bytes are left over.
 pub fn u32s(bytes: &[u8]) -> Option<Vec<u32>> {
     let (chunks, rest) = bytes.as_chunks();
     rest.is_empty().then(|| chunks.iter().map(|number| u32::from_le_bytes(*number)).collect())
@@ -348,7 +348,8 @@ pub struct KeptFile {
 }
 
 impl KeptFile {
-    /// Opens a file of at most so many bytes. A pipe or a directory in its place is no file, and opening it does not block.
+    /// Opens a file of at most `max_bytes` bytes. A pipe or a directory in its place counts as no file, and opening it
+    /// does not block.
     pub fn open(path: &Path, max_bytes: u64) -> Option<KeptFile> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -391,7 +392,7 @@ mod tests {
 
     use super::*;
 
-    const FORMAT: Format = Format { magic: *b"testing1", build: "0.1" };
+    const FORMAT: BinaryFormat = BinaryFormat { magic: *b"testing1", build: "0.1" };
 
     fn file() -> Vec<u8> {
         let parts = [&b"first"[..], b"", b"third"];
@@ -408,7 +409,7 @@ mod tests {
         file
     }
 
-    /// The parts of a file that are whole; nothing, if its head is not.
+    /// Returns the parts of a file that are whole; `None` if its head is damaged.
     fn read(file: &[u8]) -> Option<Vec<Option<Vec<u8>>>> {
         let at = |offset: u64, length: usize| {
             let offset = usize::try_from(offset).ok()?;
@@ -430,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_anywhere_is_seen_where_it_is() {
+    fn damage_anywhere_is_detected_in_its_part() {
         let whole = file();
         for at in 0..whole.len() {
             let mut flipped = whole.clone();
@@ -443,7 +444,7 @@ mod tests {
         for at in 0..sealed.len() {
             assert!(FORMAT.unseal(&sealed[..at]).is_none());
         }
-        assert!(Format { build: "0.2", ..FORMAT }.unseal(&FORMAT.seal(b"")).is_none());
+        assert!(BinaryFormat { build: "0.2", ..FORMAT }.unseal(&FORMAT.seal(b"")).is_none());
         assert_eq!(FORMAT.unseal(&FORMAT.seal(b"")), Some(&b""[..]));
     }
 

@@ -1,8 +1,8 @@
-//! Numbers of things in messages.
+//! Numbers and nouns in messages.
 
 use std::borrow::Cow;
 
-/// A regular noun in the form that goes with a number.
+/// Returns a regular noun in the form that goes with a number.
 ///
 /// ```
 /// use skillcue_base::noun;
@@ -19,7 +19,7 @@ pub fn noun(number: usize, singular: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number and its noun.
+/// Returns a number and its noun.
 ///
 /// ```
 /// use skillcue_base::counted;

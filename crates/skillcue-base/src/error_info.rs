@@ -8,16 +8,17 @@ pub use skillcue_derive::ErrorInfo;
 
 /// An error with a stable word for programs and a hint for people and models.
 ///
-/// A hint names the fact or the next step in general words. It never names a command of a program: who calls the library
-/// may be another program. A front end that has commands adds them; [`code`](ErrorInfo::code) and the error's fields say
-/// when.
+/// A hint names the fact or the next step in general words. It never names a command of a program: the caller of the
+/// library may be another program. A front end that has commands adds them; [`code`](ErrorInfo::code) and the error's
+/// fields say when.
 ///
 /// The derive reads `#[info(…)]` on variants, or on a struct:
 ///
 /// - `code = "word"`: the code. On an enum: that of every variant that has none of its own.
 /// - `hint = "…"`: the hint. Braces format fields, as in thiserror's messages; those of tuples are called `_0`, `_1`.
 /// - `hint = expression`: a `&str`, `String` or `Cow` made of the fields, each of which is a reference here.
-/// - `transparent`: what is not given here is that of the only field; `transparent = field`: of that field.
+/// - `transparent`: a code or hint that is not given here is taken from the only field; `transparent = field`: from
+///   that field.
 ///
 /// ```
 /// use skillcue_base::ErrorInfo;
@@ -48,10 +49,10 @@ pub use skillcue_derive::ErrorInfo;
 /// assert_eq!(ReadError::TooLarge(9).hint().as_deref(), Some("shorten it"));
 /// ```
 pub trait ErrorInfo: Error {
-    /// Returns the stable word for it.
+    /// Returns the stable word for the error.
     fn code(&self) -> &'static str;
 
-    /// Returns what to do about it, in one sentence without a full stop.
+    /// Returns the next step for the reader, in one sentence without a full stop.
     fn hint(&self) -> Option<Cow<'_, str>>;
 }
 

@@ -1,8 +1,8 @@
-//! Digests as people and files write them.
+//! Hexadecimal digits.
 
 use std::fmt::Write as _;
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 ///
 /// ```
 /// assert_eq!(skillcue_base::hex(&[0, 171]), "00ab");

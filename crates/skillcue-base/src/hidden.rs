@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// Whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a terminal; the
-/// others hide or reorder the text around them. The one table for what is shown, sent to a model, and reported.
+/// Returns whether a terminal obeys a character, or a reader does not see it: C0 and C1 controls are commands to a
+/// terminal; the others hide or reorder the text around them. The one table for text that is shown, sent to a model,
+/// and reported.
 ///
 /// ```
 /// use skillcue_base::is_hidden;
@@ -19,12 +20,13 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A text of a skill as a model may get it: without hidden characters. Line breaks and tabs stay, other white space that
-/// hides becomes a blank.
+/// Returns a text of a skill as a model may get it: without hidden characters. Line breaks and tabs stay, other hidden
+/// white space becomes a blank.
 ///
 /// Joiners stay where they make letters: one of them between two letters of a script that joins, as in Persian or Indic
-/// words, or between two emoji; and the selector of pictures behind a symbol that has one. Text from right to left needs no marks to
-/// be read, and loses them. Flags of regions (a black flag and tags) lose their tags, because tags spell out any ASCII text.
+/// words, or between two emoji; and the selector of pictures behind a symbol that has one. Text from right to left
+/// needs no marks to be read, and loses them. Flags of regions (a black flag and tags) lose their tags, because tags
+/// spell out any ASCII text.
 ///
 /// ```
 /// use skillcue_base::visible;
@@ -51,7 +53,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The characters that [`visible`] leaves out, with their places.
+/// Returns the characters that [`visible`] leaves out, with their offsets.
 ///
 /// ```
 /// assert_eq!(skillcue_base::unseen("a\u{200b}b👩\u{200d}💻").collect::<Vec<_>>(), [(1, '\u{200b}')]);
@@ -93,21 +95,21 @@ pub fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}') || is_selector(c)
 }
 
-/// Whether a character is of a script whose letters are joined or kept apart by joiners: Arabic, Syriac, the scripts of
-/// India and South-East Asia, Mongolian.
+/// Returns whether a character is of a script whose letters are joined or kept apart by joiners: Arabic, Syriac, the
+/// scripts of India and South-East Asia, Mongolian.
 fn is_joined(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{7bf}' | '\u{8a0}'..='\u{dff}' | '\u{e00}'..='\u{109f}' | '\u{1780}'..='\u{18af}'
         | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
         && !is_hidden(c)
 }
 
-/// Whether a character is a picture, or the selector that makes one of a symbol.
+/// Returns whether a character is a picture, or the selector that makes one of a symbol.
 fn is_pictured(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{2bff}'
         | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Chooses a form of the character before it: sixteen of them are four hidden bits each.
+/// Returns whether a character chooses a form of the one before it: one of the sixteen selectors hides four bits.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hides_goes_and_what_writes_stays() {
+    fn hidden_characters_go_and_joiners_of_writing_stay() {
         for stays in [
             "",
             "plain",

@@ -1,5 +1,6 @@
-//! Parts that every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole, lists of
-//! records shared by processes, times and digests as files write them, locks, what every error says.
+//! Parts that every crate of Skillcue needs and none owns: text made safe to show, files that are replaced as a whole,
+//! lists of records shared by processes, times and digests as files write them, locks, the code and hint of every
+//! error.
 //!
 //! ```
 //! use skillcue_base::{hex, is_hidden, one_line, rfc3339};

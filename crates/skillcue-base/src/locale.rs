@@ -2,8 +2,8 @@
 
 /// Names of the variables of the locale, which scripts and servers may see.
 ///
-/// By name and not by `LC_*`: a variable that a program of the user calls `LC_TOKEN` is a secret like any other, and ssh
-/// forwards such ones.
+/// By name and not by `LC_*`: a variable that a program of the user calls `LC_TOKEN` is a secret like any other, and
+/// ssh forwards such ones.
 pub const LOCALE: [&str; 16] = [
     "LANG",
     "LANGUAGE",

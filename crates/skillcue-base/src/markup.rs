@@ -1,4 +1,4 @@
-//! Text within XML-like markup: the one place that escapes it.
+//! Escapes text for XML-like markup. No other module does.
 
 use std::borrow::Cow;
 

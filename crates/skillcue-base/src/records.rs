@@ -16,10 +16,10 @@ use crate::replace_file;
 /// The version of the files' format.
 const VERSION: u64 = 1;
 
-/// How long another process may keep a file locked. Writing it takes milliseconds.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
-/// How often the lock is tried meanwhile.
-const LOCK_STEP: Duration = Duration::from_millis(5);
+/// Maximum time to wait for the lock of another process. Writing a file takes milliseconds.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(2);
+/// Time between two attempts to take the lock.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A list of records in a JSON file: read again when it has changed, written whole, under a lock. A file that cannot be
 /// read, or that a later version has written, counts as empty and is never overwritten: changing it is an error.
@@ -38,21 +38,22 @@ pub struct Records<T> {
     /// The records' noun, in the plural: the key in the file, and the word in messages.
     what: &'static str,
     path: Option<PathBuf>,
-    state: Mutex<State<T>>,
+    state: Mutex<RecordState<T>>,
 }
 
+/// The file as it was last read.
 #[derive(Debug)]
-struct State<T> {
-    /// The file as it was last read, with what told it apart then.
+struct RecordState<T> {
     kept: Vec<T>,
-    stamp: Option<Stamp>,
+    /// The file's stamp at that time.
+    stamp: Option<FileStamp>,
     trouble: Option<String>,
 }
 
-/// Tells two states of a file apart.
-type Stamp = (u64, u64, i64, i64);
+/// Inode, size and modification time: distinguishes two versions of a file.
+type FileStamp = (u64, u64, i64, i64);
 
-/// Why records cannot be read or written.
+/// The reason why records cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordsError {
@@ -61,37 +62,37 @@ pub enum RecordsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error of the operating system.
         #[source]
         error: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file's content is not valid.
     #[error("{0}")]
     Format(String),
 }
 
 impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
-    /// The records in the file at `path`; without one, they last as long as this value.
+    /// Creates a list for the file at `path`; without a path, the records last as long as this value.
     pub fn new(what: &'static str, path: Option<PathBuf>) -> Records<T> {
-        Records { what, path, state: Mutex::new(State { kept: Vec::new(), stamp: None, trouble: None }) }
+        Records { what, path, state: Mutex::new(RecordState { kept: Vec::new(), stamp: None, trouble: None }) }
     }
 
-    /// The file.
+    /// Returns the file's path.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Returns what is wrong with the file, if something is. It counts as empty then.
+    /// Returns why the file cannot be read, if so. It counts as empty then.
     pub fn trouble(&self) -> Option<String> {
         self.read().trouble.clone()
     }
 
-    /// All records, in the order they were written.
+    /// Returns all records, in the order they were written.
     pub fn list(&self) -> Vec<T> {
         self.read().kept.clone()
     }
 
-    /// Looks at the records without copying them.
+    /// Calls `look` with the records, without copying them.
     pub fn look<R>(&self, look: impl FnOnce(&[T]) -> R) -> R {
         look(&self.read().kept)
     }
@@ -111,17 +112,17 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
         let text = serde_json::to_vec_pretty(&file).map_err(|error| fail(error.into()))?;
         replace_file(path, [text.as_slice()]).map_err(fail)?;
         let mut state = self.lock();
-        *state = State { kept, stamp: std::fs::metadata(path).ok().as_ref().map(stamp), trouble: None };
+        *state = RecordState { kept, stamp: std::fs::metadata(path).ok().as_ref().map(stamp), trouble: None };
         drop(guard);
         Ok(result)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, RecordState<T>> {
         crate::lock(&self.state)
     }
 
-    /// The state, as new as the file.
-    fn read(&self) -> MutexGuard<'_, State<T>> {
+    /// Returns the state, read again if the file has changed.
+    fn read(&self) -> MutexGuard<'_, RecordState<T>> {
         let mut state = self.lock();
         let Some(path) = &self.path else { return state };
         let now = std::fs::metadata(path).ok().as_ref().map(stamp);
@@ -145,25 +146,27 @@ impl<T: Serialize + DeserializeOwned + Clone> Records<T> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             bytes => bytes.map_err(|error| RecordsError::File { path: path.to_owned(), error })?,
         };
-        let said = |problem: &str| RecordsError::Format(format!("the {} in {}: {problem}", self.what, path.display()));
-        let not_readable = |error: serde_json::Error| said(&format!("not readable ({error}); nothing of them counts"));
+        let format_error =
+            |problem: &str| RecordsError::Format(format!("the {} in {}: {problem}", self.what, path.display()));
+        let not_readable =
+            |error: serde_json::Error| format_error(&format!("not readable ({error}); they are ignored"));
         let mut file: Map<String, Value> = serde_json::from_slice(&bytes).map_err(not_readable)?;
         match file.get("version").and_then(Value::as_u64) {
             Some(VERSION) => serde_json::from_value(file.remove(self.what).unwrap_or_default()).map_err(not_readable),
             Some(newer) if newer > VERSION => {
-                Err(said("written by a newer version, which this one does not understand"))
+                Err(format_error("written by a newer version, which this one does not understand"))
             }
-            _ => Err(said("of an unknown version; nothing of them counts")),
+            _ => Err(format_error("of an unknown version; they are ignored")),
         }
     }
 }
 
-fn stamp(metadata: &Metadata) -> Stamp {
+fn stamp(metadata: &Metadata) -> FileStamp {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Takes the lock beside the file, unless another process keeps it for too long. It is let go when the file is closed, even if
-/// the process dies.
+/// Takes the lock beside the file, unless another process keeps it for too long. It is released when the file is
+/// closed, even if the process is killed.
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -173,11 +176,11 @@ fn lock_file(path: &Path) -> io::Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if started.elapsed() >= LOCK_WAIT => {
+            Err(TryLockError::WouldBlock) if started.elapsed() >= MAX_LOCK_WAIT => {
                 let message = "another process has kept it locked for too long; is one stopped or hanging?";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, message));
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
         }
     }
 }
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_writes_the_other_reads() {
+    fn a_change_is_read_by_other_instances() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("names.json");
         let (one, other) = (names(&path), names(&path));
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_kept_is_an_error_and_no_hang() {
+    fn a_lock_that_is_kept_is_an_error_and_does_not_hang() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("names.json");
         let names = names(&path);

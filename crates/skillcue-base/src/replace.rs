@@ -1,4 +1,4 @@
-//! Files written as a whole: the only place that renames a file over another.
+//! Writes files as a whole. No other module renames a file over another.
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _, Write as _};
@@ -68,7 +68,7 @@ pub fn rewrite_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let beside = dir.join(format!(".skillcue-fix-{}-{number}", std::process::id()));
     let written = (|| {
-        // For no other user before it is known who may read it.
+        // For no other user until the permissions are copied.
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         if let Err(error) = fchown(&file, Some(metadata.uid()), Some(metadata.gid())) {
             let draft = file.metadata()?;
@@ -77,7 +77,7 @@ pub fn rewrite_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
             }
             if draft.gid() != metadata.gid() {
-                // Another group now, which may do no more than everybody.
+                // The group is another one now: it gets no more than all other users have.
                 let mode = permissions.mode();
                 permissions.set_mode(mode & !0o2070 | mode & (mode << 3) & 0o070);
             }
@@ -94,7 +94,7 @@ pub fn rewrite_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Overwrites a file, and puts back what it held if that fails.
+/// Overwrites a file, and restores its content if that fails.
 fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let before = fs::read(path)?;
     let mut file = fs::OpenOptions::new().write(true).open(path)?;

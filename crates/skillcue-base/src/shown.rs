@@ -1,4 +1,4 @@
-//! Showing text that came from outside.
+//! Makes text from outside safe to show.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,8 @@ use crate::{is_hidden, visible};
 pub struct Shown<'a>(pub &'a str);
 
 impl Shown<'_> {
-    /// Long enough for any path that people write; a path of a megabyte must not become a log line of one.
+    /// Maximum number of characters: enough for any path that people write; a path of a megabyte must not become a log
+    /// line of one.
     const MAX_CHARS: usize = 256;
 
     /// Returns the text with another limit than 256 characters.
@@ -65,8 +66,8 @@ pub fn shown_path(path: &Path) -> String {
     Shown(&path.to_string_lossy()).to_string()
 }
 
-/// Returns a word from outside in quotation marks: like [`Shown`], with marks inside it escaped, so that it ends where it
-/// seems to end.
+/// Returns a word from outside in quotation marks: like [`Shown`], with marks inside it escaped, so that it ends where
+/// it seems to end.
 ///
 /// ```
 /// assert_eq!(skillcue_base::quoted("a\"b\n"), r#""a\"b\n""#);
@@ -75,7 +76,8 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", Shown(&text.replace('\\', r"\\").replace('"', r#"\""#)))
 }
 
-/// Text from outside on one line, of any length: like [`Shown`], for what must stay whole, such as a directory.
+/// Returns text from outside on one line, of any length: like [`Shown`], for text that must stay whole, such as a
+/// directory.
 ///
 /// ```
 /// use skillcue_base::one_line;
@@ -87,7 +89,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     escape_hidden(text, &[])
 }
 
-/// Writes out every hidden character but those in `kept`.
+/// Writes every hidden character but those in `kept` as an escape.
 ///
 /// ```
 /// use skillcue_base::escape_hidden;
@@ -106,7 +108,7 @@ pub fn escape_hidden<'t>(text: &'t str, kept: &[char]) -> Cow<'t, str> {
     Cow::Owned(shown)
 }
 
-/// Folds a text to one line: each run of white space is a blank, and hidden characters are written out.
+/// Folds a text to one line: each run of white space is a blank, and hidden characters become escapes.
 ///
 /// ```
 /// use skillcue_base::folded_line;
@@ -126,7 +128,7 @@ pub fn folded_line(text: &str) -> String {
 
 /// Returns a text for a model on one line: without hidden characters, each run of white space a blank.
 ///
-/// Unlike [`folded_line`], which is for people and writes out what is hidden.
+/// Unlike [`folded_line`], which is for people and writes hidden characters as escapes.
 ///
 /// ```
 /// use skillcue_base::visible_line;
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_in_one_way() {
+    fn a_missing_file_has_one_message() {
         let error = std::io::Error::from(std::io::ErrorKind::NotFound);
         assert_eq!(super::os_message(&error), "no such file or directory");
         let error = std::io::Error::new(std::io::ErrorKind::NotFound, "the skill is gone");

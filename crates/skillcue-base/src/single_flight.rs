@@ -1,10 +1,10 @@
-//! Single flight: of several callers that want one value at one time, one computes it and the others wait.
+//! Single flight: of several callers that ask for one value at the same time, one computes it and the others wait.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Computes a value once for callers that want it at the same time, by key.
+/// Computes a value once for callers that ask for it at the same time, by key.
 ///
 /// ```
 /// use skillcue_base::SingleFlight;
@@ -17,14 +17,15 @@ pub struct SingleFlight<K, V> {
     running: Mutex<HashMap<K, Arc<Flight<V>>>>,
 }
 
+/// One computation, and the callers that wait for it.
 #[derive(Debug)]
 struct Flight<V> {
-    state: Mutex<State<V>>,
+    state: Mutex<FlightState<V>>,
     landed: Condvar,
 }
 
 #[derive(Debug)]
-enum State<V> {
+enum FlightState<V> {
     Running,
     Done(V),
     /// The computation panicked. Another caller may try.
@@ -41,15 +42,15 @@ impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
     /// Returns the result of `work`, or of the work that another caller is doing for `key` right now, and whether it is
     /// the other's. That began earlier than this call, so its result may be older than the call.
     ///
-    /// No lock is held while `work` runs. If it panics, the panic goes on in the caller that ran it, and one of the waiting
-    /// callers runs its own. `work` must not call back here with the same key.
+    /// No lock is held while `work` runs. If it panics, the panic goes on in the caller that ran it, and one of the
+    /// waiting callers runs its own. `work` must not call back here with the same key.
     pub fn run(&self, key: &K, mut work: impl FnMut() -> V) -> (V, bool) {
         loop {
             let (flight, leads) = self.join(key);
             if leads {
-                let lead = Lead { flights: self, key, flight: &flight };
+                let lead = FlightLeader { flights: self, key, flight: &flight };
                 let value = work();
-                lead.land(State::Done(value.clone()));
+                lead.land(FlightState::Done(value.clone()));
                 return (value, false);
             }
             if let Some(value) = flight.wait() {
@@ -58,13 +59,13 @@ impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
         }
     }
 
-    /// The flight for `key`, and whether it was only just begun.
+    /// Returns the flight for `key`, and whether this call has begun it.
     fn join(&self, key: &K) -> (Arc<Flight<V>>, bool) {
         let mut running = lock(&self.running);
         if let Some(flight) = running.get(key) {
             return (Arc::clone(flight), false);
         }
-        let flight = Arc::new(Flight { state: Mutex::new(State::Running), landed: Condvar::new() });
+        let flight = Arc::new(Flight { state: Mutex::new(FlightState::Running), landed: Condvar::new() });
         running.insert(key.clone(), Arc::clone(&flight));
         (flight, true)
     }
@@ -72,44 +73,44 @@ impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
 
 impl<V: Clone> Flight<V> {
     fn wait(&self) -> Option<V> {
-        let is_running = |state: &mut State<V>| matches!(state, State::Running);
+        let is_running = |state: &mut FlightState<V>| matches!(state, FlightState::Running);
         let state = self.landed.wait_while(lock(&self.state), is_running).unwrap_or_else(PoisonError::into_inner);
         match &*state {
-            State::Done(value) => Some(value.clone()),
-            State::Running | State::Abandoned => None,
+            FlightState::Done(value) => Some(value.clone()),
+            FlightState::Running | FlightState::Abandoned => None,
         }
     }
 }
 
-/// The duty to end a flight, whatever happens.
-struct Lead<'a, K: Eq + Hash, V> {
+/// Ends a flight when it is dropped, also by a panic.
+struct FlightLeader<'a, K: Eq + Hash, V> {
     flights: &'a SingleFlight<K, V>,
     key: &'a K,
     flight: &'a Flight<V>,
 }
 
-impl<K: Eq + Hash, V> Lead<'_, K, V> {
-    fn land(self, state: State<V>) {
+impl<K: Eq + Hash, V> FlightLeader<'_, K, V> {
+    fn land(self, state: FlightState<V>) {
         *lock(&self.flight.state) = state;
         // Dropping does the rest.
     }
 }
 
-impl<K: Eq + Hash, V> Drop for Lead<'_, K, V> {
+impl<K: Eq + Hash, V> Drop for FlightLeader<'_, K, V> {
     fn drop(&mut self) {
-        // First out of the table: a caller that comes now begins anew, and does not find a flight that is over.
+        // First out of the table: a caller that comes now begins a new flight, and does not find one that is over.
         lock(&self.flights.running).remove(self.key);
         let mut state = lock(&self.flight.state);
-        if matches!(*state, State::Running) {
-            *state = State::Abandoned;
+        if matches!(*state, FlightState::Running) {
+            *state = FlightState::Abandoned;
         }
         drop(state);
         self.flight.landed.notify_all();
     }
 }
 
-/// Locks a mutex, also after a panic: for locks that are held only while nothing can panic, or whose content any state is
-/// good enough for.
+/// Locks a mutex, also after a panic: for locks that are held only while nothing can panic, or whose content any state
+/// is good enough for.
 ///
 /// ```
 /// let number = std::sync::Mutex::new(1);

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The last second that four digits of a year can write.
-const LAST: Duration = Duration::new(253_402_300_799, 999_000_000);
+/// Maximum time: the last that has a year of four digits.
+const MAX_TIME: Duration = Duration::new(253_402_300_799, 999_000_000);
 
-/// Writes a time to the millisecond. Texts of this kind sort like the times they stand for; what is before 1970 or after
-/// 9999 is written as the nearest time that can be.
+/// Writes a time to the millisecond. Texts of this kind sort like their times; a time before 1970 or after 9999 is
+/// written as the nearest one within.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -39,7 +39,7 @@ pub fn date(time: SystemTime) -> String {
     text
 }
 
-/// Reads a time in UTC, from 1970 on; what is finer than a millisecond is left out.
+/// Reads a time in UTC, from 1970 on; digits below a millisecond are left out.
 ///
 /// ```
 /// assert_eq!(skillcue_base::parse_rfc3339("2026-11-16"), None);
@@ -50,7 +50,7 @@ pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     humantime::parse_rfc3339(text).ok().filter(|_| is_strict).map(whole_millis)
 }
 
-/// Returns a time without what its written form leaves out.
+/// Returns a time rounded down to milliseconds, as its written form has it.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -63,7 +63,7 @@ pub fn whole_millis(time: SystemTime) -> SystemTime {
 }
 
 fn writable(time: SystemTime) -> SystemTime {
-    UNIX_EPOCH + time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST)
+    UNIX_EPOCH + time.duration_since(UNIX_EPOCH).unwrap_or_default().min(MAX_TIME)
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    const MILLIS: u64 = 253_402_300_800_000;
+    const MAX_MILLIS: u64 = 253_402_300_800_000;
 
     #[test]
     fn known_times() {
@@ -83,13 +83,13 @@ mod tests {
         assert_eq!(at(1_709_210_096), "2024-02-29T12:34:56.000Z");
         assert_eq!(at(1_735_689_599), "2024-12-31T23:59:59.000Z");
         assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00.000Z");
-        assert_eq!(at(LAST.as_secs()), "9999-12-31T23:59:59.000Z");
-        assert_eq!(at(LAST.as_secs() + 1), "9999-12-31T23:59:59.999Z", "the nearest that can be written");
+        assert_eq!(at(MAX_TIME.as_secs()), "9999-12-31T23:59:59.000Z");
+        assert_eq!(at(MAX_TIME.as_secs() + 1), "9999-12-31T23:59:59.999Z", "the nearest that can be written");
         assert_eq!(rfc3339(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn invalid_times_are_refused() {
         for text in [
             "",
             "Z",
@@ -116,13 +116,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(millis in 0..MILLIS) {
+        fn there_and_back(millis in 0..MAX_MILLIS) {
             let time = UNIX_EPOCH + Duration::from_millis(millis);
             prop_assert_eq!(parse_rfc3339(&rfc3339(time)), Some(time));
         }
 
         #[test]
-        fn sorts_like_time(one in 0..MILLIS, other in 0..MILLIS) {
+        fn sorts_like_time(one in 0..MAX_MILLIS, other in 0..MAX_MILLIS) {
             let at = |millis| rfc3339(UNIX_EPOCH + Duration::from_millis(millis));
             prop_assert_eq!(one.cmp(&other), at(one).cmp(&at(other)));
         }

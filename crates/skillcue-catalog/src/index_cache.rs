@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use skillcue_base::binary::{Extent, Format, KeptFile, Reader, Writer, checksum};
+use skillcue_base::binary::{BinaryFormat, Extent, KeptFile, Reader, Writer, checksum};
 use skillcue_base::replace_file;
 use skillcue_format::{Code, Diagnostic, Severity, Span};
 
@@ -31,7 +31,7 @@ use crate::{Root, Skill, SkillFile, Stamp};
 
 /// The magic changes whenever the layout or the meaning of anything in it does. The build counts because another one may
 /// read front matter differently.
-const FORMAT: Format = Format { magic: *b"skcidx08", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcidx08", build: env!("CARGO_PKG_VERSION") };
 /// How much text a block holds, about.
 const BLOCK: usize = 1 << 20;
 /// How many skills a chunk describes. Its records are forgotten once they are read, and the next ones take their memory.

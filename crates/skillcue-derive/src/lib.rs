@@ -1,4 +1,5 @@
-//! The derive of `skillcue_base::ErrorInfo`: the code and the hint of an error stand on its variants, in `#[info(…)]`.
+//! The derive of `skillcue_base::ErrorInfo`: the code and the hint of an error are attributes of its variants, in
+//! `#[info(…)]`.
 //!
 //! Use it through `skillcue-base`, which documents the attribute and has the example.
 
@@ -19,9 +20,9 @@ pub fn error_info(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 struct Info {
     code: Option<LitStr>,
     hint: Option<Expr>,
-    /// Whether the rest is that of a field.
+    /// Whether the rest is taken from a field.
     is_transparent: bool,
-    /// Which field, if there are several.
+    /// That field, if there are several.
     field: Option<Member>,
 }
 
@@ -67,7 +68,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 arms(&quote!(Self::#name), &variant.fields, &Info::read(&variant.attrs)?, &of_type, variant)
             })
             .collect::<Result<_>>()?,
-        Data::Union(_) => return Err(Error::new(input.span(), "a union is no error")),
+        Data::Union(_) => return Err(Error::new(input.span(), "a union cannot be an error")),
     };
     let (codes, hints) = (arms.iter().map(|arms| &arms.code), arms.iter().map(|arms| &arms.hint));
     let name = &input.ident;
@@ -87,7 +88,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The arms of one variant. `over` is what the type says for all of them.
+/// Returns the arms of one variant. `over` has the attributes of the type, for all variants.
 fn arms(path: &TokenStream, fields: &Fields, info: &Info, over: &Info, at: &dyn syn::spanned::Spanned) -> Result<Arms> {
     let bound = fields.members().map(|member| binding(&member));
     let pattern = quote!(#path { #(#bound),* });
@@ -114,17 +115,17 @@ fn arms(path: &TokenStream, fields: &Fields, info: &Info, over: &Info, at: &dyn 
     Ok(Arms { code, hint })
 }
 
-/// The field that code and hint are taken from.
+/// Returns the field that code and hint are taken from.
 fn inner(fields: &Fields, info: &Info, at: &dyn syn::spanned::Spanned) -> Result<Member> {
     let member = match (&info.field, fields.len()) {
         (Some(field), _) => fields.members().find(|member| member == field),
         (None, 1) => fields.members().next(),
         (None, _) => None,
     };
-    member.ok_or_else(|| Error::new(at.span(), "which field: #[info(transparent = field)]"))
+    member.ok_or_else(|| Error::new(at.span(), "name the field: #[info(transparent = field)]"))
 }
 
-/// A field in a pattern.
+/// Returns a field as a pattern binds it.
 fn binding(member: &Member) -> TokenStream {
     let name = bound_name(member);
     match member {
@@ -133,7 +134,7 @@ fn binding(member: &Member) -> TokenStream {
     }
 }
 
-/// The name that a hint sees: the field's own, or `_0`, `_1` and so on.
+/// Returns the name of a field in a hint: its own, or `_0`, `_1` and so on.
 fn bound_name(member: &Member) -> syn::Ident {
     match member {
         Member::Named(name) => name.clone(),
@@ -141,7 +142,8 @@ fn bound_name(member: &Member) -> syn::Ident {
     }
 }
 
-/// A text as it is, a text with braces as a format of the fields, and any other expression as what it comes to.
+/// Returns the value of a hint: a text as it is, a text with braces as a format of the fields, any other expression
+/// converted to a text.
 fn hint_value(hint: &Expr) -> TokenStream {
     match hint {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if text.value().contains(['{', '}']) => {

@@ -1,4 +1,4 @@
-//! The client, set up once for everything that is asked over HTTP; and what its errors mean.
+//! The configuration of the HTTP client, and the meaning of its errors.
 
 use std::error::Error;
 use std::io;
@@ -9,27 +9,27 @@ use reqwest::{StatusCode, Url};
 use skillcue_base::os_message;
 
 use crate::is_this_machine;
-use crate::machine::pinned;
+use crate::machine::pinned_addresses;
 
-/// Most redirects that are followed.
+/// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 3;
 
 /// Settings that differ from client to client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// How long a connection may take.
+    /// Maximum time to connect.
     pub connect_timeout: Duration,
-    /// Where an answer may lead.
+    /// The redirects that are followed.
     pub redirects: Redirects,
 }
 
-/// Which redirects are followed.
+/// A rule for following redirects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// None: what is sent is for one server alone, and a redirect is an answer like any other.
+    /// None: requests are for one server alone, and a redirect is an answer like any other.
     None,
-    /// At most three, only where the request arrives whole (307, 308), and only at the same origin: others are not told
-    /// the token.
+    /// At most three, only where the request arrives whole (307, 308), and only at the same origin: other servers must
+    /// not get the token.
     SameOrigin,
 }
 
@@ -49,18 +49,18 @@ pub fn client(url: &Url, options: &ClientOptions) -> Result<reqwest::Client, req
         .connect_timeout(options.connect_timeout)
         .redirect(match options.redirects {
             Redirects::None => Policy::none(),
-            Redirects::SameOrigin => same_origin(),
+            Redirects::SameOrigin => same_origin_policy(),
         });
     if is_this_machine(url) {
         builder = builder.no_proxy();
     }
-    if let Some((name, addresses)) = pinned(url) {
+    if let Some((name, addresses)) = pinned_addresses(url) {
         builder = builder.resolve_to_addrs(name, &addresses);
     }
     builder.build()
 }
 
-fn same_origin() -> Policy {
+fn same_origin_policy() -> Policy {
     Policy::custom(|attempt| {
         let whole = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let same = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
@@ -73,7 +73,7 @@ pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(<dyn Error>::is::<rustls::Error>)
 }
 
-/// Returns the cause of an error in one line: the last of a chain of errors says what happened.
+/// Returns the cause of an error in one line: that of the last error of its chain.
 ///
 /// ```
 /// let refused = std::io::Error::from_raw_os_error(111);
@@ -84,7 +84,7 @@ pub fn cause(error: &(dyn Error + 'static)) -> String {
     last.downcast_ref::<io::Error>().map_or_else(|| last.to_string(), os_message)
 }
 
-/// An error and what is behind it. One that is wrapped in one of the operating system's is not named as its source.
+/// Returns an error and its sources. An error inside an `io::Error` is not named as its source, so it is looked up.
 fn chain<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers each request with the next of these, and what it was asked for.
+    /// Answers each request with the next of `answers`, and returns the first lines of the requests.
     async fn serve(listener: tokio::net::TcpListener, answers: Vec<String>) -> Vec<String> {
         let mut asked = Vec::new();
         for answer in answers {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_error_of_a_chain_says_what_happened() {
+    fn the_cause_is_the_last_error_of_a_chain() {
         let inner = io::Error::other(rustls::Error::EncryptError);
         assert!(is_tls_error(&inner));
         assert_eq!(cause(&inner), rustls::Error::EncryptError.to_string());

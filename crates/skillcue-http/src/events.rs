@@ -1,15 +1,15 @@
-//! Server-sent events, as they come in.
+//! Reads server-sent events from a stream.
 
-/// One event has more bytes than it may.
+/// The error for an event that is larger than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {max_bytes} bytes")]
 pub struct EventTooLarge {
-    /// As many as it may have.
+    /// The maximum size of an event, in bytes.
     pub max_bytes: usize,
 }
 
-/// Cuts a stream of bytes into events, however the network cuts it. An event ends with a blank line; the last one may end
-/// with the stream, if the caller says so by [`end`](Events::end) and can tell a whole one from its beginning.
+/// Cuts a stream of bytes into events, however the network cuts it. An event ends with a blank line; the last one may
+/// end with the stream, if the caller calls [`end`](Events::end) and can distinguish a whole event from its beginning.
 ///
 /// ```
 /// use skillcue_http::{EventTooLarge, Events};
@@ -29,21 +29,21 @@ pub struct Events {
     max_bytes: usize,
     line: Vec<u8>,
     data: Vec<u8>,
-    /// Whether a line of data has been seen, be it empty.
+    /// Whether the event has a line of data, even an empty one.
     any: bool,
     after_cr: bool,
-    /// Whether the first line is over. A mark of byte order may be before it.
+    /// Whether the first line is over. A byte order mark may be before it.
     begun: bool,
 }
 
 impl Events {
-    /// A stream from its beginning. No event may have more than so many bytes.
+    /// Creates a reader for the beginning of a stream. No event may have more than `max_bytes` bytes.
     pub fn new(max_bytes: usize) -> Events {
         Events { max_bytes, line: Vec::new(), data: Vec::new(), any: false, after_cr: false, begun: false }
     }
 
     /// Takes the next bytes, and calls back with the data of each event that ends in them. The events' names are left
-    /// out: models and MCP servers say in the data what an event is.
+    /// out: models and MCP servers have the type of an event in its data.
     pub fn feed<E: From<EventTooLarge>>(
         &mut self,
         bytes: &[u8],
@@ -71,7 +71,7 @@ impl Events {
         Ok(())
     }
 
-    /// Says that nothing more comes, and calls back with what has not ended yet. It may be less than an event.
+    /// Ends the stream, and calls back with the data of an event that has not ended yet. It may be less than an event.
     pub fn end<E>(&mut self, each: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         if !self.line.is_empty() {
             self.end_line(each)?;
@@ -96,7 +96,7 @@ impl Events {
         let value = match line.strip_prefix(b"data") {
             Some([]) => &[],
             Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
-            // A comment, an event's name, an id, or something that nobody knows.
+            // A comment, an event's name, an id, or an unknown field.
             _ => return Ok(()),
         };
         if self.any {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_byte_order_counts_at_the_beginning_alone() {
+    fn a_byte_order_mark_is_skipped_only_at_the_beginning() {
         assert_eq!(events(["\u{feff}data: a\n\n\u{feff}data: b\n\n".as_bytes()]), ["a"]);
         assert_eq!(events([&b"datax: a\n\n"[..], b"data: b\n\n"]), ["b"]);
         assert_eq!(events([&b"data\n\n"[..]]), Vec::<String>::new());
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(texts in prop::collection::vec("[^\r\n]{1,20}", 0..8), end in "\n|\r|\r\n") {
+        fn events_are_read_as_written(texts in prop::collection::vec("[^\r\n]{1,20}", 0..8), end in "\n|\r|\r\n") {
             let stream = texts.iter().map(|text| format!("data: {text}{end}{end}")).collect::<Vec<_>>().concat();
             prop_assert_eq!(events([stream.as_bytes()]), texts);
         }

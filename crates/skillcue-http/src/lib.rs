@@ -1,5 +1,5 @@
-//! How Skillcue speaks HTTP to others: models and MCP servers. One set-up of the client, one answer to which addresses are
-//! this machine's, one reader of server-sent events.
+//! HTTP to models and MCP servers: one configuration of the client, one table of the addresses of this machine, one
+//! reader of server-sent events.
 //!
 //! ```
 //! use skillcue_http::{ClientOptions, Redirects, client, is_this_machine};
@@ -12,8 +12,8 @@
 //! # Ok::<(), skillcue_http::reqwest::Error>(())
 //! ```
 //!
-//! It is a crate of its own, and no feature of `skillcue-base`: features are the sum of what a build wants, so that
-//! everything would be compiled with an HTTP client as soon as one crate asks for it.
+//! It is a crate of its own, and no feature of `skillcue-base`: features are the sum over a build, so that every crate
+//! would be compiled with an HTTP client as soon as one asks for it.
 
 mod client;
 mod events;

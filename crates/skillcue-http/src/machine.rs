@@ -1,13 +1,13 @@
-//! Which addresses are this machine's.
+//! The addresses of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 
-/// Returns whether a URL leads to the machine that this runs on: no proxy can reach it, and what is sent there unencrypted
-/// does not leave the machine.
+/// Returns whether a URL leads to the machine that this runs on: no proxy can reach it, and unencrypted
+/// requests do not leave the machine.
 ///
-/// That is `localhost` and what is below it, with or without the dot at the end, addresses of loopback however they are
+/// That is `localhost` and names below it, with or without the dot at the end, addresses of loopback however they are
 /// written, and the unspecified addresses, by which operating systems reach themselves. Names that a hosts file or a
 /// server for names may give to this machine are not: they may be given to others, too.
 ///
@@ -31,15 +31,15 @@ fn is_localhost(host: &str) -> bool {
     host.strip_suffix('.').unwrap_or(host) == "localhost"
 }
 
-/// A name below `localhost`.
+/// Returns the host if it is a name below `localhost`.
 fn below_localhost(host: &str) -> Option<&str> {
     let name = host.strip_suffix('.').unwrap_or(host).strip_suffix(".localhost")?;
     (!name.is_empty()).then_some(host)
 }
 
-/// The addresses of a name below `localhost`, and the name. A resolver should know them (RFC 6761, 6.3), but some ask the
+/// Returns a name below `localhost`, and its addresses. A resolver should know them (RFC 6761, 6.3), but some ask the
 /// network, which could answer with its own.
-pub(crate) fn pinned(url: &Url) -> Option<(&str, [SocketAddr; 2])> {
+pub(crate) fn pinned_addresses(url: &Url) -> Option<(&str, [SocketAddr; 2])> {
     // Port 0: that of the URL counts.
     let at = |address: IpAddr| SocketAddr::new(address, 0);
     let addresses = [at(Ipv4Addr::LOCALHOST.into()), at(Ipv6Addr::LOCALHOST.into())];
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn names_below_localhost_are_resolved_here() {
-        let pins = |url: &str| pinned(&Url::parse(url).unwrap()).map(|(name, _)| name.to_owned());
+        let pins = |url: &str| pinned_addresses(&Url::parse(url).unwrap()).map(|(name, _)| name.to_owned());
         assert_eq!(pins("http://app.localhost:3000/"), Some("app.localhost".to_owned()));
         assert_eq!(pins("http://localhost:3000/"), None, "the system's own answer counts");
         assert_eq!(pins("http://app.localhost.example/"), None);

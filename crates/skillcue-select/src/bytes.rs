@@ -1,14 +1,14 @@
 //! The index as bytes, and back: a head of [`FORMAT`], each array with its length before it. Whatever does not add up is as
 //! if it were not there.
 
-use skillcue_base::binary::{Format, Reader, Writer};
+use skillcue_base::binary::{BinaryFormat, Reader, Writer};
 
 use crate::grams::Grams;
 use crate::index::{GOES_ON, Index, Kind, NO_ITEM, NONE};
 
 /// The magic changes whenever the layout does, or what an index means: folding, tokens, hashes. The build counts because
 /// another one may read triggers differently.
-const FORMAT: Format = Format { magic: *b"skcsel02", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcsel02", build: env!("CARGO_PKG_VERSION") };
 
 /// Writes an index.
 pub(crate) fn write(index: &Index) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use skillcue_base::binary::{Format, KeptFile, Reader, Writer};
+use skillcue_base::binary::{BinaryFormat, KeptFile, Reader, Writer};
 use skillcue_base::replace_file;
 use skillcue_catalog::{SkillDir, Stamp, StampPath};
 use twox_hash::XxHash3_128;
@@ -19,7 +19,8 @@ use crate::resolve::Seen;
 
 /// The magic changes when the protocol does, the build when this crate or the engine does. The head is what is known of the
 /// bytecode, as JSON, and the extent of the bytecode behind it.
-const FORMAT: Format = Format { magic: *b"skctool3", build: concat!(env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0") };
+const FORMAT: BinaryFormat =
+    BinaryFormat { magic: *b"skctool3", build: concat!(env!("CARGO_PKG_VERSION"), ", rquickjs 0.14.0") };
 /// The largest file that is read.
 const LARGEST: u64 = 160 << 20;
 

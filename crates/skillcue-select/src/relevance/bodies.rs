@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use skillcue_base::binary::{Format, Reader, Writer, u32s};
+use skillcue_base::binary::{BinaryFormat, Reader, Writer, u32s};
 use skillcue_catalog::Skill;
 use twox_hash::XxHash3_64;
 
@@ -13,7 +13,7 @@ use crate::relevance::tokens::{Tokenizer, head};
 const MAX_BODY: usize = 64 * 1024;
 const MAX_TERMS: usize = 256;
 /// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys.
-const FORMAT: Format = Format { magic: *b"skcbody2", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcbody2", build: env!("CARGO_PKG_VERSION") };
 
 /// What the bodies of skills come to: for each the terms in it, by a key of the caller's choice ([`body_key`]).
 ///

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use skillcue_base::binary::{Extent, Format, Reader, Writer, u32s, u64s};
+use skillcue_base::binary::{BinaryFormat, Extent, Reader, Writer, u32s, u64s};
 
 use crate::TextIndex;
 use crate::relevance::field::{Blocks, Field};
@@ -17,7 +17,7 @@ use crate::relevance::index::{Negative, Tuning};
 
 /// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys. The build counts because
 /// another one may read texts differently.
-const FORMAT: Format = Format { magic: *b"skctext2", build: env!("CARGO_PKG_VERSION") };
+const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext2", build: env!("CARGO_PKG_VERSION") };
 
 /// Reads some bytes of a kept index: an offset and a length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
