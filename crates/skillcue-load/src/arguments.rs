@@ -1,19 +1,19 @@
-//! Arguments: what stands in a body for them, and what takes its place (L-2).
+//! Replaces the placeholders of a body by the arguments of a load.
 //!
-//! One pass from left to right. A value that was put in is never looked at again, so arguments that contain
+//! One pass from left to right. A value that was put in is never searched for placeholders, so arguments that contain
 //! `$ARGUMENTS` stay what the user typed.
 
 mod words;
 
 use std::sync::Arc;
 
-/// Arguments longer than this are refused.
+/// Maximum length of arguments; longer ones are refused.
 pub const MAX_ARGUMENT_BYTES: usize = 1_000_000;
 
-const ALL: &str = "$ARGUMENTS";
+const ALL_ARGUMENTS: &str = "$ARGUMENTS";
 const SKILL_DIR: &str = "${SKILL_DIR}";
 
-/// Which placeholders a body may use.
+/// The placeholders that a body may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -38,7 +38,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The extended dialect with these named arguments, in order of position.
+    /// Returns the extended dialect with these named arguments, in order of position.
     pub fn extended<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self::Extended { names: names.into_iter().map(Box::from).collect() }
     }
@@ -66,9 +66,9 @@ pub struct Substitution<'a> {
     pub arguments: &'a str,
     /// The placeholders to look for.
     pub dialect: &'a Dialect,
-    /// What `${SKILL_DIR}` stands for.
+    /// The value of `${SKILL_DIR}`.
     pub skill_dir: &'a str,
-    /// The result may have at most so many bytes. A body of many placeholders multiplies its arguments: without a
+    /// Maximum size of the result, in bytes. A body of many placeholders multiplies its arguments: without a
     /// bound, 16 MiB of `$ARGUMENTS` and the longest arguments allowed would be a terabyte.
     pub max_bytes: usize,
 }
@@ -88,16 +88,16 @@ pub struct ContentTooLarge {
 }
 
 impl Substitution<'_> {
-    /// The body with the arguments put in.
+    /// Returns the body with the arguments put in.
     pub fn apply(&self, body: &str) -> Result<String, ContentTooLarge> {
         let mut content = String::with_capacity(body.len().min(self.max_bytes));
         self.apply_to(body, &mut content)?;
         Ok(content)
     }
 
-    /// Appends the body with the arguments put in. `max_bytes` holds for all that is then in `content`.
+    /// Appends the body with the arguments put in. `max_bytes` is the limit for all of `content`.
     pub(crate) fn apply_to(&self, body: &str, content: &mut String) -> Result<(), ContentTooLarge> {
-        let mut out = Bounded { content, limit: self.max_bytes };
+        let mut out = BoundedText { content, limit: self.max_bytes };
         let words = match self.dialect {
             Dialect::Plain => Vec::new(),
             Dialect::Extended { .. } => words::split(self.arguments),
@@ -110,7 +110,7 @@ impl Substitution<'_> {
             out.push(before)?;
             if let Some((length, value)) = self.placeholder(tail) {
                 out.push(value.resolve(self, &words))?;
-                arguments_used |= value != Value::SkillDir;
+                arguments_used |= value != Placeholder::SkillDir;
                 rest = &tail[length..];
             } else {
                 out.push("$")?;
@@ -125,22 +125,23 @@ impl Substitution<'_> {
         Ok(())
     }
 
-    /// The placeholder at the beginning of `tail`, with its length in bytes.
-    fn placeholder(&self, tail: &str) -> Option<(usize, Value)> {
-        let after_all = tail.strip_prefix(ALL);
+    /// Returns the placeholder at the beginning of `tail`, with its length in bytes.
+    fn placeholder(&self, tail: &str) -> Option<(usize, Placeholder)> {
+        let after_all = tail.strip_prefix(ALL_ARGUMENTS);
         let Dialect::Extended { names } = self.dialect else {
-            return after_all.map(|_| (ALL.len(), Value::All));
+            return after_all.map(|_| (ALL_ARGUMENTS.len(), Placeholder::All));
         };
         if let Some(after) = after_all {
-            let indexed = bracketed_index(after).map(|(length, index)| (ALL.len() + length, Value::Word(index)));
-            return Some(indexed.unwrap_or((ALL.len(), Value::All)));
+            let indexed =
+                bracketed_index(after).map(|(length, index)| (ALL_ARGUMENTS.len() + length, Placeholder::Word(index)));
+            return Some(indexed.unwrap_or((ALL_ARGUMENTS.len(), Placeholder::All)));
         }
         if tail.starts_with(SKILL_DIR) {
-            return Some((SKILL_DIR.len(), Value::SkillDir));
+            return Some((SKILL_DIR.len(), Placeholder::SkillDir));
         }
         let after_dollar = &tail[1..];
         if let Some((length, index)) = bare_index(after_dollar) {
-            return Some((1 + length, Value::Word(index)));
+            return Some((1 + length, Placeholder::Word(index)));
         }
         let fits = |name: &str| {
             let after = after_dollar.strip_prefix(name);
@@ -149,18 +150,19 @@ impl Substitution<'_> {
         // Of equal names the first counts.
         let candidates = names.iter().enumerate().rev().filter(|(_, name)| fits(name));
         let (index, longest) = candidates.max_by_key(|(_, name)| name.len())?;
-        Some((1 + longest.len(), Value::Word(index)))
+        Some((1 + longest.len(), Placeholder::Word(index)))
     }
 }
 
+/// A placeholder that was found in a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
+enum Placeholder {
     All,
     Word(usize),
     SkillDir,
 }
 
-impl Value {
+impl Placeholder {
     fn resolve<'a>(self, substitution: &'a Substitution<'_>, words: &'a [String]) -> &'a str {
         match self {
             Self::All => substitution.arguments,
@@ -170,14 +172,14 @@ impl Value {
     }
 }
 
-/// `[12]`: its length and number.
+/// Reads `[12]`: its length and number.
 fn bracketed_index(text: &str) -> Option<(usize, usize)> {
     let digits = leading_digits(text.strip_prefix('[')?);
     let closed = text.as_bytes().get(1 + digits.len()) == Some(&b']');
     (closed && !digits.is_empty()).then(|| (digits.len() + 2, position(digits)))
 }
 
-/// `12`, if the number ends there and is no amount of money.
+/// Reads `12`, if the number ends there and is not an amount of money.
 fn bare_index(text: &str) -> Option<(usize, usize)> {
     let digits = leading_digits(text);
     let after = &text[digits.len()..];
@@ -191,7 +193,7 @@ fn leading_digits(text: &str) -> &str {
     &text[..end]
 }
 
-/// A number too large to be a position is one where no word stands.
+/// Returns the position that digits name; a number that is too large is a position without a word.
 fn position(digits: &str) -> usize {
     digits.parse().unwrap_or(usize::MAX)
 }
@@ -200,12 +202,13 @@ fn continues_word(after: &str) -> bool {
     after.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-struct Bounded<'a> {
+/// A text that refuses to grow beyond its limit.
+struct BoundedText<'a> {
     content: &'a mut String,
     limit: usize,
 }
 
-impl Bounded<'_> {
+impl BoundedText<'_> {
     fn push(&mut self, text: &str) -> Result<(), ContentTooLarge> {
         // The content is within the limit already, unless its caller wrote more before than it allows now.
         if text.len() > self.limit.saturating_sub(self.content.len()) {

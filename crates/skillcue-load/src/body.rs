@@ -1,4 +1,4 @@
-//! Bodies as they stand in their files, before arguments.
+//! Reads bodies from their files, without arguments.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -12,58 +12,58 @@ use skillcue_format::split::body_start;
 use crate::error::LoadError;
 use skillcue_base::{SingleFlight, lock};
 
-/// A skill's body, every byte as it stands in its file.
+/// A skill's body, every byte as it is in its file.
 #[derive(Clone, Debug)]
 pub struct Body(Arc<ReadBody>);
 
 impl Body {
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// The file it was read from.
+    /// Returns the file it was read from.
     pub(crate) fn file(&self) -> &Arc<BodyFile> {
         &self.0.file
     }
 
-    /// The skill's name.
+    /// Returns the skill's name.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.0.name
     }
 
-    /// Where relative paths in it start.
+    /// Returns the directory at which relative paths in it start.
     pub(crate) fn base_dir(&self) -> &Arc<Path> {
         &self.0.base_dir
     }
 
-    /// What it takes in memory: its text, and its file's names and paths.
+    /// Returns its size in memory: its text, and its file's names and paths.
     pub(crate) fn bytes(&self) -> usize {
         let BodyFile { name, base_dir, open_dir, body } = &**self.file();
         let paths = base_dir.as_os_str().len() + open_dir.as_os_str().len() + body.path().map_or(0, str::len);
         size_of::<ReadBody>() + size_of::<BodyFile>() + self.0.text.len() + name.len() + paths
     }
 
-    /// A body of no file.
+    /// Creates a body that was not read from a file.
     #[cfg(test)]
     pub(crate) fn of(file: &BodyFile, text: &str) -> Body {
         let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
-        Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text: text.into(), origin: None }))
+        Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text: text.into(), version: None }))
     }
 
-    /// Tells one reading from all others that are held.
+    /// Returns an identity that differs from those of all other bodies in memory.
     pub(crate) fn id(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Whether its file is still as it was read.
+    /// Returns whether its file is still the version that was read.
     pub(crate) fn is_current(&self) -> bool {
-        self.origin().is_none_or(Origin::is_current)
+        self.version().is_none_or(FileVersion::is_current)
     }
 
-    /// The file's stamp when it was read; none if there is no file.
-    fn origin(&self) -> Option<&Origin> {
-        self.0.origin.as_ref()
+    /// Returns the version of the file that was read; none if there is no file.
+    fn version(&self) -> Option<&FileVersion> {
+        self.0.version.as_ref()
     }
 }
 
@@ -73,44 +73,45 @@ struct ReadBody {
     name: Arc<str>,
     base_dir: Arc<Path>,
     text: Box<str>,
-    origin: Option<Origin>,
+    version: Option<FileVersion>,
 }
 
-/// From which version of which file something was made.
+/// One version of a file: its path and its stamp.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct FileVersion {
     path: Arc<StampPath>,
     stamp: Stamp,
 }
 
-impl Origin {
-    /// Whether the file is still that version. Exactly one `stat`.
+impl FileVersion {
+    /// Returns whether the file is still that version. Exactly one `stat`.
     pub(crate) fn is_current(&self) -> bool {
         self.path.stamp().is_ok_and(|stamp| stamp == self.stamp)
     }
 }
 
-/// Reads bodies: each version of a file once, however many want it at a time.
+/// Reads bodies: each version of a file once, however many callers ask for it at a time.
 #[derive(Debug)]
-pub(crate) struct Bodies {
+pub(crate) struct BodyReader {
     max_bytes: u64,
     flights: SingleFlight<BodyFile, Result<Body, LoadError>>,
     recent: Option<Mutex<LruCache<Arc<BodyFile>, Body>>>,
     reads: AtomicU64,
 }
 
-impl Bodies {
-    /// Keeps as many bodies as results are cached, each once: results with different arguments share them.
+impl BodyReader {
+    /// Creates a reader that keeps as many bodies as results are cached, each once: results with different arguments
+    /// share them.
     pub(crate) fn new(max_bytes: u64, capacity: usize) -> Self {
         let recent = NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::sparse(capacity)));
         Self { max_bytes, flights: SingleFlight::default(), recent, reads: AtomicU64::new(0) }
     }
 
-    /// The body as it stands in the file now, or did at some moment since this call began.
+    /// Returns the body as it is in the file now, or was at some moment since this call began.
     pub(crate) fn get(&self, file: &BodyFile) -> Result<Body, LoadError> {
         loop {
             let (body, is_shared) = self.flights.run(file, || self.recent_or_read(file));
-            // Somebody else may have read the file before an edit that this call comes after.
+            // Another caller may have read the file before an edit that this call comes after.
             match &body {
                 Ok(body) if is_shared && !body.is_current() => {}
                 _ => return body,
@@ -118,8 +119,8 @@ impl Bodies {
         }
     }
 
-    /// Looking among the recent ones is a part of the flight. Otherwise one who looked just before a flight ended, and
-    /// came too late to join it, would read the file a second time.
+    /// Returns a recent body, or reads it. Looking among the recent ones is a part of the flight. Otherwise a caller
+    /// that looked just before a flight ended, and came too late to join it, would read the file a second time.
     fn recent_or_read(&self, file: &BodyFile) -> Result<Body, LoadError> {
         if let Some(body) = self.recent(file) {
             return Ok(body);
@@ -131,12 +132,12 @@ impl Bodies {
         Ok(body)
     }
 
-    /// How many times a file was read.
+    /// Returns how many times a file was read.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// The kept bodies.
+    /// Returns the kept bodies.
     pub(crate) fn kept(&self) -> Vec<Body> {
         self.recent.as_ref().map_or_else(Vec::new, |recent| lock(recent).iter().map(|(_, body)| body.clone()).collect())
     }
@@ -153,12 +154,12 @@ impl Bodies {
     }
 
     fn read(&self, file: &BodyFile) -> Result<Body, LoadError> {
-        let (text, origin) = self.text_of(file)?;
+        let (text, version) = self.text_of(file)?;
         let (name, base_dir) = (Arc::from(&*file.name), Arc::from(file.base_dir.as_path()));
-        Ok(Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text, origin })))
+        Ok(Body(Arc::new(ReadBody { file: Arc::new(file.clone()), name, base_dir, text, version })))
     }
 
-    fn text_of(&self, file: &BodyFile) -> Result<(Box<str>, Option<Origin>), LoadError> {
+    fn text_of(&self, file: &BodyFile) -> Result<(Box<str>, Option<FileVersion>), LoadError> {
         let Some(path) = file.body.path() else { return Ok((Box::default(), None)) };
         self.reads.fetch_add(1, Ordering::Relaxed);
         let dir = SkillDir::open(&file.name, &file.open_dir)?;
@@ -166,13 +167,13 @@ impl Bodies {
         let start = match file.body {
             BodyAt::AfterFrontMatter(_) => body_start(text.as_bytes())
                 .ok_or_else(|| LoadError::NoFrontMatter { skill: file.name.clone(), path: path.into() })?,
-            // A byte order mark tells the encoding; it is no part of the text.
+            // A byte order mark names the encoding; it is no part of the text.
             BodyAt::WholeFile(_) | BodyAt::None => text.len() - text.trim_start_matches('\u{feff}').len(),
         };
         let stamped_path = StampPath::new(&file.open_dir.join(path)).map_err(|source| {
             LoadError::from(FileError::Unreadable { skill: file.name.clone(), path: path.into(), source })
         })?;
         // The front matter is with the catalog already.
-        Ok((text[start..].into(), Some(Origin { path: Arc::new(stamped_path), stamp })))
+        Ok((text[start..].into(), Some(FileVersion { path: Arc::new(stamped_path), stamp })))
     }
 }

@@ -1,4 +1,4 @@
-//! What was loaded before: a strict LRU of results, each a body that it shares with others and what was asked of it.
+//! The cache of loads: a strict LRU of results, each a body that it shares with others and the request for it.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::loader::Form;
 use skillcue_base::lock;
 
-/// How well the cache does.
+/// Statistics of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
     /// Results held.
@@ -25,12 +25,12 @@ pub struct CacheStats {
     pub capacity: usize,
     /// Loads that were answered from the cache.
     pub hits: u64,
-    /// Loads that were not: the first of their kind, those thrown out since, and those whose file had changed.
+    /// Loads that were not: the first of their kind, those evicted since, and those whose file had changed.
     pub misses: u64,
 }
 
 impl CacheStats {
-    /// The share of loads that were hits, from 0 to 1; 0 if there were none.
+    /// Returns the share of loads that were hits, from 0 to 1; 0 if there were none.
     ///
     /// ```
     /// use skillcue_load::CacheStats;
@@ -46,9 +46,9 @@ impl CacheStats {
     }
 }
 
-/// What a result depends on, beside the file's content.
+/// The parts of a request that a result depends on, beside the file's content.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyRef<'a> {
+pub(crate) struct CacheKeyRef<'a> {
     pub(crate) file: &'a BodyFile,
     pub(crate) arguments: &'a str,
     pub(crate) dialect: &'a Dialect,
@@ -60,15 +60,16 @@ pub(crate) struct KeyRef<'a> {
 /// the key are put in on the way out: a copy of a body for each of its arguments would take more memory than reading
 /// every skill beforehand, and putting them in takes 0.2 µs.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CachedResult {
     pub(crate) body: Body,
     pub(crate) part: Range<usize>,
 }
 
+/// A strict LRU of results.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// None for a capacity of 0, which `lru` cannot hold.
-    entries: Option<Mutex<LruCache<Key, Entry>>>,
+    entries: Option<Mutex<LruCache<CacheKey, CachedResult>>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -80,9 +81,13 @@ impl Cache {
         Self { entries, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// The entry for `key`, if `is_current` says so. No lock is held while that is found out.
-    pub(crate) fn get(&self, key: &KeyRef<'_>, is_current: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
-        let entry = self.entries.as_ref().and_then(|entries| lock(entries).get(key as &dyn AsKey).cloned());
+    /// Returns the entry for `key`, if `is_current` returns true for it. No lock is held during that call.
+    pub(crate) fn get(
+        &self,
+        key: &CacheKeyRef<'_>,
+        is_current: impl FnOnce(&CachedResult) -> bool,
+    ) -> Option<CachedResult> {
+        let entry = self.entries.as_ref().and_then(|entries| lock(entries).get(key as &dyn AsCacheKey).cloned());
         match entry {
             Some(entry) if is_current(&entry) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
@@ -95,13 +100,13 @@ impl Cache {
         None
     }
 
-    pub(crate) fn insert(&self, key: &KeyRef<'_>, entry: Entry) {
+    pub(crate) fn insert(&self, key: &CacheKeyRef<'_>, entry: CachedResult) {
         if let Some(entries) = &self.entries {
             lock(entries).put(key.own(entry.body.file()), entry);
         }
     }
 
-    /// Removes what belongs to `skill`, or everything, and tells how many results went.
+    /// Removes the results of `skill`, or all, and returns how many they were.
     pub(crate) fn clear(&self, skill: Option<&str>) -> usize {
         let Some(entries) = &self.entries else {
             return 0;
@@ -112,12 +117,12 @@ impl Cache {
         before - entries.len()
     }
 
-    /// What the results take in memory, keys, entries and links, and the bodies that they share.
+    /// Returns the size of the results in memory (keys, entries and links), and the bodies that they share.
     pub(crate) fn held(&self) -> (usize, Vec<Body>) {
         let Some(entries) = &self.entries else { return (0, Vec::new()) };
         // `lru` keeps a node of two links, and a reference to it with its hash, for each.
-        let fixed = size_of::<Key>() + size_of::<Entry>() + 5 * size_of::<usize>();
-        let own = |key: &Key| key.arguments.len() + key.section.as_deref().map_or(0, str::len);
+        let fixed = size_of::<CacheKey>() + size_of::<CachedResult>() + 5 * size_of::<usize>();
+        let own = |key: &CacheKey| key.arguments.len() + key.section.as_deref().map_or(0, str::len);
         let entries = lock(entries);
         let bodies = entries.iter().map(|(_, entry)| entry.body.clone()).collect();
         (entries.iter().map(|(key, _)| fixed + own(key)).sum(), bodies)
@@ -132,19 +137,19 @@ impl Cache {
         CacheStats { size, capacity, hits: count(&self.hits), misses: count(&self.misses) }
     }
 
-    /// Removes `stale`, unless somebody has put a newer entry in its place meanwhile.
-    fn remove(&self, key: &KeyRef<'_>, stale: &Entry) {
+    /// Removes `stale`, unless another caller has put a newer entry in its place meanwhile.
+    fn remove(&self, key: &CacheKeyRef<'_>, stale: &CachedResult) {
         let Some(entries) = &self.entries else { return };
         let mut entries = lock(entries);
-        if entries.peek(key as &dyn AsKey).is_some_and(|entry| entry.body.id() == stale.body.id()) {
-            entries.pop(key as &dyn AsKey);
+        if entries.peek(key as &dyn AsCacheKey).is_some_and(|entry| entry.body.id() == stale.body.id()) {
+            entries.pop(key as &dyn AsCacheKey);
         }
     }
 }
 
 /// A key that owns its parts. It is made once per entry, never for a look-up.
 #[derive(Debug)]
-struct Key {
+struct CacheKey {
     file: Arc<BodyFile>,
     arguments: Box<str>,
     dialect: Dialect,
@@ -154,19 +159,19 @@ struct Key {
 
 /// Lets the map, whose keys own their parts, be asked with a key that borrows them: `Borrow` can only give out a
 /// reference, and a trait object is one that both kinds of key can be.
-trait AsKey {
-    fn as_key(&self) -> KeyRef<'_>;
+trait AsCacheKey {
+    fn as_key(&self) -> CacheKeyRef<'_>;
 }
 
-impl AsKey for KeyRef<'_> {
-    fn as_key(&self) -> KeyRef<'_> {
+impl AsCacheKey for CacheKeyRef<'_> {
+    fn as_key(&self) -> CacheKeyRef<'_> {
         *self
     }
 }
 
-impl AsKey for Key {
-    fn as_key(&self) -> KeyRef<'_> {
-        KeyRef {
+impl AsCacheKey for CacheKey {
+    fn as_key(&self) -> CacheKeyRef<'_> {
+        CacheKeyRef {
             file: &self.file,
             arguments: &self.arguments,
             dialect: &self.dialect,
@@ -176,10 +181,10 @@ impl AsKey for Key {
     }
 }
 
-impl<'a> KeyRef<'a> {
-    /// The key as an entry keeps it, with its file in one place.
-    fn own(self, file: &Arc<BodyFile>) -> Key {
-        Key {
+impl<'a> CacheKeyRef<'a> {
+    /// Returns the key as an entry keeps it, with its file shared.
+    fn own(self, file: &Arc<BodyFile>) -> CacheKey {
+        CacheKey {
             file: Arc::clone(file),
             arguments: self.arguments.into(),
             dialect: self.dialect.clone(),
@@ -188,8 +193,8 @@ impl<'a> KeyRef<'a> {
         }
     }
 
-    /// What is compared. Directories are compared as bytes: as paths they would be taken apart into components,
-    /// at several times the cost, only to find `a//b` equal to `a/b`.
+    /// Returns the parts that are compared. Directories are compared as bytes: as paths they would be taken apart into
+    /// components, at several times the cost, only to find `a//b` equal to `a/b`.
     fn parts(self) -> impl Eq + Hash + use<'a> {
         let BodyFile { name, base_dir, open_dir, body } = self.file;
         let file: (&str, _, _, &BodyAt) = (name, base_dir.as_os_str(), open_dir.as_os_str(), body);
@@ -197,39 +202,39 @@ impl<'a> KeyRef<'a> {
     }
 }
 
-impl<'a> Borrow<dyn AsKey + 'a> for Key {
-    fn borrow(&self) -> &(dyn AsKey + 'a) {
+impl<'a> Borrow<dyn AsCacheKey + 'a> for CacheKey {
+    fn borrow(&self) -> &(dyn AsCacheKey + 'a) {
         self
     }
 }
 
-impl Hash for dyn AsKey + '_ {
+impl Hash for dyn AsCacheKey + '_ {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_key().parts().hash(state);
     }
 }
 
-impl PartialEq for dyn AsKey + '_ {
+impl PartialEq for dyn AsCacheKey + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.as_key().parts() == other.as_key().parts()
     }
 }
 
-impl Eq for dyn AsKey + '_ {}
+impl Eq for dyn AsCacheKey + '_ {}
 
-impl Hash for Key {
+impl Hash for CacheKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_key().parts().hash(state);
     }
 }
 
-impl PartialEq for Key {
+impl PartialEq for CacheKey {
     fn eq(&self, other: &Self) -> bool {
         self.as_key().parts() == other.as_key().parts()
     }
 }
 
-impl Eq for Key {}
+impl Eq for CacheKey {}
 
 #[cfg(test)]
 #[path = "cache_tests.rs"]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use skillcue_catalog::{BodyAt, BodyFile};
 
-use super::{Cache, Entry, KeyRef};
+use super::{Cache, CacheKeyRef, CachedResult};
 use crate::arguments::Dialect;
 use crate::body::Body;
 use crate::loader::Form;
@@ -17,25 +17,25 @@ fn file(skill: u8) -> BodyFile {
     }
 }
 
-fn key<'a>(file: &'a BodyFile, arguments: &'a str) -> KeyRef<'a> {
-    KeyRef { file, arguments, dialect: &Dialect::Plain, section: None, form: Form::Processed }
+fn key<'a>(file: &'a BodyFile, arguments: &'a str) -> CacheKeyRef<'a> {
+    CacheKeyRef { file, arguments, dialect: &Dialect::Plain, section: None, form: Form::Processed }
 }
 
-/// An entry that tells its version.
-fn entry(file: &BodyFile, version: u64) -> Entry {
-    Entry { body: Body::of(file, &version.to_string()), part: 0..0 }
+/// Returns an entry whose text is its version.
+fn entry(file: &BodyFile, version: u64) -> CachedResult {
+    CachedResult { body: Body::of(file, &version.to_string()), part: 0..0 }
 }
 
 /// Keys in order of use, the least recent first, each with the version of the file it was made from.
 #[derive(Default)]
-struct Model {
+struct CacheModel {
     capacity: usize,
     entries: Vec<((u8, u8), u64)>,
     hits: u64,
     misses: u64,
 }
 
-impl Model {
+impl CacheModel {
     fn load(&mut self, key: (u8, u8), version: u64) -> bool {
         let found = self.entries.iter().position(|entry| entry.0 == key).map(|at| self.entries.remove(at));
         let hit = found.is_some_and(|entry| entry.1 == version);
@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn agrees_with_the_model(capacity in 0..10_usize, ops in proptest::collection::vec(op(), 0..200)) {
         let cache = Cache::new(capacity);
-        let mut model = Model { capacity, ..Model::default() };
+        let mut model = CacheModel { capacity, ..CacheModel::default() };
         let mut versions = [0_u64; 4];
         for op in ops {
             match op {
@@ -118,11 +118,11 @@ fn every_part_of_the_key_counts() {
         key(&elsewhere, "a"),
         key(&linked, "a"),
         key(&whole, "a"),
-        KeyRef { dialect: &extended, ..base },
-        KeyRef { dialect: &named, ..base },
-        KeyRef { section: Some(""), ..base },
-        KeyRef { section: Some("a"), ..base },
-        KeyRef { form: Form::Body, ..base },
+        CacheKeyRef { dialect: &extended, ..base },
+        CacheKeyRef { dialect: &named, ..base },
+        CacheKeyRef { section: Some(""), ..base },
+        CacheKeyRef { section: Some("a"), ..base },
+        CacheKeyRef { form: Form::Body, ..base },
     ];
     for (version, key) in keys.iter().enumerate() {
         assert!(cache.get(key, |_| true).is_none(), "{key:?}");
@@ -139,7 +139,7 @@ fn a_stale_entry_does_not_take_its_successor_with_it() {
     let pdf = file(0);
     let key = key(&pdf, "");
     cache.insert(&key, entry(&pdf, 1));
-    // Somebody else notices and reloads while this one still looks at the old file.
+    // Another caller notices and reloads while this one still checks the old file.
     let stale = cache.get(&key, |_| {
         cache.insert(&key, entry(&pdf, 2));
         false

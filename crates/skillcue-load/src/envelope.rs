@@ -1,4 +1,4 @@
-//! The `<skill_context>` envelope: what a model gets when it loads a skill by a tool, whatever came of it.
+//! The `<skill_context>` envelope that a model gets when it loads a skill by a tool, with the skill or an error.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,14 +7,14 @@ use skillcue_base::markup::{attribute, text};
 use skillcue_base::noun;
 use skillcue_base::{Shown, one_line};
 
-/// Most bytes of a body in one envelope. A longer one ends with a line that says how to get the rest.
+/// Maximum number of bytes of a body in one envelope. A longer one ends with a line that says how to get the rest.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;
 
-/// Most files that one envelope names.
+/// Maximum number of files that one envelope names.
 const MAX_FILES: usize = 100;
 
 /// Tags that would let a body pretend that its envelope has ended.
-const CLOSING: [&str; 2] = ["instructions", "skill_context"];
+const CLOSING_TAGS: [&str; 2] = ["instructions", "skill_context"];
 
 /// A loaded skill as a tool returns it.
 ///
@@ -32,18 +32,18 @@ pub struct Envelope<'a> {
     pub id: &'a str,
     /// The body with its arguments.
     pub body: &'a str,
-    /// Where relative paths start.
+    /// The directory or URI at which relative paths start.
     pub root: &'a str,
     /// The skill's other files, relative to the root, sorted.
     pub files: &'a [&'a str],
-    /// Who serves it, if it is not on this machine.
+    /// The server that provides it, if it is not on this machine.
     pub origin: Option<&'a str>,
 }
 
 impl std::fmt::Display for Envelope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (body, rest) = cut(self.body, MAX_ENVELOPE_BYTES);
-        let body = neutralise(body, &CLOSING);
+        let body = neutralise(body, &CLOSING_TAGS);
         let name = text(&Shown(self.id).to_string()).into_owned();
         write!(f, "{}\n  <instructions>\n{body}", Opening(self.id))?;
         if !body.ends_with('\n') {
@@ -108,7 +108,7 @@ pub struct ErrorEnvelope<'a> {
     pub id: &'a str,
     /// `not_found`, `unreadable`, `disabled`, `declined` or `invalid_argument`.
     pub code: &'a str,
-    /// What is wrong and what to do, in sentences.
+    /// The mistake and the next step, in sentences.
     pub message: &'a str,
 }
 
@@ -122,7 +122,7 @@ impl std::fmt::Display for ErrorEnvelope<'_> {
     }
 }
 
-/// `<skill_context id="…">`
+/// The opening tag, `<skill_context id="…">`.
 struct Opening<'a>(&'a str);
 
 impl std::fmt::Display for Opening<'_> {
@@ -157,12 +157,12 @@ pub fn neutralise<'t>(body: &'t str, tags: &[&str]) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-/// As many whole lines as fit, or characters if the first line does not; and how many bytes are left.
-fn cut(body: &str, room: usize) -> (&str, usize) {
-    if body.len() <= room {
+/// Returns as many whole lines as fit, or characters if the first line does not; and how many bytes are left.
+fn cut(body: &str, max_bytes: usize) -> (&str, usize) {
+    if body.len() <= max_bytes {
         return (body, 0);
     }
-    let end = body.floor_char_boundary(room);
+    let end = body.floor_char_boundary(max_bytes);
     let end = body[..end].rfind('\n').map_or(end, |newline| newline + 1);
     (&body[..end], body.len() - end)
 }
@@ -174,12 +174,15 @@ mod tests {
     #[test]
     fn nothing_but_closing_tags_changes() {
         for same in ["", "</", "</ instructions>", "<instructions>", "</instruct", "a < b && c </b>", "</é"] {
-            assert_eq!(neutralise(same, &CLOSING), same);
+            assert_eq!(neutralise(same, &CLOSING_TAGS), same);
         }
-        assert_eq!(neutralise("</INSTRUCTIONS ></skill_contextx", &CLOSING), "<\\/INSTRUCTIONS ><\\/skill_contextx");
-        // What becomes harmless stays so when it is looked at again.
-        let once = neutralise("</instructions>", &CLOSING).into_owned();
-        assert_eq!(neutralise(&once, &CLOSING), once);
+        assert_eq!(
+            neutralise("</INSTRUCTIONS ></skill_contextx", &CLOSING_TAGS),
+            "<\\/INSTRUCTIONS ><\\/skill_contextx"
+        );
+        // A tag that was made harmless is not changed again.
+        let once = neutralise("</instructions>", &CLOSING_TAGS).into_owned();
+        assert_eq!(neutralise(&once, &CLOSING_TAGS), once);
     }
 
     #[test]
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_serves_it_is_named() {
+    fn the_server_is_named() {
         let envelope = Envelope { id: "s", body: "", root: "skill://s", files: &[], origin: Some("mcp:<a>\n") };
         assert!(envelope.to_string().contains("<origin>mcp:&lt;a&gt;\\n</origin>"));
     }

@@ -1,4 +1,4 @@
-//! Why a skill could not be loaded.
+//! The errors of loading.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use skillcue_catalog::FileError;
 use crate::arguments::ContentTooLarge;
 use crate::outline::SectionError;
 
-/// Why a skill could not be loaded.
+/// The reason why a skill could not be loaded.
 ///
-/// It can be cloned, because those who waited for one reading of a file share its failure. It never holds the text of
+/// It can be cloned, because callers that waited for one reading of a file share its failure. It never has the text of
 /// the arguments: they may be private, and errors are logged.
 #[derive(Clone, Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
@@ -19,7 +19,7 @@ pub enum LoadError {
     #[error(transparent)]
     #[info(transparent)]
     File(Arc<FileError>),
-    /// The file has no front matter any more, or it is not closed: where the body starts cannot be told.
+    /// The file has no front matter any more, or it is not closed: the start of the body is unknown.
     #[error("skill \"{}\": \"{}\" has no closed front matter", Shown(skill), Shown(path))]
     #[info(code = "no_front_matter", hint = "start the file with front matter between two lines of `---`")]
     NoFrontMatter {
@@ -34,9 +34,9 @@ pub enum LoadError {
     ArgumentsTooLarge {
         /// The skill's name.
         skill: Box<str>,
-        /// How long they are.
+        /// Their length in bytes.
         size: usize,
-        /// How long they may be.
+        /// The maximum length in bytes.
         limit: usize,
     },
     /// The body with its arguments is too long.
@@ -48,19 +48,19 @@ pub enum LoadError {
         /// The limit.
         source: ContentTooLarge,
     },
-    /// The section that was asked for cannot be told.
+    /// The requested section was not found, or is ambiguous.
     #[error("skill \"{}\": {source}", Shown(skill))]
     #[info(transparent = source)]
     Section {
         /// The skill's name.
         skill: Box<str>,
-        /// What is wrong, with the headings that come close.
+        /// The mistake, with similar headings.
         source: SectionError,
     },
 }
 
 impl LoadError {
-    /// The skill's name.
+    /// Returns the skill's name.
     pub fn skill(&self) -> &str {
         match self {
             Self::File(error) => error.skill(),
@@ -71,7 +71,7 @@ impl LoadError {
         }
     }
 
-    /// The file, relative to the skill's directory, if the error is about one.
+    /// Returns the file, relative to the skill's directory, if the error is about one.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::File(error) => Some(error.path()),

@@ -27,11 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Long bodies need not be loaded whole: [`Loader::outline`] tells their headings with what each costs, and
+//! Long bodies need not be loaded whole: [`Loader::outline`] lists their headings with the cost of each, and
 //! [`LoadRequest::section`] loads one.
 //!
-//! What this crate does not do: it decides neither which skill to load nor whether it fits a budget, it runs nothing
-//! that a body says, and it prints nothing. Every file is read through [`SkillDir`](skillcue_catalog::SkillDir).
+//! This crate decides neither which skill to load nor whether it fits a budget, it runs nothing from a body, and it
+//! prints nothing. Every file is read through [`SkillDir`](skillcue_catalog::SkillDir).
 
 mod arguments;
 mod body;

@@ -1,4 +1,4 @@
-//! [`Loader`]: from a skill's file to what a model reads.
+//! [`Loader`]: from a skill's file to the text for a model.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,19 +10,19 @@ use skillcue_catalog::BodyFile;
 use skillcue_format::Tokens;
 
 use crate::arguments::{Dialect, MAX_ARGUMENT_BYTES, Substitution};
-use crate::body::{Bodies, Body};
-use crate::cache::{Cache, CacheStats, Entry, KeyRef};
+use crate::body::{Body, BodyReader};
+use crate::cache::{Cache, CacheKeyRef, CacheStats, CachedResult};
 use crate::error::LoadError;
 use crate::outline::Outline;
 
-/// What a [`Loader`] may use.
+/// The limits of a [`Loader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoaderConfig {
-    /// How many results are kept; 0 keeps none.
+    /// Maximum number of results that are kept; 0 keeps none.
     pub cache_capacity: usize,
-    /// A file larger than this is refused.
+    /// Maximum size of a file; a larger one is refused.
     pub max_body_bytes: u64,
-    /// A body that its arguments would make longer than this is refused.
+    /// Maximum size of a body with its arguments; a larger one is refused.
     pub max_content_bytes: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for LoaderConfig {
     }
 }
 
-/// What is wanted of a skill's body.
+/// A request for a skill's body.
 #[derive(Clone, Debug, Default)]
 pub struct LoadRequest<'a> {
     /// The arguments, as they were given; empty for none.
@@ -41,18 +41,18 @@ pub struct LoadRequest<'a> {
     pub dialect: Dialect,
     /// Only this section: a heading's title, its slug, a path `Parent/Child`, or `#anchor`. See [`Outline::section`].
     pub section: Option<&'a str>,
-    /// What stands around the body.
+    /// The text around the body.
     pub form: Form,
 }
 
-/// What stands around a loaded body.
+/// The text around a loaded body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
     /// The line `Base directory for this skill: …`, a blank line, then the body with its arguments.
     #[default]
     Processed,
-    /// The body with its arguments, alone. For the body as it stands in its file see [`Loader::body`].
+    /// The body with its arguments, alone. For the body as it is in its file see [`Loader::body`].
     Body,
 }
 
@@ -61,11 +61,11 @@ pub enum Form {
 pub struct Loaded {
     /// The skill's name.
     pub name: Arc<str>,
-    /// What the model reads.
+    /// The text for the model.
     pub content: Arc<str>,
-    /// Where relative paths in the content start.
+    /// The directory at which relative paths in the content start.
     pub base_dir: Arc<Path>,
-    /// What the content costs, estimated from its length.
+    /// The cost of the content, estimated from its length.
     pub tokens: Tokens,
     /// Whether it was answered from the cache.
     pub cached: bool,
@@ -74,26 +74,26 @@ pub struct Loaded {
 /// Loads bodies, and remembers them until their files change.
 ///
 /// One loader serves many threads. A load that is cached costs one `stat` of the file and a copy of the body with its
-/// arguments put in; one that is not reads it, and if several want the same skill at once, with whatever arguments, one
-/// of them reads for all. A body is kept once, however many arguments it was loaded with.
+/// arguments put in; one that is not reads it, and if several callers load one skill at once, with whatever arguments,
+/// one of them reads for all. A body is kept once, however many arguments it was loaded with.
 ///
 /// An entry is stale when the file's time, size or inode differ from those it was made from. An edit that changes
-/// none of them, within one tick of the file system's clock and in place, is not seen: [`Loader::clear`] helps.
+/// none of them, within one tick of the file system's clock and in place, is not noticed: [`Loader::clear`] helps.
 #[derive(Debug)]
 pub struct Loader {
     config: LoaderConfig,
-    bodies: Bodies,
+    bodies: BodyReader,
     cache: Cache,
-    last: Mutex<Option<Last>>,
+    last: Mutex<Option<LastResult>>,
 }
 
-/// The longest content that is kept as it was handed out.
-const MAX_LAST: usize = 64 << 10;
+/// Maximum size of a content that is kept as it was returned.
+const MAX_LAST_BYTES: usize = 64 << 10;
 
-/// The result that was handed out last, for a host that asks for the same again and again: putting the arguments into a
+/// The result that was returned last, for a host that repeats a request: putting the arguments into a
 /// body of 6 KB takes longer than the `stat` that such a load may cost.
 #[derive(Debug)]
-struct Last {
+struct LastResult {
     body: Body,
     part: Range<usize>,
     arguments: Box<str>,
@@ -102,8 +102,8 @@ struct Last {
     content: Arc<str>,
 }
 
-impl Last {
-    fn is_of(&self, entry: &Entry, request: &LoadRequest<'_>) -> bool {
+impl LastResult {
+    fn matches(&self, entry: &CachedResult, request: &LoadRequest<'_>) -> bool {
         self.body.id() == entry.body.id()
             && self.part == entry.part
             && *self.arguments == *request.arguments
@@ -119,39 +119,39 @@ impl Default for Loader {
 }
 
 impl Loader {
-    /// A loader with nothing in its cache.
+    /// Creates a loader with an empty cache.
     pub fn new(config: LoaderConfig) -> Self {
-        let bodies = Bodies::new(config.max_body_bytes, config.cache_capacity);
+        let bodies = BodyReader::new(config.max_body_bytes, config.cache_capacity);
         Self { bodies, cache: Cache::new(config.cache_capacity), last: Mutex::new(None), config }
     }
 
     /// Loads the body of a skill, or a section of it, with its arguments put in.
     ///
-    /// Each call is one event at `DEBUG` with target `skillcue::load`, which tells the skill, the size, whether it
-    /// was cached and how long it took, and never what the arguments were.
+    /// Each call is one event at `DEBUG` with target `skillcue::load`, which has the skill, the size, whether it was
+    /// cached and how long it took, and never the arguments.
     pub fn load(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<Loaded, LoadError> {
-        self.logged(file, |loader| loader.found(file, request).map(|(loaded, _)| loaded))
+        self.with_logging(file, |loader| loader.load_result(file, request).map(|(loaded, _)| loaded))
     }
 
-    /// Like [`load`](Loader::load), with what a disclosure would show of the same part: processed, without arguments. The
-    /// body is looked up once for both.
+    /// Like [`load`](Loader::load), and also returns the text that a disclosure would show of the same part: processed,
+    /// without arguments. The body is looked up once for both.
     pub fn load_with_plain(
         &self,
         file: &BodyFile,
         request: &LoadRequest<'_>,
     ) -> Result<(Loaded, Option<Arc<str>>), LoadError> {
         let mut plain = None;
-        let loaded = self.logged(file, |loader| {
-            let (loaded, entry) = loader.found(file, request)?;
-            let wanted = LoadRequest { arguments: "", form: Form::Processed, ..request.clone() };
-            plain = loader.composed(&entry, &wanted).ok().map(Arc::from);
+        let loaded = self.with_logging(file, |loader| {
+            let (loaded, entry) = loader.load_result(file, request)?;
+            let plain_request = LoadRequest { arguments: "", form: Form::Processed, ..request.clone() };
+            plain = loader.compose_result(&entry, &plain_request).ok().map(Arc::from);
             Ok(loaded)
         })?;
         Ok((loaded, plain))
     }
 
-    /// Like [`load`](Loader::load), for a body that is in no file here: the caller has fetched it. It is not cached. `base_dir` is
-    /// what the model is told of where relative paths start.
+    /// Like [`load`](Loader::load), for a body that is in no file here: the caller has fetched it. It is not cached.
+    /// `base_dir` is where relative paths start, as the model reads it.
     pub fn load_text(
         &self,
         name: &str,
@@ -171,22 +171,22 @@ impl Loader {
         })
     }
 
-    /// The body of a skill as it stands in its file, without base directory or arguments.
+    /// Returns the body of a skill as it is in its file, without base directory or arguments.
     pub fn body(&self, file: &BodyFile) -> Result<Body, LoadError> {
         self.bodies.get(file)
     }
 
-    /// The headings of a skill's body and what each section costs.
+    /// Returns the headings of a skill's body and the cost of each section.
     pub fn outline(&self, file: &BodyFile) -> Result<Outline, LoadError> {
         Ok(Outline::new(self.bodies.get(file)?.as_str()))
     }
 
-    /// How well the cache does.
+    /// Returns the statistics of the cache.
     pub fn stats(&self) -> CacheStats {
         self.cache.stats()
     }
 
-    /// What is held in memory for later loads, in bytes: each body once, and for each result what it was asked with.
+    /// Returns the memory that is held for later loads, in bytes: each body once, and the key of each result.
     pub fn held_bytes(&self) -> usize {
         let (results, mut bodies) = self.cache.held();
         bodies.extend(self.bodies.kept());
@@ -196,7 +196,7 @@ impl Loader {
         results + last + bodies.iter().map(Body::bytes).sum::<usize>()
     }
 
-    /// How many times a file was read since the loader was made.
+    /// Returns how many times a file was read since the loader was created.
     pub fn reads(&self) -> u64 {
         self.bodies.reads()
     }
@@ -208,11 +208,11 @@ impl Loader {
         self.cache.clear(skill)
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Last>> {
+    fn last(&self) -> MutexGuard<'_, Option<LastResult>> {
         skillcue_base::lock(&self.last)
     }
 
-    fn logged(
+    fn with_logging(
         &self,
         file: &BodyFile,
         load: impl FnOnce(&Self) -> Result<Loaded, LoadError>,
@@ -226,22 +226,22 @@ impl Loader {
         result
     }
 
-    fn found(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<(Loaded, Entry), LoadError> {
+    fn load_result(&self, file: &BodyFile, request: &LoadRequest<'_>) -> Result<(Loaded, CachedResult), LoadError> {
         let &LoadRequest { arguments, ref dialect, section, form } = request;
         check_arguments(&file.name, arguments)?;
-        let key = KeyRef { file, arguments, dialect, section, form };
+        let key = CacheKeyRef { file, arguments, dialect, section, form };
         if let Some(entry) = self.cache.get(&key, |entry| entry.body.is_current()) {
-            return Ok((self.loaded(&entry, request, true)?, entry));
+            return Ok((self.to_loaded(&entry, request, true)?, entry));
         }
         let body = self.bodies.get(file)?;
-        let entry = Entry { part: part(&file.name, body.as_str(), section)?, body };
-        let loaded = self.loaded(&entry, request, false)?;
+        let entry = CachedResult { part: part(&file.name, body.as_str(), section)?, body };
+        let loaded = self.to_loaded(&entry, request, false)?;
         self.cache.insert(&key, entry.clone());
         Ok((loaded, entry))
     }
 
-    /// What a result is for the model: its arguments are put in now.
-    fn loaded(&self, entry: &Entry, request: &LoadRequest<'_>, cached: bool) -> Result<Loaded, LoadError> {
+    /// Returns a result as the model gets it: its arguments are put in now.
+    fn to_loaded(&self, entry: &CachedResult, request: &LoadRequest<'_>, cached: bool) -> Result<Loaded, LoadError> {
         let body = &entry.body;
         let content = self.content(entry, request)?;
         Ok(Loaded {
@@ -253,14 +253,14 @@ impl Loader {
         })
     }
 
-    fn content(&self, entry: &Entry, request: &LoadRequest<'_>) -> Result<Arc<str>, LoadError> {
-        if let Some(last) = self.last().as_ref().filter(|last| last.is_of(entry, request)) {
+    fn content(&self, entry: &CachedResult, request: &LoadRequest<'_>) -> Result<Arc<str>, LoadError> {
+        if let Some(last) = self.last().as_ref().filter(|last| last.matches(entry, request)) {
             return Ok(Arc::clone(&last.content));
         }
-        let content: Arc<str> = self.composed(entry, request)?.into();
-        let Entry { body, part } = entry;
-        if self.config.cache_capacity > 0 && content.len() <= MAX_LAST {
-            *self.last() = Some(Last {
+        let content: Arc<str> = self.compose_result(entry, request)?.into();
+        let CachedResult { body, part } = entry;
+        if self.config.cache_capacity > 0 && content.len() <= MAX_LAST_BYTES {
+            *self.last() = Some(LastResult {
                 body: body.clone(),
                 part: part.clone(),
                 arguments: request.arguments.into(),
@@ -272,13 +272,17 @@ impl Loader {
         Ok(content)
     }
 
-    fn composed(&self, Entry { body, part }: &Entry, request: &LoadRequest<'_>) -> Result<String, LoadError> {
+    fn compose_result(
+        &self,
+        CachedResult { body, part }: &CachedResult,
+        request: &LoadRequest<'_>,
+    ) -> Result<String, LoadError> {
         self.compose(body.name(), &body.base_dir().to_string_lossy(), &body.as_str()[part.clone()], request)
     }
 
-    /// A part of a body with what stands above it, and its arguments put in.
+    /// Returns a part of a body with the text above it, and its arguments put in.
     fn compose(&self, name: &str, base_dir: &str, text: &str, request: &LoadRequest<'_>) -> Result<String, LoadError> {
-        // A directory's name may hold a line break, and must not begin a line of a prompt.
+        // A directory's name may have a line break, and must not begin a line of a prompt.
         let base_dir = &*one_line(base_dir);
         let mut content = String::new();
         let head = match request.form {
@@ -303,7 +307,7 @@ impl Loader {
     }
 }
 
-/// Which part of a body a section is; all of it, if none is asked for.
+/// Returns the part of a body that a section is; all of it, if none is requested.
 fn part(skill: &str, body: &str, section: Option<&str>) -> Result<Range<usize>, LoadError> {
     let Some(wanted) = section else { return Ok(0..body.len()) };
     let found = Outline::new(body).section(wanted).map(|heading| heading.range.clone());

@@ -1,7 +1,7 @@
-//! Outlines: what a body is about, what each part costs, and one part of it (L-5).
+//! Outlines: the headings of a body, the cost of each section, and sections by their headings.
 
-mod close;
 mod scan;
+mod suggestions;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,13 +11,13 @@ use serde::Serialize;
 use skillcue_base::{ErrorInfo, Shown};
 use skillcue_format::Tokens;
 
-/// At most so many headings are told apart; what follows belongs to the last. A real body has a few dozen.
+/// Maximum number of headings; later ones belong to the section of the last. A real body has a few dozen.
 const MAX_HEADINGS: usize = 4096;
 
-/// A longer title is cut: it goes into prompts and messages.
+/// Maximum length of a title; a longer one is cut, because it goes into prompts and messages.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// In a message at most so many headings are named.
+/// Maximum number of headings that a message names.
 const MAX_NAMED: usize = 10;
 
 /// The headings of a body, in order.
@@ -50,11 +50,11 @@ pub struct Heading {
     pub title: Box<str>,
     /// Unique in the body, as in a link on GitHub: `check-boxes`, and `check-boxes-1` for the second of that title.
     pub anchor: Box<str>,
-    /// The line of the body on which it stands, from 1.
+    /// Its line in the body, from 1.
     pub line: usize,
     /// The bytes of the body from the heading to the next of the same or a higher level.
     pub range: Range<usize>,
-    /// What that section costs, estimated from its length.
+    /// The cost of that section, estimated from its length.
     pub tokens: Tokens,
     /// The index of the heading above it.
     #[serde(skip)]
@@ -62,21 +62,21 @@ pub struct Heading {
 }
 
 impl Outline {
-    /// The outline of a Markdown body.
+    /// Returns the outline of a Markdown body.
     ///
-    /// Headings are those with `#` and those underlined with `===` or `---`. What looks like one inside fenced or
-    /// indented code, an HTML comment or other raw HTML is none, nor is one inside a quotation or a list.
+    /// Headings are those with `#` and those underlined with `===` or `---`. Lines inside fenced or indented
+    /// code, an HTML comment or other raw HTML are not headings, nor are those inside a quotation or a list.
     pub fn new(body: &str) -> Self {
         let found: Vec<_> = scan::headings(body).take(MAX_HEADINGS).collect();
         let mut headings = Vec::<Heading>::with_capacity(found.len());
         let mut anchors = HashMap::new();
         // The headings whose sections have not ended, outermost first.
         let mut open = Vec::<usize>::new();
-        for scan::Found { level, title, line, start } in found {
+        for scan::ScannedHeading { level, title, line, start } in found {
             while let Some(last) = open.pop_if(|last| headings[*last].level >= level) {
                 headings[last].range.end = start;
             }
-            let anchor = unique(&slug(&title), &mut anchors);
+            let anchor = unique_anchor(&slug(&title), &mut anchors);
             let parent = open.last().copied();
             open.push(headings.len());
             let title = title.chars().take(MAX_TITLE_CHARS).collect::<String>().into();
@@ -89,27 +89,27 @@ impl Outline {
         Self { headings }
     }
 
-    /// Every heading, in order.
+    /// Returns every heading, in order.
     pub fn headings(&self) -> &[Heading] {
         &self.headings
     }
 
-    /// The section that `wanted` names.
+    /// Returns the section that `wanted` names.
     ///
     /// That is a title in any case; or else its slug, `like-this`; or else a path `Parent/Child` of titles or slugs,
-    /// as far up as is needed to tell it from others. `#like-this` is an anchor, which is always unique. A title may
+    /// as far up as is needed to make it unique. `#like-this` is an anchor, which is always unique. A title may
     /// be given with its marks, `## Like this`.
     pub fn section(&self, wanted: &str) -> Result<&Heading, SectionError> {
         let wanted = wanted.trim();
         if let Some(anchor) = wanted.strip_prefix('#').filter(|rest| !rest.starts_with(['#', ' '])) {
             let found = self.headings.iter().find(|heading| *heading.anchor == *anchor);
-            return found.ok_or_else(|| self.unknown(wanted));
+            return found.ok_or_else(|| self.not_found(wanted));
         }
         let wanted = wanted.trim_start_matches('#').trim_start();
-        let by_title = |heading: &Heading| same_title(&heading.title, wanted);
+        let by_title = |heading: &Heading| is_same_title(&heading.title, wanted);
         let wanted_slug = slug(wanted);
         let by_slug = |heading: &Heading| !wanted_slug.is_empty() && slug(&heading.title) == wanted_slug;
-        let by_path = |heading: &Heading| self.is_at(heading, wanted);
+        let by_path = |heading: &Heading| self.matches_path(heading, wanted);
         let rules: [&dyn Fn(&Heading) -> bool; 3] = [&by_title, &by_slug, &by_path];
         for rule in rules {
             let found: Vec<_> = self.headings.iter().filter(|heading| rule(heading)).collect();
@@ -122,23 +122,23 @@ impl Outline {
                 }
             }
         }
-        Err(self.unknown(wanted))
+        Err(self.not_found(wanted))
     }
 
-    /// Whether `path` ends at the heading and goes up through the headings above it.
-    fn is_at(&self, heading: &Heading, path: &str) -> bool {
+    /// Returns whether `path` ends at the heading and goes up through the headings above it.
+    fn matches_path(&self, heading: &Heading, path: &str) -> bool {
         let mut at = Some(heading);
         path.contains('/')
             && path.rsplit('/').all(|segment| {
                 let Some(heading) = at else { return false };
                 at = heading.parent.map(|parent| &self.headings[parent]);
-                same_title(&heading.title, segment.trim()) || *slug(&heading.title) == *segment.trim()
+                is_same_title(&heading.title, segment.trim()) || *slug(&heading.title) == *segment.trim()
             })
     }
 
-    fn unknown(&self, wanted: &str) -> SectionError {
+    fn not_found(&self, wanted: &str) -> SectionError {
         let titles = || self.headings.iter().map(|heading| &*heading.title);
-        let close = close::closest(wanted.trim_start_matches('#'), titles());
+        let close = suggestions::closest(wanted.trim_start_matches('#'), titles());
         if close.is_empty() {
             SectionError::Unknown { wanted: wanted.into(), available: titles().map(Box::from).collect() }
         } else {
@@ -149,44 +149,44 @@ impl Outline {
 
 const A_HEADING: &str = "ask for one of the body's headings";
 
-/// Why a section could not be told. Its message names at most ten headings.
+/// The reason why a section was not found. Its message names at most ten headings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, ErrorInfo)]
 #[info(code = "invalid_argument")]
 #[non_exhaustive]
 pub enum SectionError {
-    /// No heading is like it.
-    #[error("no section \"{}\"; {}", Shown(wanted), Named("headings: ", available))]
+    /// No heading has this name, and none is similar.
+    #[error("no section \"{}\"; {}", Shown(wanted), NameList("headings: ", available))]
     #[info(hint = if available.is_empty() { "load the whole body" } else { A_HEADING })]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         wanted: Box<str>,
         /// Every title of the body.
         available: Vec<Box<str>>,
     },
-    /// No heading is that, but some come close.
-    #[error("no section \"{}\"; {}", Shown(wanted), Named("close headings: ", close))]
+    /// No heading has this name, but some are similar.
+    #[error("no section \"{}\"; {}", Shown(wanted), NameList("close headings: ", close))]
     #[info(hint = A_HEADING)]
     Misspelt {
-        /// What was asked for.
+        /// The requested name.
         wanted: Box<str>,
-        /// The titles that come close, the closest first.
+        /// Similar titles, the closest first.
         close: Vec<Box<str>>,
     },
-    /// Several headings are that.
-    #[error("more than one section \"{}\": {}", Shown(wanted), Named("", candidates))]
+    /// Several headings have this name.
+    #[error("more than one section \"{}\": {}", Shown(wanted), NameList("", candidates))]
     #[info(hint = "ask by anchor, or by a path such as `Parent/Child`")]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         wanted: Box<str>,
-        /// The anchors of those it could be, each of which is unique.
+        /// The anchors of these headings, each of which is unique.
         candidates: Vec<String>,
     },
 }
 
 /// A list of names for a message.
-struct Named<'a, T>(&'static str, &'a [T]);
+struct NameList<'a, T>(&'static str, &'a [T]);
 
-impl<T: AsRef<str>> fmt::Display for Named<'_, T> {
+impl<T: AsRef<str>> fmt::Display for NameList<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(before, names) = self;
         if names.is_empty() {
@@ -204,12 +204,12 @@ impl<T: AsRef<str>> fmt::Display for Named<'_, T> {
     }
 }
 
-fn same_title(a: &str, b: &str) -> bool {
+fn is_same_title(a: &str, b: &str) -> bool {
     // Most comparisons are of unequal titles, and few of those get as far as lower case.
     a == b || a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
 }
 
-/// Letters, digits, `_` and `-` in lower case, blanks as `-`, the rest left out: GitHub's rule.
+/// Returns letters, digits, `_` and `-` in lower case, blanks as `-`, the rest left out: GitHub's rule.
 fn slug(title: &str) -> String {
     let kept = title.chars().take(MAX_TITLE_CHARS).filter_map(|c| match c {
         ' ' | '\t' => Some('-'),
@@ -219,9 +219,9 @@ fn slug(title: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// `slug`, or the first of `slug-1`, `slug-2` … that is not taken. `taken` maps every anchor to the number tried last
-/// for it, so that a thousand headings of one title do not try a thousand numbers each.
-fn unique(slug: &str, taken: &mut HashMap<String, usize>) -> Box<str> {
+/// Returns `slug`, or the first of `slug-1`, `slug-2` … that is not taken. `taken` maps every anchor to the number
+/// tried last for it, so that a thousand headings of one title do not try a thousand numbers each.
+fn unique_anchor(slug: &str, taken: &mut HashMap<String, usize>) -> Box<str> {
     let mut anchor = slug.to_owned();
     while taken.contains_key(&anchor) {
         let tried = taken.entry(slug.to_owned()).or_default();

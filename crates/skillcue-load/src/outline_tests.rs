@@ -1,4 +1,4 @@
-//! Outlines: which headings there are, what their sections hold, and how one is found.
+//! Tests of headings, sections and their names.
 
 use proptest::prelude::*;
 use skillcue_base::ErrorInfo as _;
@@ -160,7 +160,7 @@ fn slugs() {
     }
 }
 
-/// Bodies out of everything that matters to the scanner.
+/// Generates bodies from all parts that matter to the scanner.
 fn bodies() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "#{1,7}[ \t]?[a-cü #]{0,4}",
@@ -181,8 +181,8 @@ fn bodies() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// The sections cover the body: each starts at its heading, on a line of its own, and ends where the next of its
-    /// level starts; what a section has of its own, after the text before the first, adds up to the body.
+    /// Checks that the sections cover the body: each starts at its heading, on a line of its own, and ends where the
+    /// next of its level starts; what a section has of its own, after the text before the first, adds up to the body.
     #[test]
     fn sections_cover_the_body(body in bodies()) {
         let outline = Outline::new(&body);

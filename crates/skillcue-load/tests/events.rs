@@ -1,7 +1,7 @@
 //! One event a load, and nothing private in it.
 //!
-//! In a process of its own: `tracing` remembers, for the whole process, whether anybody listens to an event, and tests
-//! that run beside this one without listening can make it remember that nobody does.
+//! In a process of its own: `tracing` remembers, for the whole process, whether an event has a subscriber, and tests
+//! that run beside this one without one can make it remember that it has none.
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 use std::fmt::{Debug, Write};
@@ -30,7 +30,7 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(event.metadata().target().to_owned());
+        let mut line = EventLine(event.metadata().target().to_owned());
         event.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }
@@ -40,11 +40,11 @@ impl Subscriber for Recorder {
     fn exit(&self, _: &Id) {}
 }
 
-struct Line(String);
+struct EventLine(String);
 
-impl Visit for Line {
+impl Visit for EventLine {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // How long it took is different each time.
+        // The duration is different each time.
         match field.name() {
             "micros" => write!(self.0, " micros"),
             name => write!(self.0, " {name}={value:?}"),

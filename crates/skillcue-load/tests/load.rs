@@ -1,4 +1,4 @@
-//! Loading, from files on disk to what a model reads (L-1, L-2, L-3, L-5).
+//! Loading, from files on disk to the text for a model (L-1, L-2, L-3, L-5).
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
 #[path = "load/arguments.rs"]
@@ -46,7 +46,7 @@ impl Skill {
         loader.load(&self.file, &LoadRequest { arguments, ..LoadRequest::default() }).unwrap()
     }
 
-    /// What comes before every processed body.
+    /// Returns the text before every processed body.
     fn head(&self) -> String {
         format!("Base directory for this skill: {}\n\n", self.tmp.path().display())
     }

@@ -1,4 +1,4 @@
-//! Splitting arguments into words, as a shell does.
+//! Splits arguments into words, as a shell does.
 
 /// Splits at blanks, and undoes quoting by `'…'`, `"…"` and backslashes.
 ///
@@ -15,7 +15,7 @@ pub(super) fn split(arguments: &str) -> Vec<String> {
             '"' => {
                 let word = word.get_or_insert_default();
                 while let Some(c) = chars.next_if(|c| *c != '"') {
-                    // Between double quotes a backslash escapes only what would otherwise mean something.
+                    // Between double quotes a backslash escapes only a quote or a backslash.
                     let escaped = if c == '\\' { chars.next_if(|c| matches!(c, '"' | '\\')) } else { None };
                     word.push(escaped.unwrap_or(c));
                 }

@@ -1,13 +1,13 @@
-//! Finding headings, line by line, by the block rules of `CommonMark`.
+//! Finds headings, line by line, by the block rules of `CommonMark`.
 //!
-//! This is not a Markdown parser. It knows just enough blocks to tell headings from what only looks like one, and
-//! does not look inside lists and quotations, whose headings open no section of the body.
+//! This is not a Markdown parser. It knows just enough blocks to recognise lines that only look like headings, and
+//! skips lists and quotations, whose headings open no section of the body.
 
 use std::iter;
 
-/// A heading as it stands in the body.
+/// A heading and its position in the body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ScannedHeading {
     pub(super) level: u8,
     pub(super) title: String,
     /// From 1.
@@ -16,9 +16,9 @@ pub(super) struct Found {
     pub(super) start: usize,
 }
 
-/// Every heading of `body`, in order.
-pub(super) fn headings(body: &str) -> impl Iterator<Item = Found> {
-    let mut scanner = Scanner { body, block: Block::None };
+/// Returns every heading of `body`, in order.
+pub(super) fn headings(body: &str) -> impl Iterator<Item = ScannedHeading> {
+    let mut scanner = Scanner { body, block: MarkdownBlock::None };
     let mut lines = body.split_inclusive('\n').scan(0, |next, line| {
         let start = *next;
         *next += line.len();
@@ -36,13 +36,14 @@ pub(super) fn headings(body: &str) -> impl Iterator<Item = Found> {
     })
 }
 
+/// The state between two lines.
 struct Scanner<'a> {
     body: &'a str,
-    block: Block,
+    block: MarkdownBlock,
 }
 
 /// The block that the next line may continue.
-enum Block {
+enum MarkdownBlock {
     None,
     /// Text. `titles` says whether an underline would make a heading of it; it does not in a list or a quotation.
     Paragraph {
@@ -58,7 +59,7 @@ enum Block {
     Html(HtmlEnd),
 }
 
-/// What ends a block of raw HTML.
+/// The end of a block of raw HTML.
 #[derive(Clone, Copy)]
 enum HtmlEnd {
     BlankLine,
@@ -67,72 +68,72 @@ enum HtmlEnd {
 }
 
 impl Scanner<'_> {
-    fn line(&mut self, start: usize, number: usize, line: &str) -> Option<Found> {
+    fn line(&mut self, start: usize, number: usize, line: &str) -> Option<ScannedHeading> {
         let line = line.trim_end_matches(['\n', '\r']);
         let text = line.trim_start_matches([' ', '\t']);
         let indent = indent(&line[..line.len() - text.len()]);
         let is_blank = text.is_empty();
 
         match self.block {
-            Block::Fence { mark, length, indent: opened } => {
-                // The fence may stand in a list, so "indented by at most three" is counted from where it opened.
+            MarkdownBlock::Fence { mark, length, indent: opened } => {
+                // The fence may be in a list, so "indented by at most three" is counted from where it opened.
                 if indent <= opened + 3 && closes_fence(text, mark, length) {
-                    self.block = Block::None;
+                    self.block = MarkdownBlock::None;
                 }
                 return None;
             }
-            Block::Html(end) => {
+            MarkdownBlock::Html(end) => {
                 if ends_html(end, text) {
-                    self.block = Block::None;
+                    self.block = MarkdownBlock::None;
                 }
                 return None;
             }
-            Block::None | Block::Paragraph { .. } => {}
+            MarkdownBlock::None | MarkdownBlock::Paragraph { .. } => {}
         }
         if is_blank {
-            self.block = Block::None;
+            self.block = MarkdownBlock::None;
             return None;
         }
         if indent >= 4 {
-            // Indented code, or the continuation of a paragraph. Neither is a heading, nor changes where we are.
+            // Indented code, or the continuation of a paragraph. Neither is a heading, nor changes the block.
             return None;
         }
         if let Some((level, title)) = atx(text) {
-            self.block = Block::None;
-            return Some(Found { level, title: title.to_owned(), line: number, start });
+            self.block = MarkdownBlock::None;
+            return Some(ScannedHeading { level, title: title.to_owned(), line: number, start });
         }
         if let Some((mark, length)) = opens_fence(text) {
-            self.block = Block::Fence { mark, length, indent };
+            self.block = MarkdownBlock::Fence { mark, length, indent };
             return None;
         }
-        if let Block::Paragraph { start: from, line, titles: true } = self.block
+        if let MarkdownBlock::Paragraph { start: from, line, titles: true } = self.block
             && let Some(level) = underline(text)
         {
-            self.block = Block::None;
+            self.block = MarkdownBlock::None;
             let title = self.body[from..start].lines().map(str::trim).collect::<Vec<_>>().join(" ");
-            return Some(Found { level, title, line, start: from });
+            return Some(ScannedHeading { level, title, line, start: from });
         }
-        let in_paragraph = matches!(self.block, Block::Paragraph { .. });
+        let in_paragraph = matches!(self.block, MarkdownBlock::Paragraph { .. });
         if let Some(end) = opens_html(text, in_paragraph) {
             // A comment may end on the line on which it starts.
             let ended = matches!(end, HtmlEnd::Text(_)) && ends_html(end, text);
-            self.block = if ended { Block::None } else { Block::Html(end) };
+            self.block = if ended { MarkdownBlock::None } else { MarkdownBlock::Html(end) };
             return None;
         }
         if is_break(text) {
-            self.block = Block::None;
+            self.block = MarkdownBlock::None;
             return None;
         }
-        if let Block::Paragraph { titles, .. } = &mut self.block {
+        if let MarkdownBlock::Paragraph { titles, .. } = &mut self.block {
             *titles = *titles && !opens_container(text);
         } else {
-            self.block = Block::Paragraph { start, line: number, titles: !opens_container(text) };
+            self.block = MarkdownBlock::Paragraph { start, line: number, titles: !opens_container(text) };
         }
         None
     }
 }
 
-/// In columns; a tab reaches to the next multiple of four.
+/// Returns the indentation in columns; a tab reaches to the next multiple of four.
 fn indent(blanks: &str) -> usize {
     blanks.bytes().fold(0, |column, blank| if blank == b'\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
@@ -141,7 +142,7 @@ fn leading(text: &str, mark: u8) -> usize {
     text.bytes().take_while(|byte| *byte == mark).count()
 }
 
-/// `## Title ##`
+/// Reads `## Title ##`.
 fn atx(text: &str) -> Option<(u8, &str)> {
     let level = u8::try_from(leading(text, b'#')).ok().filter(|level| (1..=6).contains(level))?;
     let rest = &text[usize::from(level)..];
@@ -150,12 +151,12 @@ fn atx(text: &str) -> Option<(u8, &str)> {
     }
     let title = rest.trim();
     let unclosed = title.trim_end_matches('#');
-    // Marks at the end close the heading only if a blank stands before them: `# C#` is about C#.
+    // Marks at the end close the heading only if a blank is before them: `# C#` is about C#.
     let closed = unclosed.is_empty() || unclosed.ends_with([' ', '\t']);
     Some((level, if closed { unclosed.trim_end() } else { title }))
 }
 
-/// `===` makes a heading of level 1 of the paragraph above it, `---` one of level 2.
+/// Returns the level of an underline: `===` makes a heading of level 1 of the paragraph above it, `---` one of level 2.
 fn underline(text: &str) -> Option<u8> {
     let text = text.trim_end();
     match text.as_bytes() {
@@ -168,7 +169,7 @@ fn underline(text: &str) -> Option<u8> {
 fn opens_fence(text: &str) -> Option<(u8, usize)> {
     let mark = *text.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
     let length = leading(text, mark);
-    // What follows three backticks and has more of them is code within a line.
+    // Three backticks with more of them behind on the line are code within a line.
     let is_inline = mark == b'`' && text[length..].contains('`');
     (length >= 3 && !is_inline).then_some((mark, length))
 }
@@ -178,7 +179,7 @@ fn closes_fence(text: &str, mark: u8, length: usize) -> bool {
     text.len() >= length && leading(text, mark) == text.len()
 }
 
-/// A line of three or more `-`, `*` or `_`, with or without blanks between them.
+/// Returns whether a line is three or more `-`, `*` or `_`, with or without blanks between them.
 fn is_break(text: &str) -> bool {
     let mut marks = text.bytes().filter(|byte| !matches!(byte, b' ' | b'\t'));
     let Some(mark @ (b'-' | b'*' | b'_')) = marks.next() else {
@@ -191,7 +192,7 @@ fn is_break(text: &str) -> bool {
     }) && count >= 3
 }
 
-/// A quotation, or an item of a list.
+/// Returns whether a line starts a quotation or an item of a list.
 fn opens_container(text: &str) -> bool {
     let after_marker = match text.as_bytes() {
         [b'>', ..] => return true,
@@ -206,7 +207,8 @@ fn opens_container(text: &str) -> bool {
     after_marker.is_empty() || after_marker.starts_with([' ', '\t'])
 }
 
-/// The start of raw HTML. A comment and the like may follow a paragraph directly, an ordinary tag may not.
+/// Returns the end of the raw HTML that a line starts. A comment and the like may follow a paragraph directly, an
+/// ordinary tag may not.
 fn opens_html(text: &str, in_paragraph: bool) -> Option<HtmlEnd> {
     const VERBATIM: [(&str, &str); 4] =
         [("script", "</script>"), ("pre", "</pre>"), ("style", "</style>"), ("textarea", "</textarea>")];

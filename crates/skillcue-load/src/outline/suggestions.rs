@@ -1,13 +1,14 @@
-//! Titles that come close to what was asked for.
+//! Titles that are similar to a requested one.
 
-/// Longer titles are compared by their beginnings: the cost grows with the square of the length.
+/// Maximum number of characters that are compared: the cost grows with the square of the length.
 const MAX_CHARS: usize = 64;
-/// At most so many titles are compared, and named.
+/// Maximum number of titles that are compared.
 const MAX_COMPARED: usize = 1000;
+/// Maximum number of titles that are suggested.
 const MAX_CLOSE: usize = 5;
 
-/// The titles that `wanted` may have meant, the closest first: those that contain it or are contained in it, and those
-/// that are a third of its letters away at most.
+/// Returns the titles that `wanted` may mean, the closest first: those that contain it or are contained in it, and
+/// those whose edit distance is at most a third of its letters.
 pub(super) fn closest<'a>(wanted: &str, titles: impl Iterator<Item = &'a str>) -> Vec<Box<str>> {
     let wanted = letters(wanted);
     if wanted.is_empty() {

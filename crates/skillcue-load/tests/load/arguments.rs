@@ -1,4 +1,4 @@
-//! L-2: the vectors, and substitution against a reference that works another way.
+//! L-2, arguments: the vectors, and substitution against a reference that works another way.
 
 use proptest::prelude::*;
 use regex::{Captures, Regex};
@@ -80,7 +80,7 @@ fn arguments_of_a_megabyte_are_the_longest() {
     assert_eq!(error.to_string(), "skill \"long\": the arguments have 1000001 bytes, more than the limit of 1000000");
 }
 
-/// The plain dialect, as the specification says it.
+/// Applies the plain dialect, as the specification has it.
 fn plain_reference(body: &str, arguments: &str) -> String {
     if body.contains("$ARGUMENTS") {
         body.replace("$ARGUMENTS", arguments)
@@ -91,8 +91,8 @@ fn plain_reference(body: &str, arguments: &str) -> String {
     }
 }
 
-/// The extended dialect with the names `a` and `ab`, by a regular expression. Arguments hold no quotes here, so that
-/// words are what stands between blanks.
+/// Applies the extended dialect with the names `a` and `ab`, by a regular expression. Arguments have no quotes here, so
+/// that words are separated by blanks.
 fn extended_reference(body: &str, arguments: &str) -> String {
     let placeholder = Regex::new(r"\$ARGUMENTS(?:\[([0-9]+)\])?|\$\{SKILL_DIR\}|\$([0-9]+)|\$(ab|a)").unwrap();
     let words: Vec<_> = arguments.split_whitespace().collect();

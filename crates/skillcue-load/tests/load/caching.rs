@@ -1,4 +1,4 @@
-//! L-3: what is remembered, until when, and by how many at once.
+//! L-3, caching: what is remembered, until when, and with how many callers at once.
 
 use std::fs::{self, File};
 use std::sync::Barrier;
@@ -55,7 +55,7 @@ fn the_least_recently_used_goes_first() {
     }
 }
 
-/// The file's time, kept while everything else changes.
+/// Changes a skill's file, and restores its modification time.
 fn keeping_time(skill: &Skill, change: impl FnOnce()) {
     let modified = fs::metadata(skill.path()).unwrap().modified().unwrap();
     change();
@@ -107,7 +107,7 @@ fn a_new_inode_is_noticed() {
     assert!(!loaded.cached && loaded.content.ends_with("new"));
 }
 
-/// A body that was read for other arguments is not taken after an edit either.
+/// A body that was read for other arguments is not used after an edit either.
 #[test]
 fn an_edit_shows_whatever_the_arguments() {
     let skill = Skill::new("a", "old $ARGUMENTS");
@@ -130,7 +130,7 @@ fn a_file_that_is_gone_is_not_answered_from_the_cache() {
     assert_eq!(loader.stats().size, 0);
 }
 
-/// What was loaded before does not open a door that is closed now.
+/// A cached result gives no access to a file that cannot be opened now.
 #[cfg(unix)]
 #[test]
 fn a_file_replaced_by_a_link_that_leads_out() {
@@ -168,8 +168,8 @@ fn many_first_loads_read_once() {
     }
 }
 
-/// Whoever loads after a write has ended sees that write or a later one, never an older text from the cache; and
-/// never half of one and half of the other.
+/// A load after a write has ended returns that write or a later one, never an older text from the cache; and never half
+/// of one and half of the other.
 #[test]
 fn edits_under_load() {
     const VERSIONS: usize = 200;
@@ -202,7 +202,7 @@ fn edits_under_load() {
     });
 }
 
-/// SPEC §16: of 100 skills 10 are used, with arguments as people use them, a thousand times.
+/// The specification's scenario: of 100 skills 10 are used, with arguments as people use them, a thousand times.
 #[test]
 fn a_day_of_work_hits_four_times_in_five() {
     let skills: Vec<_> = (0..100).map(|n| Skill::new(&format!("skill-{n}"), "Do $ARGUMENTS.\n")).collect();
@@ -234,8 +234,8 @@ fn a_day_of_work_hits_four_times_in_five() {
     assert_eq!(stats.capacity, 100);
 }
 
-/// However many arguments a skill was loaded with, its body is held once, and so what is held stays far below what reading
-/// everything beforehand would take.
+/// However many arguments a skill was loaded with, its body is held once, so that memory stays far below that of
+/// reading everything beforehand.
 #[test]
 fn a_body_is_held_once_for_all_arguments() {
     let body = "Do $ARGUMENTS.\n".repeat(500);
@@ -259,7 +259,7 @@ fn a_body_is_held_once_for_all_arguments() {
     assert_eq!(loader.held_bytes(), 0);
 }
 
-/// A host that asks for the same again gets the same text, not another copy of it; with other arguments it gets others.
+/// A repeated request gets the same text, not another copy of it; other arguments get another text.
 #[test]
 fn the_last_result_is_shared() {
     let skill = Skill::new("shared", "Do $ARGUMENTS.\n");

@@ -1,4 +1,4 @@
-//! L-1 and L-5: what is loaded, in which form, and what is refused.
+//! L-1 and L-5, loading: bodies, forms, sections, and refusals.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn other_forms() {
 }
 
 #[test]
-fn where_bodies_stand() {
+fn bodies_after_front_matter_and_in_whole_files() {
     let skill = Skill::new("pdf", "after");
     fs::write(skill.tmp.path().join("prompt.md"), "\u{feff}---\nwhole\n---\n").unwrap();
     let loader = Loader::default();
