@@ -1,23 +1,24 @@
-//! What is done to agents: protection that is switched off, settings that are changed, instructions and packages that come
-//! from elsewhere, images that carry data out, macros.
+//! Attacks on agents: protection that is switched off, settings that are changed, instructions and packages from other
+//! servers, images that carry data out, macros.
 
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::kind::Kind;
+use super::kind::ContentKind;
 use super::names::has_macros;
-use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex};
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_described, is_match, is_open, regex};
 use super::rules::{
     AGENT_SETTINGS, AGENT_TAKEOVER, COMMENT_INJECTION, DANGEROUS_EXAMPLE, FETCH_AND_RUN, FOREIGN_INDEX, IMAGE_LEAK,
     LINK_LEAK, OFFICE_MACROS, PERMISSION_BYPASS, REMOTE_INSTRUCTIONS,
 };
-use super::unsafe_commands::warned;
+use super::unsafe_commands::has_warning;
 
-/// Members and streams of office documents that hold macros. Of names in UTF-16, the NULs are line ends in a binary file.
+/// Members and streams of office documents that hold macros. Of names in UTF-16, the NULs are line ends in a binary
+/// file.
 const MACROS: &str = r"vbaProject\.bin|_\nV\nB\nA\n_\nP\nR\nO\nJ\nE\nC\nT|xl/macrosheets/";
 
-/// Members of `OpenDocument` files that are macros: modules of Basic, and scripts of other languages. The lists of libraries
-/// and dialogs, `script-lb.xml` and its kin, are there without any.
+/// Members of `OpenDocument` files that are macros: modules of Basic, and scripts of other languages. The lists of
+/// libraries and dialogs, `script-lb.xml` and its kin, are there without any.
 const OPEN_MACROS: &str = r"Basic/[^/\x00-\x1f]{1,60}/(?P<module>[\w %-]{1,60})\.xml|Scripts/(?:python|beanshell|javascript|java)/[^/\x00-\x1f]";
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -156,16 +157,16 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// In a comment that is not shown as an example of one.
-fn is_unseen(hit: &Hit<'_>) -> bool {
+/// Returns whether a match is in a comment that is not shown as an example of one.
+fn is_unseen(hit: &PatternHit<'_>) -> bool {
     hit.comment && !hit.fenced && !is_open(hit.line_before(), b'`')
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-fn bypass(hit: &Hit<'_>) -> Option<&'static Rule> {
+#[expect(clippy::unnecessary_wraps, reason = "a judge may return none")]
+fn bypass(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     Some(match is_unseen(hit) {
         true => &COMMENT_INJECTION,
-        false if !hit.is_code() && (is_told(hit) || warned(hit.line_before())) => &DANGEROUS_EXAMPLE,
+        false if !hit.is_code() && (is_described(hit) || has_warning(hit.line_before())) => &DANGEROUS_EXAMPLE,
         false => hit.rule,
     })
 }
@@ -173,26 +174,26 @@ fn bypass(hit: &Hit<'_>) -> Option<&'static Rule> {
 /// Names of files in an agent's directory that hold its settings.
 const FILES: &str = r"(?:settings(?:\.local)?\.json|config\.(?:toml|json)|hooks\.json|mcp(?:-config)?\.json|cli-config\.json|(?:CLAUDE|AGENTS|GEMINI)\.md)\b";
 
-/// What stands before the name of a file that a command writes to.
+/// The text before the name of a file that a command writes to.
 const WRITES_TO: &str = concat!(
     r"(?:>>?\s*|\btee\s+(?:-a\s+|--append\s+)?|\b(?:cp|mv|ln|install)\s[^\n|;&]{0,120}\s|\bsed\s+-i[^\n]{0,120}\s",
     r"|\b(?:writeFile|appendFile)(?:Sync)?\s*\(\s*)",
 );
 
-/// Whether a settings file is written while an agent's directory is the working directory.
-fn settings_there(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static WRITES: Lazy = LazyLock::new(|| {
+/// Judges whether a settings file is written while an agent's directory is the working directory.
+fn settings_there(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static WRITES: LazyRegex = LazyLock::new(|| {
         let opened = r#"\b(?:open|Path)\(\s*["']"#;
         let mode = r#"["']\s*(?:,\s*(?:mode\s*=\s*)?["'][wa]|\)\.write)"#;
         regex(&format!(r#"{WRITES_TO}["']?(?:\./)?{FILES}|{opened}{FILES}{mode}"#))
     });
     // A directory that is given in full, and no part of the one before; `$PWD` is that one.
-    static LEAVES: Lazy = LazyLock::new(|| {
+    static LEAVES: LazyRegex = LazyLock::new(|| {
         regex(
             r#"(?:^|[;&|(]|\bthen|\bdo)\s*(?:popd\b|(?:cd|pushd)\s+(?:--\s+)?["']?(?:/|~|\$\{?[a-oq-z]|-["']?\s*(?:$|[;&|)])))|\bchdir\(\s*["']?(?:/|~)"#,
         )
     });
-    let after = &hit.after()[..hit.after().len().min(AROUND)];
+    let after = &hit.after()[..hit.after().len().min(MAX_DISTANCE)];
     let after = match LEAVES.as_ref().and_then(|leaves| leaves.find(after)) {
         Some(left) => &after[..left.start()],
         None => after,
@@ -200,32 +201,32 @@ fn settings_there(hit: &Hit<'_>) -> Option<&'static Rule> {
     changes(hit, after, is_match(&WRITES, after))
 }
 
-/// Whether a settings file is written below a variable that holds an agent's directory.
-fn settings_below(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static WRITES: Lazy = LazyLock::new(|| {
+/// Judges whether a settings file is written below a variable that holds an agent's directory.
+fn settings_below(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static WRITES: LazyRegex = LazyLock::new(|| {
         regex(&format!(
             r#"{WRITES_TO}["']?\$\{{?(?P<shell>\w+)\}}?["']?/{FILES}|\b(?P<code>[a-z_]\w*)["']?\s*[/,+]\s*["']/?{FILES}[^\n]{{0,60}}(?:\.write_|,\s*(?:mode\s*=\s*)?["'][wa])"#
         ))
     });
-    let after = &hit.after()[..hit.after().len().min(AROUND)];
+    let after = &hit.after()[..hit.after().len().min(MAX_DISTANCE)];
     let is_own = |found: regex::bytes::Captures<'_>| {
         found.name("shell").or(found.name("code")).is_some_and(|name| name.as_bytes() == hit.group("one"))
     };
     changes(hit, after, WRITES.as_ref()?.captures_iter(after).any(is_own))
 }
 
-fn changes(hit: &Hit<'_>, after: &[u8], is_written: bool) -> Option<&'static Rule> {
+fn changes(hit: &PatternHit<'_>, after: &[u8], is_written: bool) -> Option<&'static Rule> {
     if !is_written || !hit.is_code() && !is_open(hit.line_before(), b'`') {
         return None;
     }
     Some(if is_match(&UNLOCKS, after) { &AGENT_TAKEOVER } else { hit.rule })
 }
 
-/// How far around a place the change that is made there is looked for.
-const AROUND: usize = 600;
+/// Maximum distance at which the change that is made to a file is searched for.
+const MAX_DISTANCE: usize = 600;
 
-/// Settings with which an agent asks for nothing any more, or talks to the network.
-static UNLOCKS: Lazy = LazyLock::new(|| {
+/// Settings with which an agent no longer asks for consent, or talks to the network.
+static UNLOCKS: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r#"bypassPermissions|danger-full-access|approval_policy\s*=\s*["']never|skipDangerousModePermissionPrompt|enableAllProjectMcpServers|dangerously-skip-permissions"#,
         r#"|["']?allow["']?\s*:\s*\[[^\]]{0,200}["']Bash(?:\((?:\*|:\*)\))?["']"#,
@@ -233,23 +234,23 @@ static UNLOCKS: Lazy = LazyLock::new(|| {
     ))
 });
 
-fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static WRITES: Lazy = LazyLock::new(|| {
+fn settings(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static WRITES: LazyRegex = LazyLock::new(|| {
         regex(
             r#"(?:>>?|\btee\s+(?:-a\s+|--append\s+)?)\s*["']?[\w.$~{}/%-]*$|\b(?:cp|mv|ln|install|rsync)\s[^\n|;&]*\s["']?[\w.$~{}/%-]*$|\bsed\s+-i[^\n]*$|\b(?:writeFile|appendFile)(?:Sync)?\s*\([^\n]*$"#,
         )
     });
-    static WRITTEN: Lazy = LazyLock::new(|| {
+    static WRITTEN: LazyRegex = LazyLock::new(|| {
         regex(
             r#"\A[^\n]{0,120}?(?:["']\s*\)?\s*,\s*(?:mode\s*=\s*)?["'][wa]|\.write_text\s*\(|\.write_bytes\s*\(|\)\s*\.write\()"#,
         )
     });
-    static LATER: Lazy = LazyLock::new(|| {
+    static LATER: LazyRegex = LazyLock::new(|| {
         regex(
             r#"\.write_text\s*\(|\bjson\.dump\s*\(|\b(?:writeFile|appendFile)(?:Sync)?\s*\(|\bopen\([^\n]*,\s*["'][wa]"#,
         )
     });
-    static ORDERED: Lazy = LazyLock::new(|| {
+    static ORDERED: LazyRegex = LazyLock::new(|| {
         regex(
             r"\b(?:add|append|write|put|insert|merge|edit|modify|update|change|save|overwrite|replace|set)\b[^\n.]{0,100}$",
         )
@@ -264,12 +265,12 @@ fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
     if standing && !home {
         return None;
     }
-    let near = &hit.window[hit.start.saturating_sub(AROUND)..hit.window.len().min(hit.start + AROUND)];
-    let later = hit.kind == Kind::Script && is_match(&LATER, &after[..after.len().min(AROUND)]);
+    let near = &hit.window[hit.start.saturating_sub(MAX_DISTANCE)..hit.window.len().min(hit.start + MAX_DISTANCE)];
+    let later = hit.kind == ContentKind::Script && is_match(&LATER, &after[..after.len().min(MAX_DISTANCE)]);
     if hit.is_code() && (written || later) {
         return Some(if is_match(&UNLOCKS, near) { &AGENT_TAKEOVER } else { hit.rule });
     }
-    let ordered = hit.kind == Kind::Prose && !hit.fenced && is_match(&ORDERED, before) && !warned(before);
+    let ordered = hit.kind == ContentKind::Prose && !hit.fenced && is_match(&ORDERED, before) && !has_warning(before);
     match (ordered, is_unseen(hit)) {
         (true, true) => Some(&COMMENT_INJECTION),
         (true, false) => Some(hit.rule),
@@ -277,20 +278,20 @@ fn settings(hit: &Hit<'_>) -> Option<&'static Rule> {
     }
 }
 
-/// Sentences only: what is shown as code is an example.
-fn instructions(hit: &Hit<'_>) -> Option<&'static Rule> {
-    let shown = hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`');
+/// Judges sentences only: text that is shown as code is an example.
+fn instructions(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    let shown = hit.kind != ContentKind::Prose || hit.fenced || is_open(hit.line_before(), b'`');
     match is_unseen(hit) {
         true => Some(&COMMENT_INJECTION),
         false if shown => None,
-        false if is_told(hit) => Some(&DANGEROUS_EXAMPLE),
+        false if is_described(hit) => Some(&DANGEROUS_EXAMPLE),
         false => Some(hit.rule),
     }
 }
 
-/// An address is fetched if a word before it says so, in its sentence.
-fn fetched_instructions(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static FETCHES: Lazy = LazyLock::new(|| {
+/// Judges an address as fetched if a word before it says so, in its sentence.
+fn fetched_instructions(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static FETCHES: LazyRegex = LazyLock::new(|| {
         regex(
             r"\b(?:fetch|download|read|open|visit|load|get|retrieve|curl|webfetch|web_fetch|browse|access|go\s+to|check)\b[^\n.]{0,100}\n?[^\n.]{0,60}\z",
         )
@@ -298,9 +299,9 @@ fn fetched_instructions(hit: &Hit<'_>) -> Option<&'static Rule> {
     is_match(&FETCHES, &hit.window[hit.start.saturating_sub(200)..hit.start]).then(|| instructions(hit)).flatten()
 }
 
-/// An address with a gap that is to be filled with what only the model or the user knows.
-fn image(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static GAPS: Lazy = LazyLock::new(|| {
+/// Judges the address of an image with a gap for data that only the model or the user has.
+fn image(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static GAPS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"(?:[\[{<$(%]|%7B)[^\]}>)/&?]{0,40}?",
             r"(?:secret|token|api_?-?\s?key|_key|\bkey|passw|credential|conversation|history|context|prompt|environ|\benv\b|memor|message|chat|\bdata\b|user_?\s?data|base64|b64|content|summary|cookie|session|answer|what)",
@@ -308,53 +309,53 @@ fn image(hit: &Hit<'_>) -> Option<&'static Rule> {
     });
     let address = [hit.group("markdown"), hit.group("html")].concat();
     let query = address.splitn(4, |byte| *byte == b'/').nth(3).unwrap_or_default();
-    if hit.kind != Kind::Prose || !is_match(&GAPS, query) {
+    if hit.kind != ContentKind::Prose || !is_match(&GAPS, query) {
         return None;
     }
-    let shown = hit.fenced || is_open(hit.line_before(), b'`') || is_told(hit);
+    let shown = hit.fenced || is_open(hit.line_before(), b'`') || is_described(hit);
     match (shown, hit.group("html").is_empty()) {
-        // Pages that are shown as code fill in what they like.
+        // Pages that are shown as code may fill in anything.
         (true, false) => None,
         (true, true) => Some(&DANGEROUS_EXAMPLE),
         (false, _) => Some(hit.rule),
     }
 }
 
-/// An address in a sentence or a link, but not an image's, with a gap that is to be filled with what only the model or the
-/// user knows. In code such gaps are where a program puts its key.
-fn link(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static IMAGE: Lazy = LazyLock::new(|| regex(r#"(?:!\[[^\]\n]*\]\(\s*<?|<img\s[^>\n]*?src\s*=\s*["']?)\z"#));
+/// Judges an address in a sentence or a link, but not an image's, with a gap for data that only the model or the user
+/// has. In code such gaps are where a program puts its key.
+fn link(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static IMAGE: LazyRegex = LazyLock::new(|| regex(r#"(?:!\[[^\]\n]*\]\(\s*<?|<img\s[^>\n]*?src\s*=\s*["']?)\z"#));
     let before = hit.line_before();
-    let shown = hit.kind != Kind::Prose || hit.fenced || is_open(before, b'`');
+    let shown = hit.kind != ContentKind::Prose || hit.fenced || is_open(before, b'`');
     if is_match(&IMAGE, before) || !has_leak(hit.line_after()) {
         return None;
     }
     match is_unseen(hit) {
         true => Some(&COMMENT_INJECTION),
         false if shown => None,
-        false if is_told(hit) => Some(&DANGEROUS_EXAMPLE),
+        false if is_described(hit) => Some(&DANGEROUS_EXAMPLE),
         false => Some(hit.rule),
     }
 }
 
-/// Whether a line that begins with an address has a gap in it that is the reader's own, or that it orders to be filled.
+/// Returns whether a line that begins with an address has a gap for data of the reader, or an order to fill one.
 ///
-/// `{token}`, `<environment>` and `YOUR_API_KEY` are in every documentation of an interface: they count where the line says
-/// to fill them from the environment or the conversation.
+/// `{token}`, `<environment>` and `YOUR_API_KEY` are in every documentation of an interface: they count where the line
+/// says to fill them from the environment or the conversation.
 fn has_leak(line: &[u8]) -> bool {
-    static GAPS: Lazy = LazyLock::new(|| {
+    static GAPS: LazyRegex = LazyLock::new(|| {
         regex(r#"(?:[\[{<]|\$[{(]?|%7B)(?P<gap>[^\]}>)/&?\n"'`]{1,60})|=(?P<word>(?-i:[A-Z][A-Z0-9_]{3,40})\b)"#)
     });
-    static OWN: Lazy = LazyLock::new(|| {
+    static OWN: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"^\s*\{?\s*(?:env|environ|process\.env|os\.environ)\b\s*[.\[]|\b(?:conversation|chat[_ ]?history|system[_ ]?prompt)s?(?:[ _](?:summary|text|so far))?\s*$",
             r"|\b(?:base64|b64|contents?|values?|summary|copy)\s+of\b|\b(?:environment|env)[_ ]variables?\b|\b(?:user|users|user's)[_ ](?:token|secret|password|cookie|credential|api[_ ]?key)s?\b",
         ))
     });
-    static SECRET: Lazy = LazyLock::new(|| {
+    static SECRET: LazyRegex = LazyLock::new(|| {
         regex(r"secret|api_?-?\s?key|passw|credential|conversation|history|\benv|environ|cookie|token|prompt|memor")
     });
-    static ORDERS: Lazy = LazyLock::new(|| {
+    static ORDERS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"\b(?:replac\w+|fill\w*|substitut\w+|insert\w*|put)\b[^\n]{0,80}\b(?:from|with|by|of|in|the)\s[^\n]{0,40}?",
             r"(?:\benvironment\b|\benv\b|\.env\b|\bconversation\b|\bchat\b|\buser's\s+(?:\w+\s+)?(?:key|token|password|secret|credential|data|message)s?\b|\bsystem\s+prompt\b|\bkeychain\b|\beverything\b)",
@@ -378,7 +379,7 @@ fn has_leak(line: &[u8]) -> bool {
 /// Returns how long the address is that a line begins with: up to a blank that is in none of its gaps.
 fn address_length(line: &[u8]) -> usize {
     let mut depth = 0_usize;
-    let end = line.iter().take(AROUND).position(|byte| {
+    let end = line.iter().take(MAX_DISTANCE).position(|byte| {
         match byte {
             b'[' | b'{' | b'<' => depth += 1,
             b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
@@ -386,16 +387,16 @@ fn address_length(line: &[u8]) -> usize {
         }
         byte.is_ascii_whitespace() && depth == 0
     });
-    end.unwrap_or(line.len().min(AROUND))
+    end.unwrap_or(line.len().min(MAX_DISTANCE))
 }
 
-fn index(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static KNOWN: Lazy = LazyLock::new(|| {
+fn index(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static KNOWN: LazyRegex = LazyLock::new(|| {
         regex(
             r"^(?:(?:test\.)?pypi\.org|files\.pythonhosted\.org|download\.pytorch\.org|pypi(?:\.ngc)?\.nvidia\.com|registry\.(?:npmjs\.org|yarnpkg\.com|npmmirror\.com)|npm\.pkg\.github\.com|pypi\.tuna\.tsinghua\.edu\.cn|mirrors\.aliyun\.com|localhost|127(?:\.\d+){3}|\[::1\]|(?:[\w-]+\.)*example\.(?:com|org|net))$",
         )
     });
-    static NUMBERS: Lazy = LazyLock::new(|| regex(r"^(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])$"));
+    static NUMBERS: LazyRegex = LazyLock::new(|| regex(r"^(?:\d+(?:\.\d+){3}|\[[0-9a-f:]+\])$"));
     let (host, how) = (hit.group("host"), hit.group("how"));
     let name = hit.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let setting = how.trim_ascii().ends_with(b"registry") && !how.starts_with(b"-") && !how.contains(&b' ');
@@ -404,30 +405,31 @@ fn index(hit: &Hit<'_>) -> Option<&'static Rule> {
     }
     let open = hit.group("scheme").eq_ignore_ascii_case(b"http") || is_match(&NUMBERS, host);
     Some(match open {
-        _ if is_told(hit) => &DANGEROUS_EXAMPLE,
+        _ if is_described(hit) => &DANGEROUS_EXAMPLE,
         true => &FETCH_AND_RUN,
         false => hit.rule,
     })
 }
 
-/// Inside of documents only; others speak of it. What has it in its name is reported by that, and once is enough.
-fn macros(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static KNOWN: Lazy = LazyLock::new(|| regex(MACROS));
+/// Judges macros inside of documents only; other files may mention them. A file whose name has the extension of macros
+/// is reported by its name, and once is enough.
+fn macros(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static KNOWN: LazyRegex = LazyLock::new(|| regex(MACROS));
     let before = &hit.window[..hit.start];
     let first = !is_match(&KNOWN, before);
-    (hit.kind == Kind::Binary && first && !has_macros(hit.path)).then_some(hit.rule)
+    (hit.kind == ContentKind::Binary && first && !has_macros(hit.path)).then_some(hit.rule)
 }
 
 /// Kinds of `OpenDocument` files.
 const OPEN: [&str; 10] = ["odt", "ods", "odp", "odg", "odb", "ott", "ots", "otp", "otg", "oxt"];
 
-/// Macros of `OpenDocument` files, which are archives with ordinary names in them.
-fn open_macros(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static KNOWN: Lazy = LazyLock::new(|| regex(OPEN_MACROS));
+/// Judges macros of `OpenDocument` files, which are archives with ordinary names in them.
+fn open_macros(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static KNOWN: LazyRegex = LazyLock::new(|| regex(OPEN_MACROS));
     let extension = hit.path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let is_open = extension.is_some_and(|extension| OPEN.contains(&extension.as_str()));
     let is_list = matches!(hit.group("module"), b"script-lb" | b"dialog-lb");
-    // Each name stands at its member and in the list at the end; the first is enough.
+    // Each name is at its member and in the list at the end; the first is enough.
     let is_first = || {
         let before = KNOWN.as_ref().map(|known| known.captures_iter(&hit.window[..hit.start]));
         let is_module = |found: regex::bytes::Captures<'_>| {
@@ -435,5 +437,5 @@ fn open_macros(hit: &Hit<'_>) -> Option<&'static Rule> {
         };
         !before.is_some_and(|mut before| before.any(is_module))
     };
-    (hit.kind == Kind::Binary && is_open && !is_list && is_first()).then_some(hit.rule)
+    (hit.kind == ContentKind::Binary && is_open && !is_list && is_first()).then_some(hit.rule)
 }

@@ -1,10 +1,10 @@
-//! Commands that run packages, decode and run, stay behind, or run when a skill is loaded.
+//! Commands that run packages, decode and run, persist, or run when a skill is loaded.
 
 use std::sync::LazyLock;
 
 use super::Rule;
 use super::holders::marshalled;
-use super::patterns::{Hit, Lazy, Pattern, in_code, is_match, regex, unless_told};
+use super::patterns::{LazyRegex, Pattern, PatternHit, in_code, is_match, regex, unless_described};
 use super::rules::{AUTORUN_FILE, LOAD_COMMAND, OBFUSCATED_CODE, PERSISTENCE, REMOTE_PACKAGE};
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -27,28 +27,28 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["base64", "xxd", "b64decode", "openssl enc"],
         regex: r#"\b(?:base64|openssl\s+(?:enc|base64)|xxd)\s[^\n|]*?(?:-d\b|-D\b|--decode\b|-di\b|-r\b)[^\n]*?\|&?\s*(?:(?:gunzip|zcat|gzip\s+-\w+|xz\s+-\w+|bunzip2|tr\s[^\n|]*|rev)\s*\|\s*)*(?:(?:sudo|env|exec|command)\s+(?:-\S+\s+)*)*(?:/(?:\w+/)*)?(?:(?:ba|z|da|k|fi)?sh(?:\s|$|[;&|)"'`])|(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?:$|[;&|)"'`<]))"#,
         message: "what is decoded is piped into an interpreter",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["base64", "xxd"],
         regex: r#"\b(?:eval|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*-\w*c|python[\d.]*\s+-c|(?:ba|z|da|k)?sh\s+<\(|source\s+<\()\s*["']?\s*(?:\$\(|`)?[^\n;]*\b(?:base64|openssl\s+base64|xxd)\s[^\n;)]*(?:-d\b|-D\b|--decode\b|-r\b)"#,
         message: "what is decoded is run by a shell",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["exec", "eval", "compile"],
         regex: r#"\b(?:exec|eval|compile)\s*\(\s*(?:compile\s*\(\s*)?(?:(?:__import__\(\s*["']\w+["']\s*\)|zlib|lzma|bz2|gzip|codecs|marshal)\.(?:decompress|loads)\s*\(\s*)*(?:(?:__import__\(\s*["']\w+["']\s*\)\.|base64\.|binascii\.|codecs\.)?(?:[abs]?\w*b(?:64|32|85)decode|a85decode|unhexlify)|bytes\.fromhex|bytearray\.fromhex|codecs\.decode)\s*\("#,
         message: "what is decoded is run as Python",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["marshal"],
         regex: r#"\b(?:exec|eval|FunctionType)\s*\(\s*(?:compile\s*\(\s*)?(?:__import__\(\s*["']marshal["']\s*\)|importlib\.import_module\(\s*["']marshal["']\s*\)|marshal)\.loads?\s*\("#,
         message: "compiled code in the text is run as Python",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
@@ -69,7 +69,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["exec", "eval", "function"],
         regex: r#"(?:^|[^.\w]|\b(?:window|globalThis|builtins|child_process)\.)(?P<at>(?:exec|eval|Function|execSync|setTimeout)\s*\(\s*(?:atob|Buffer\.from|unescape|String\.fromCharCode|decodeURIComponent\(\s*(?:escape\(\s*)?atob|(?:new\s+)?TextDecoder\(\)\.decode\(\s*Uint8Array|window\.atob|base64_decode|gzinflate|["'][^"'\n]{0,3}["']\.join\(\s*(?:chr\b|map\(\s*chr|\[?\s*chr\()))"#,
         message: "what is decoded is run",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
@@ -83,14 +83,14 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["powershell", "pwsh"],
         regex: r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]*?\s[-/]e(?:nc?|c|ncodedcommand)?\s+[a-z0-9+/=]{24,}",
         message: "PowerShell is given an encoded command",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
         words: &["frombase64string"],
         regex: r"\b(?:(?:iex|invoke-expression)\b[^\n]*FromBase64String|FromBase64String[^\n]*\|\s*(?:iex|invoke-expression)\b)",
         message: "what is decoded is run by PowerShell",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &OBFUSCATED_CODE,
@@ -139,7 +139,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
         rule: &PERSISTENCE,
         words: &[".git/hooks", "core.hookspath", "authorized_keys"],
         regex: r"(?:>|\btee\b|\bcp\b|\bmv\b|\bln\b|\binstall\b)[^\n]*\.git/hooks/\w|\bgit\s+config\s[^\n]*core\.hookspath|(?:>>?|\btee\b|\bcp\b)[^\n]*\.ssh/authorized_keys",
-        message: "something is left behind that runs, or lets somebody in, later",
+        message: "something is left behind that runs later, or lets another person in",
         judge: in_code,
     },
     Pattern {
@@ -178,33 +178,33 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-static PINNED: Lazy = LazyLock::new(|| regex(r"(?:.@|==)v?\d+\.\d+"));
+static PINNED: LazyRegex = LazyLock::new(|| regex(r"(?:.@|==)v?\d+\.\d+"));
 
-fn unpinned(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn unpinned(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     (!is_match(&PINNED, hit.group("package"))).then_some(hit.rule)
 }
 
-static AT_COMMIT: Lazy = LazyLock::new(|| regex(r"[@#][0-9a-f]{40}\b"));
-/// Package indexes are registries, whatever their address is.
-static AN_INDEX: Lazy = LazyLock::new(|| regex(r"(?:-url|-links|-f|-i|--registry|--index|--proxy)[ =]+[^\s]+$"));
+static AT_COMMIT: LazyRegex = LazyLock::new(|| regex(r"[@#][0-9a-f]{40}\b"));
+/// An option for a package index: indexes are registries, whatever their address is.
+static AN_INDEX: LazyRegex = LazyLock::new(|| regex(r"(?:-url|-links|-f|-i|--registry|--index|--proxy)[ =]+[^\s]+$"));
 
-fn from_address(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn from_address(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     (!is_match(&AT_COMMIT, hit.text()) && !is_match(&AN_INDEX, hit.text())).then_some(hit.rule)
 }
 
-/// `printf` writes escapes all day; what counts is whether a shell gets them.
-fn escaped(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static PRINTS: Lazy = LazyLock::new(|| regex(r"^(?:printf|echo)"));
-    static TO_SHELL: Lazy = LazyLock::new(|| regex(r"\|\s*(?:ba|z|da)?sh\b"));
+/// Judges escapes: `printf` often writes them, so they count only if a shell gets them.
+fn escaped(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static PRINTS: LazyRegex = LazyLock::new(|| regex(r"^(?:printf|echo)"));
+    static TO_SHELL: LazyRegex = LazyLock::new(|| regex(r"\|\s*(?:ba|z|da)?sh\b"));
     (!is_match(&PRINTS, hit.text()) || is_match(&TO_SHELL, hit.text())).then_some(hit.rule)
 }
 
-fn same_name(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn same_name(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     (hit.group("one") == hit.group("two")).then_some(hit.rule)
 }
 
-/// Only skill files and commands are loaded.
-fn at_load(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges skill files and commands only: no others are loaded.
+fn at_load(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let name = hit.path.file_name()?.to_str()?;
     let loaded = name.eq_ignore_ascii_case("SKILL.md")
         || (name.to_ascii_lowercase().ends_with(".md")
@@ -212,11 +212,11 @@ fn at_load(hit: &Hit<'_>) -> Option<&'static Rule> {
     loaded.then_some(hit.rule)
 }
 
-fn in_package(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn in_package(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     (hit.path.file_name()? == "package.json").then_some(hit.rule)
 }
 
-fn in_git_config(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn in_git_config(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let config = hit.path.ends_with(".git/config") || hit.path.file_name()? == ".gitconfig";
     config.then_some(hit.rule)
 }

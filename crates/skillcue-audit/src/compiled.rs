@@ -7,21 +7,21 @@ use skillcue_catalog::SkillDir;
 
 use super::kind::is_bytecode;
 
-/// How much of a compiled file is looked at: the header of Python's.
-pub(super) const HEAD: u64 = 17;
+/// The number of bytes of a compiled file that are read: the header of Python bytecode.
+pub(super) const HEADER_BYTES: u64 = 17;
 
-/// How large a source may be to be read and compared by its hash.
+/// Maximum size of a source that is read and compared by its hash.
 const MAX_SOURCE: u64 = 16 << 20;
 
 /// Languages that are compiled to programs, by the extensions of their sources.
-const SOURCES: [&str; 37] = [
+const SOURCE_EXTENSIONS: [&str; 37] = [
     "c", "cc", "cpp", "cxx", "m", "mm", "rs", "go", "zig", "swift", "java", "kt", "scala", "groovy", "clj", "cs", "fs",
     "vb", "nim", "d", "ml", "hs", "pas", "f90", "asm", "s", "wat", "wast", "ts", "pyx", "lua", "erl", "ex", "el", "v",
     "dart", "cu",
 ];
 
-/// Files that tell how sources become programs.
-const BUILDS: [&str; 15] = [
+/// Names of files that describe how sources are built.
+const BUILD_FILES: [&str; 15] = [
     "makefile",
     "cmakelists.txt",
     "cargo.toml",
@@ -39,10 +39,10 @@ const BUILDS: [&str; 15] = [
     "configure.ac",
 ];
 
-/// Which sources a skill has.
+/// The sources of a skill.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// Python's, with their sizes.
+    /// Those of Python, with their sizes.
     python: HashMap<PathBuf, u64>,
     /// The names of others without their extensions, in lower case.
     stems: HashSet<String>,
@@ -50,19 +50,21 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Takes a file in that the walk has come by.
-    pub(super) fn see(&mut self, path: &Path, size: u64) {
+    /// Adds a file that the walk has found.
+    pub(super) fn add(&mut self, path: &Path, size: u64) {
         let Some(name) = path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase) else { return };
-        self.builds |= BUILDS.contains(&name.as_str()) || name.ends_with(".csproj");
+        self.builds |= BUILD_FILES.contains(&name.as_str()) || name.ends_with(".csproj");
         match name.rsplit_once('.') {
             Some((_, "py" | "pyw")) => drop(self.python.insert(path.to_owned(), size)),
-            Some((stem, extension)) if SOURCES.contains(&extension) => drop(self.stems.insert(stem.to_owned())),
+            Some((stem, extension)) if SOURCE_EXTENSIONS.contains(&extension) => {
+                self.stems.insert(stem.to_owned());
+            }
             _ => {}
         }
     }
 
-    /// Why a compiled file, of which `head` are the first bytes, cannot be believed to come from source that is in the
-    /// skill; `None` if it can.
+    /// Returns the reason to doubt that a compiled file, of which `head` are the first bytes, comes from source in the
+    /// skill; `None` if there is none.
     pub(super) fn doubt(&self, dir: &SkillDir, path: &Path, head: &[u8]) -> Option<String> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if is_bytecode(head) || matches!(extension, "pyc" | "pyo") {
@@ -75,7 +77,7 @@ impl Sources {
         (!self.has_source(path)).then(|| "its source is not in the skill".to_owned())
     }
 
-    /// Whether a source is called like the program, or programs are built from sources here.
+    /// Returns whether a source has the program's name, or programs are built from sources here.
     fn has_source(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
         let stem = name.split(['.', '$']).next().unwrap_or_default();
@@ -86,8 +88,8 @@ impl Sources {
         names.any(|name| self.stems.contains(name)) || self.builds && !self.stems.is_empty()
     }
 
-    /// Whatever the header of bytecode says of its source can be written there by anybody: the code behind it would have
-    /// to be compiled again to know.
+    /// Returns the reason to doubt bytecode. Its header can be forged: only compiling the source again would show that
+    /// the code comes from it.
     fn doubt_bytecode(&self, dir: &SkillDir, path: &Path, head: &[u8]) -> String {
         let source = source_of(path);
         let shown = source.display();
@@ -95,11 +97,11 @@ impl Sources {
             return format!("its source, {shown}, is not in the skill");
         };
         match compiled_from(head) {
-            From::Size(said) if u64::from(said) != *size & 0xffff_ffff => {
+            CompiledFrom::Size(said) if u64::from(said) != *size & 0xffff_ffff => {
                 format!("it was compiled from {said} bytes, and {shown} has {size}")
             }
-            From::Unchecked => format!("Python runs it without comparing it with {shown}"),
-            From::Hash { magic, hash } if !has_hash(dir, &source, magic, hash) => {
+            CompiledFrom::Unchecked => format!("Python runs it without comparing it with {shown}"),
+            CompiledFrom::Hash { magic, hash } if !has_hash(dir, &source, magic, hash) => {
                 format!("it was compiled from another text than {shown}")
             }
             _ => format!("its header can be forged, so that it need not come from {shown}"),
@@ -107,18 +109,18 @@ impl Sources {
     }
 }
 
-/// Whether a source has the hash that Python compares it by.
+/// Returns whether a source has the hash that Python compares it by.
 fn has_hash(dir: &SkillDir, source: &Path, magic: u64, hash: u64) -> bool {
-    // Python 3.11 has changed to fewer rounds.
+    // Python 3.11 changed to fewer rounds.
     source
         .to_str()
         .and_then(|source| dir.read(source, MAX_SOURCE).ok())
         .is_some_and(|source| [(1, 3), (2, 4)].iter().any(|rounds| sip_hash(*rounds, magic, &source) == hash))
 }
 
-/// What bytecode says of its source.
-enum From {
-    /// Too old to say it.
+/// The record of the source in the header of bytecode.
+enum CompiledFrom {
+    /// Nothing: the version is too old.
     Unknown,
     Size(u32),
     Hash {
@@ -129,26 +131,26 @@ enum From {
     Unchecked,
 }
 
-fn compiled_from(head: &[u8]) -> From {
+fn compiled_from(head: &[u8]) -> CompiledFrom {
     let word = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-    let Some(magic) = word(0) else { return From::Unknown };
+    let Some(magic) = word(0) else { return CompiledFrom::Unknown };
     match magic & 0xffff {
         // From Python 3.7 on: the version, flags, then a time and a size or a hash.
         3390..=3999 => match (word(4), word(8), word(12)) {
-            (Some(0), _, Some(size)) => From::Size(size),
+            (Some(0), _, Some(size)) => CompiledFrom::Size(size),
             (Some(flags), Some(low), Some(high)) if flags & 0b11 == 0b11 => {
-                From::Hash { magic: u64::from(magic), hash: u64::from(low) | u64::from(high) << 32 }
+                CompiledFrom::Hash { magic: u64::from(magic), hash: u64::from(low) | u64::from(high) << 32 }
             }
-            (Some(flags), ..) if flags & 0b11 == 0b01 => From::Unchecked,
-            _ => From::Unknown,
+            (Some(flags), ..) if flags & 0b11 == 0b01 => CompiledFrom::Unchecked,
+            _ => CompiledFrom::Unknown,
         },
         // From Python 3.3 on: the version, a time and a size.
-        3190..=3389 => word(8).map_or(From::Unknown, From::Size),
-        _ => From::Unknown,
+        3190..=3389 => word(8).map_or(CompiledFrom::Unknown, CompiledFrom::Size),
+        _ => CompiledFrom::Unknown,
     }
 }
 
-/// The source that Python compares bytecode with: beside it, or beside the `__pycache__` that it is in.
+/// Returns the source that Python compares bytecode with: beside it, or beside the `__pycache__` that it is in.
 fn source_of(path: &Path) -> PathBuf {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let source = format!("{}.py", name.split('.').next().unwrap_or_default());
@@ -157,7 +159,8 @@ fn source_of(path: &Path) -> PathBuf {
     dir.join(source)
 }
 
-/// `SipHash` with so many rounds per word and at its end, by a key of which Python only sets the first half.
+/// Computes `SipHash` with these numbers of rounds per word and at the end, by a key of which Python only sets the
+/// first half.
 fn sip_hash(rounds: (usize, usize), key: u64, bytes: &[u8]) -> u64 {
     let mut v =
         [key ^ 0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, key ^ 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];

@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_attack, regex};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_attack, regex};
 use super::rules::{ENCODED_ORDERS, ENCODED_PROSE};
 
-/// How short an encoded text may be to be looked at.
+/// Minimum length of an encoded text that is decoded.
 const MIN_LENGTH: usize = 32;
-/// How much of one is decoded.
+/// Maximum length that is decoded.
 const MAX_LENGTH: usize = 16 << 10;
-/// How many letters tell whether the rest is text as well: a multiple of what base64, base32 and hexadecimal digits take
-/// for whole bytes.
-const PROBE: usize = 24;
-/// How many times over a text may be encoded.
+/// The number of letters that show whether the rest is text as well: a multiple of the letters that base64, base32 and
+/// hexadecimal digits need for whole bytes.
+const PROBE_LENGTH: usize = 24;
+/// Maximum number of encodings of one text, one inside another.
 const MAX_LAYERS: usize = 3;
 
 pub(super) static PATTERNS: &[Pattern] = &[Pattern {
@@ -39,9 +39,9 @@ pub(super) static PATTERNS: &[Pattern] = &[Pattern {
     judge: rotated,
 }];
 
-/// Whether the line says something when each letter is replaced by the one 13 places on.
-fn rotated(hit: &Hit<'_>) -> Option<&'static Rule> {
-    if hit.kind == Kind::Binary {
+/// Judges a line with each letter replaced by the one 13 places on.
+fn rotated(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    if hit.kind == ContentKind::Binary {
         return None;
     }
     let line = [hit.line_before(), hit.line_after()].concat();
@@ -60,38 +60,38 @@ fn rot13(byte: u8) -> u8 {
     }
 }
 
-/// Whether it is a sentence of English, by the small words that each has.
+/// Returns whether a text is a sentence of English, by the small words that each has.
 fn is_prose(text: &[u8]) -> bool {
-    static SMALL: Lazy = LazyLock::new(|| {
+    static SMALL: LazyRegex = LazyLock::new(|| {
         regex(r"\b(?:the|and|you|your|this|that|with|from|for|not|must|will|all|are|is|to|of|in|it|user)\b")
     });
     SMALL.as_ref().is_some_and(|small| small.find_iter(text).take(3).count() >= 3)
 }
 
-/// Where an encoded text stands, which rule it breaks, what it says, and how it is encoded.
-pub(super) struct Encoded {
+/// An encoded text: its position, the rule it breaks, the decoded text, and its encoding.
+pub(super) struct EncodedText {
     pub(super) at: usize,
     pub(super) rule: &'static Rule,
     pub(super) text: String,
     pub(super) from: &'static str,
 }
 
-/// Returns what a decoded text says, if it is an order or a sentence.
-fn said((text, from): (String, &'static str), at: usize, path: &Path) -> Option<Encoded> {
+/// Returns a decoded text with its rule, if it is an order or a sentence.
+fn judged_text((text, from): (String, &'static str), at: usize, path: &Path) -> Option<EncodedText> {
     let rule = if is_attack(text.as_bytes(), path) {
         Some(&ENCODED_ORDERS)
     } else {
         is_prose(text.as_bytes()).then_some(&ENCODED_PROSE)
     };
-    rule.map(|rule| Encoded { at, rule, text, from })
+    rule.map(|rule| EncodedText { at, rule, text, from })
 }
 
-/// Encoded texts that say something.
-pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
+/// Returns encoded texts that are orders or sentences.
+pub(super) fn find(window: &[u8], path: &Path) -> Vec<EncodedText> {
     let mut found = Vec::new();
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let mut at = 0;
-    // From its end on, so that the words of an ordinary text are not looked at letter by letter.
+    // From its end on, so that the words of an ordinary text are not read letter by letter.
     while let Some(start) = window.get(at..at + MIN_LENGTH) {
         if let Some(other) = start.iter().rposition(|byte| !is_letter(byte)) {
             at += other + 1;
@@ -99,9 +99,9 @@ pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
         }
         let run = window[at..].iter().position(|byte| !is_letter(byte)).unwrap_or(window.len() - at);
         let (end, letters) = wrapped(window, at, run);
-        // Something may stand before it that is made of the same letters.
+        // Text of the same letters may be directly before it.
         if let Some((text, from)) = (0..4).find_map(|skip| decoded(letters.get(skip..)?, MAX_LAYERS)) {
-            found.extend(said((text, from), at, path));
+            found.extend(judged_text((text, from), at, path));
         }
         at = end + 1;
     }
@@ -109,11 +109,11 @@ pub(super) fn find(window: &[u8], path: &Path) -> Vec<Encoded> {
     found
 }
 
-/// How long a group of letters of a text is that is encoded with blanks in it. Longer ones are found without.
+/// Maximum length of a group of letters in a text that is encoded with blanks in it. Longer ones are found as one run.
 const MAX_GROUP: usize = MIN_LENGTH - 1;
 
-/// Encoded texts in groups of a few letters: `SWdu b3Jl`, `49 67 6e`, `\x49\x67`, `0x49, 0x67`.
-fn spaced(window: &[u8], path: &Path) -> Vec<Encoded> {
+/// Returns encoded texts in groups of a few letters: `SWdu b3Jl`, `49 67 6e`, `\x49\x67`, `0x49, 0x67`.
+fn spaced(window: &[u8], path: &Path) -> Vec<EncodedText> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < window.len() {
@@ -126,15 +126,15 @@ fn spaced(window: &[u8], path: &Path) -> Vec<Encoded> {
         if !is_odd || letters.len() > MAX_GROUP {
             continue;
         }
-        let (probed, probe) = groups(window, start, PROBE + 4);
-        if probe.len() < MIN_LENGTH.min(PROBE + 4) || !(0..4).any(|skip| is_text_like(&probe[skip..])) {
+        let (probed, probe) = groups(window, start, PROBE_LENGTH + 4);
+        if probe.len() < MIN_LENGTH.min(PROBE_LENGTH + 4) || !(0..4).any(|skip| is_text_like(&probe[skip..])) {
             at = probed.max(end);
             continue;
         }
         let (end, letters) = groups(window, start, MAX_LENGTH);
         at = end;
         let text = (0..4).find_map(|skip| decoded(letters.get(skip..)?, MAX_LAYERS));
-        found.extend(text.and_then(|text| said(text, start, path)));
+        found.extend(text.and_then(|text| judged_text(text, start, path)));
     }
     found
 }
@@ -147,11 +147,10 @@ fn group(window: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((start, end))
 }
 
-/// Returns the letters of the groups from `start` on, up to so many, without what says that they are digits, and where they
-/// end.
-fn groups(window: &[u8], start: usize, most: usize) -> (usize, Vec<u8>) {
+/// Returns the letters of the groups from `start` on, up to `max`, without prefixes such as `0x`, and where they end.
+fn groups(window: &[u8], start: usize, max: usize) -> (usize, Vec<u8>) {
     let (mut letters, mut end) = (Vec::new(), start);
-    while letters.len() < most {
+    while letters.len() < max {
         let Some((next, next_end)) = group(window, end) else { break };
         let gap = &window[end..next];
         let is_gap = gap.len() <= 3 && gap.iter().all(|byte| b" \n\\,:-|".contains(byte));
@@ -171,17 +170,17 @@ fn groups(window: &[u8], start: usize, most: usize) -> (usize, Vec<u8>) {
     (end, letters)
 }
 
-/// Whether the first letters decode to what may be text, in any of the encodings.
+/// Returns whether the first letters decode to text, in any of the encodings.
 fn is_text_like(letters: &[u8]) -> bool {
-    let Some(probe) = letters.get(..PROBE) else { return false };
+    let Some(probe) = letters.get(..PROBE_LENGTH) else { return false };
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
     DECODERS.iter().any(|(_, decode)| {
         let start = decode(probe);
-        start.len() >= PROBE / 2 && start.iter().all(is_text)
+        start.len() >= PROBE_LENGTH / 2 && start.iter().all(is_text)
     })
 }
 
-/// The letters of a run with those of the lines that go on with it, and where they end.
+/// Returns the letters of a run with those of the lines that continue it, and where they end.
 fn wrapped(window: &[u8], start: usize, run: usize) -> (usize, Vec<u8>) {
     let mut letters = window[start..start + run].to_vec();
     let mut end = start + run;
@@ -202,14 +201,16 @@ fn wrapped(window: &[u8], start: usize, run: usize) -> (usize, Vec<u8>) {
 
 type Decoder = fn(&[u8]) -> Vec<u8>;
 
-/// Hexadecimal digits are letters of the other two as well, and those of base32 are letters of base64.
+/// The encodings, in this order: hexadecimal digits are letters of the other two as well, and those of base32 are
+/// letters of base64.
 const DECODERS: [(&str, Decoder); 3] =
-    [("hexadecimal digits", bytes_of_digits), ("base32", bytes_of_base32), ("base64", bytes_of)];
+    [("hexadecimal digits", bytes_of_digits), ("base32", bytes_of_base32), ("base64", bytes_of_base64)];
 
-/// What the letters say, if that is text, and how they are encoded. Each of at most so many layers is looked below.
+/// Returns the text that the letters decode to, if it is text, and their encoding. At most `layers` encodings, one
+/// inside another, are decoded.
 fn decoded(letters: &[u8], layers: usize) -> Option<(String, &'static str)> {
     let letters = &letters[..letters.len().min(MAX_LENGTH)];
-    let probe = letters.get(..PROBE)?;
+    let probe = letters.get(..PROBE_LENGTH)?;
     DECODERS.iter().find_map(|(from, decode)| {
         let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..);
         let start = decode(probe);
@@ -221,21 +222,21 @@ fn decoded(letters: &[u8], layers: usize) -> Option<(String, &'static str)> {
         let bytes = if low && high {
             decode(letters)
         } else if low && odd.all(|byte| *byte == 0) {
-            // UTF-16, of which the half of each character is nothing in English.
+            // UTF-16, in which one byte of each character is 0 in English.
             narrowed(&decode(letters), 0)
         } else if high && even.all(|byte| *byte == 0) {
             narrowed(&decode(letters), 1)
         } else {
             return None;
         };
-        // What follows it and looks alike decodes to anything.
+        // Letters that follow the text decode to any bytes.
         let text = match std::str::from_utf8(&bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
         };
         let text = text.split(|c: char| c.is_control() && !c.is_whitespace()).next().unwrap_or_default();
         if text.contains(' ') {
-            return (text.len() >= PROBE / 2).then(|| (text.to_owned(), *from));
+            return (text.len() >= PROBE_LENGTH / 2).then(|| (text.to_owned(), *from));
         }
         let inner: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let end = inner.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+/".contains(byte));
@@ -244,19 +245,19 @@ fn decoded(letters: &[u8], layers: usize) -> Option<(String, &'static str)> {
     })
 }
 
-/// The characters of UTF-16 whose other half is nothing.
+/// Returns the characters of UTF-16 whose other byte is 0.
 fn narrowed(bytes: &[u8], at: usize) -> Vec<u8> {
     bytes.chunks_exact(2).take_while(|pair| pair[1 - at] == 0).map(|pair| pair[at]).collect()
 }
 
-/// What hexadecimal digits stand for; nothing from the first letter on that is none.
+/// Decodes hexadecimal digits, up to the first letter that is not one.
 fn bytes_of_digits(letters: &[u8]) -> Vec<u8> {
     let value = |byte: &u8| char::from(*byte).to_digit(16);
     let byte = |pair: &[u8]| u8::try_from(value(&pair[0])? << 4 | value(&pair[1])?).ok();
     letters.chunks_exact(2).map_while(byte).collect()
 }
 
-/// What base32 says, in letters of the case that its first has; nothing from the first letter on that is none.
+/// Decodes base32 in the case of its first letter, up to the first letter that does not belong to it.
 fn bytes_of_base32(letters: &[u8]) -> Vec<u8> {
     let is_lower = letters.iter().find(|byte| byte.is_ascii_alphabetic()).is_some_and(u8::is_ascii_lowercase);
     let first = if is_lower { b'a' } else { b'A' };
@@ -277,7 +278,8 @@ fn bytes_of_base32(letters: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn bytes_of(letters: &[u8]) -> Vec<u8> {
+/// Decodes base64.
+fn bytes_of_base64(letters: &[u8]) -> Vec<u8> {
     let value = |byte: &u8| match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,
@@ -301,12 +303,12 @@ mod tests {
     #[test]
     fn base64_is_decoded_with_and_without_its_end() {
         for (letters, text) in [("aGVsbG8", "hello"), ("aGVsbG8h", "hello!"), ("aGVsbA", "hell")] {
-            assert_eq!(bytes_of(letters.as_bytes()), text.as_bytes());
+            assert_eq!(bytes_of_base64(letters.as_bytes()), text.as_bytes());
         }
     }
 
     #[test]
-    fn base32_and_digits_are_decoded_up_to_what_is_none() {
+    fn base32_and_digits_are_decoded_up_to_other_letters() {
         for (letters, text) in [("NBSWY3DP", "hello"), ("nbswy3dpee", "hello!"), ("NBSWY3DP=x", "hello")] {
             assert_eq!(bytes_of_base32(letters.as_bytes()), text.as_bytes(), "{letters}");
         }

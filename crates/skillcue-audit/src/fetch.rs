@@ -1,10 +1,10 @@
-//! Commands that run what they fetch, and which addresses everybody knows.
+//! Commands that run what they fetch, and the addresses of well-known installers.
 
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_match, is_told, regex, unless_told};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_described, is_match, regex, unless_described};
 use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, FETCH_KNOWN_INSTALLER, REMOTE_PACKAGE};
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -48,47 +48,47 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["exec", "eval", "loads"],
         regex: r"\b(?:exec|eval|compile|pickle\.loads|marshal\.loads)\s*\(\s*(?:compile\s*\(\s*)?(?:requests\.(?:get|post)|(?:\w+\.)*urlopen|httpx\.(?:get|post)|__import__\(\s*.(?:requests|urllib\.request|httpx).\s*\)\.\w+)\s*\(",
         message: "what is fetched from the network is run as Python",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval", "function", "runin"],
         regex: r"\b(?:eval|Function|runIn\w*Context)\s*\(\s*(?:await\b\s*|\(\s*)*(?:fetch|axios(?:\.get)?|got|https?\.get)\s*\(",
         message: "what is fetched from the network is run as JavaScript",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval"],
         regex: r"\bfetch\s*\([^\n]*\.then\(\s*(?:\(?\w*\)?\s*=>\s*)?(?:globalThis\.|window\.)?eval\b",
         message: "what is fetched from the network is run as JavaScript",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["eval"],
         regex: r#"\b(?:\w+_)?eval\s*\(?\s*(?:URI\.open|open|Net::HTTP\.get|LWP::Simple::get|file_get_contents)\s*\(?\s*(?:URI\()?["']https?:"#,
         message: "what is fetched from the network is run",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &FETCH_AND_RUN,
         words: &["requests.", "urlopen", "httpx."],
         regex: r#"(?:\b(?:run|Popen|call|check_call|check_output|getoutput)\s*\([^\n]*["']-[ce]["']\s*,\s*|\bos\.(?:system|popen)\s*\(\s*)(?:(?:requests|httpx)\.(?:get|post)|(?:\w+\.)*urlopen)\s*\("#,
         message: "what is fetched from the network is run by a shell",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &REMOTE_PACKAGE,
         words: &["git clone"],
         regex: r"\bgit\s+clone\s[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:(?:(?:ba|z|da)?sh|python[\d.]*)\s+[\w./$~{}-]*/[\w.-]+|\./[\w./-]+)",
         message: "a repository is fetched, in whatever state it is, and run",
-        judge: unless_told,
+        judge: unless_described,
     },
 ];
 
-/// Installers that their projects tell everybody to pipe into a shell: these addresses, not all that is on their hosts.
-static KNOWN: Lazy = LazyLock::new(|| {
+/// Installers that their projects recommend to pipe into a shell: these addresses, not everything on their hosts.
+static KNOWN: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r"^https://(?:astral\.sh/(?:uv|ruff|ty)/(?:[\d.]+/)?install\.(?:sh|ps1)|(?:sh\.)?rustup\.rs/?|get\.docker\.com/?",
         r"|bun\.(?:sh|com)/install(?:\.ps1)?|deno\.land/(?:x/install/)?install\.(?:sh|ps1)|get\.pnpm\.io/install\.(?:sh|ps1)",
@@ -102,42 +102,42 @@ static KNOWN: Lazy = LazyLock::new(|| {
     ))
 });
 /// A commit of any fork can be named as if it were the project's own, and a path can lead to another project.
-static ELSEWHERE: Lazy = LazyLock::new(|| regex(r"\.\.|%2e|/[0-9a-f]{40}/"));
-/// Names that are kept for examples.
-static NOBODYS: Lazy = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
-static ADDRESS: Lazy = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>;]+"#));
-static SOMEWHERE: Lazy = LazyLock::new(|| {
+static OTHER_PROJECT: LazyRegex = LazyLock::new(|| regex(r"\.\.|%2e|/[0-9a-f]{40}/"));
+/// Names that are reserved for examples.
+static EXAMPLE_HOSTS: LazyRegex = LazyLock::new(|| regex(r"^https?://(?:[\w-]+\.)*example\.(?:com|org|net)(?:[/:]|$)"));
+static ADDRESS: LazyRegex = LazyLock::new(|| regex(r#"\b[a-z]{3,5}://[^\s"'`|)<>;]+"#));
+static HAS_ADDRESS: LazyRegex = LazyLock::new(|| {
     regex(r"://\w|\$|\b[\w-]+\.[a-z]{2,}\b|\blocalhost\b|@-|\bn(?:c|cat|etcat)\s+(?:-\S+\s+)*[\w.-]+\s+\d")
 });
 /// An address without a scheme, or one that is only known when it runs.
-static BARE: Lazy =
+static BARE: LazyRegex =
     LazyLock::new(|| regex(r"^(?:(?:[\w-]+\.)+[a-z]{2,}(?:[/:?]\S*)?|\$\{?\w\S*|[\d.]{7,}(?:[/:]\S*)?)$"));
 /// Options whose value follows.
-static VALUED: Lazy = LazyLock::new(|| {
+static VALUED: LazyRegex = LazyLock::new(|| {
     regex(
         r"^-(?:\w*[oOHAexmbcduXTFPzCErtKQYUw]|-(?:output|header|user|data|proto|max|retry|connect|cacert|cert|key|referer|request|form|proxy|write)[\w-]*)$",
     )
 });
 
-fn fetched(hit: &Hit<'_>) -> Option<&'static Rule> {
-    weigh(hit.text(), hit.kind, is_told(hit))
+fn fetched(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    weigh(hit.text(), hit.kind, is_described(hit))
 }
 
-/// What fetching by such a command weighs: whether there is an address at all, and whether everybody knows it.
-pub(super) fn weigh(command: &[u8], kind: Kind, told: bool) -> Option<&'static Rule> {
-    if kind != Kind::Script && !is_match(&SOMEWHERE, command) {
+/// Returns the rule for fetching by a command: whether it has an address at all, and whether that is well known.
+pub(super) fn weigh(command: &[u8], kind: ContentKind, described: bool) -> Option<&'static Rule> {
+    if kind != ContentKind::Script && !is_match(&HAS_ADDRESS, command) {
         return None;
     }
     let found = addresses(command);
-    let all = |known: &Lazy| !found.is_empty() && found.iter().all(|address| is_match(known, address));
-    if told || (kind != Kind::Script && all(&NOBODYS)) {
+    let all = |known: &LazyRegex| !found.is_empty() && found.iter().all(|address| is_match(known, address));
+    if described || (kind != ContentKind::Script && all(&EXAMPLE_HOSTS)) {
         return Some(&DANGEROUS_EXAMPLE);
     }
-    let known = all(&KNOWN) && !found.iter().any(|address| is_match(&ELSEWHERE, address));
+    let known = all(&KNOWN) && !found.iter().any(|address| is_match(&OTHER_PROJECT, address));
     Some(if known { &FETCH_KNOWN_INSTALLER } else { &FETCH_AND_RUN })
 }
 
-/// All that a command fetches from.
+/// Returns the addresses that a command fetches from.
 pub(super) fn addresses(command: &[u8]) -> Vec<&[u8]> {
     let Some(address) = ADDRESS.as_ref() else { return Vec::new() };
     let mut found: Vec<&[u8]> = address.find_iter(command).map(|address| address.as_bytes()).collect();
@@ -153,7 +153,7 @@ pub(super) fn addresses(command: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// A word of a command without the quotes around it.
+/// Returns a word of a command without the quotes around it.
 pub(super) fn unquoted(word: &[u8]) -> &[u8] {
     let quote = |byte: &u8| b"\"'`()".contains(byte);
     let start = word.iter().position(|byte| !quote(byte)).unwrap_or(word.len());

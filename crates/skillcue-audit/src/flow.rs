@@ -1,6 +1,8 @@
-//! What is fetched in one place of a file and run in another: by the name of the file it is saved as, or of a variable.
+//! Follows data that is fetched in one place of a file and run in another: by the name of the file it is saved as, or
+//! of a variable.
 //!
-//! Names are remembered, whatever runs something is looked up among them: no search depends on how many there are.
+//! Names are remembered, and every command that runs something is looked up among them: no search depends on how many
+//! there are.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,49 +10,52 @@ use std::sync::LazyLock;
 
 use super::Rule;
 use super::fetch::{addresses, unquoted, weigh};
-use super::kind::Kind;
-use super::patterns::{Lazy, is_match, regex, tells};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, describes_attack, is_match, regex};
 use super::rules::{DANGEROUS_EXAMPLE, FETCH_AND_RUN, REMOTE_PACKAGE};
-use super::structure::Structure;
+use super::structure::MarkdownStructure;
 
-/// How many names are followed in one file.
-const NAMES: usize = 4096;
-/// How long a command is, at the most.
-const COMMAND: usize = 1000;
-/// How far apart fetching and running may be in a text to belong together, outside of code and at all.
-const NEAR: u64 = 400;
-const FAR: u64 = 2048;
+/// Maximum number of names that are followed in one file.
+const MAX_NAMES: usize = 4096;
+/// Maximum length of a command.
+const MAX_COMMAND: usize = 1000;
+/// Maximum distance between fetching and running outside of code to be one attack.
+const MAX_NEAR_DISTANCE: u64 = 400;
+/// Maximum distance between fetching and running to be related at all.
+const MAX_FAR_DISTANCE: u64 = 2048;
 
-/// What is searched.
-pub(super) struct Seen<'s> {
+/// The part of a file that is searched.
+pub(super) struct SearchWindow<'s> {
     pub(super) window: &'s [u8],
-    /// How much of the text stands before the window.
+    /// The number of bytes of the text before the window.
     pub(super) before: u64,
-    /// What was not searched before.
+    /// The part that was not searched before.
     pub(super) new: Range<usize>,
-    pub(super) kind: Kind,
-    pub(super) structure: &'s Structure,
+    pub(super) kind: ContentKind,
+    pub(super) structure: &'s MarkdownStructure,
 }
 
-/// What was fetched, by the name it has now.
+/// The data that was fetched, by the name it has now.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
-    names: HashMap<Vec<u8>, Fetch>,
+pub(super) struct FetchFlow {
+    names: HashMap<Vec<u8>, FetchedName>,
     full: bool,
 }
 
+/// One place where data is fetched.
 #[derive(Debug, Clone, Copy)]
-struct Fetch {
+struct FetchedName {
     at: u64,
     block: Option<u64>,
     rule: &'static Rule,
 }
 
-type Found = (&'static Rule, usize, &'static str);
+/// A rule, a place in the window, and a message.
+type FlowFinding = (&'static Rule, usize, &'static str);
 
-// No part of these goes on without end: what has to be read to the end of a line to see that it is nothing would be read
-// again from the next word on.
-static FETCHES: Lazy = LazyLock::new(|| {
+// No part of these is unbounded: a line that must be read to its end to see that it does not match would be read again
+// from the next word on.
+static FETCHES: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r#"\b(?P<shell>[a-z_]\w*)=["']?(?:\$\(|`)\s*(?:curl|wget)\s"#,
         r"|\b(?P<command>curl|wget|aria2c|lwp-download)(?:\.exe)?\s",
@@ -62,7 +67,7 @@ static FETCHES: Lazy = LazyLock::new(|| {
     ))
 });
 
-static RUNS: Lazy = LazyLock::new(|| {
+static RUNS: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r#"(?:^|[\s;&|(`'"])(?:eval\s+|(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*(?:-\w*c\s+|<<<\s*)|source\s+/dev/stdin\s*<<<\s*)["']?(?P<evaluated>\$\{?\w+)"#,
         r#"|(?:^|[\s;&|(`'"])(?:(?:sudo|exec|nohup|command|env)\s+(?:-\S+\s+)*)*(?:(?:ba|z|da|k|a|fi)?sh|python[\d.]*|node|perl|ruby|php|pwsh|bun|lua|source)\s+(?:-\S+\s+)*(?:<\s*)?["']?(?P<script>[\w.$~{}/+%@-]+)"#,
@@ -76,66 +81,68 @@ static RUNS: Lazy = LazyLock::new(|| {
     ))
 });
 
-/// Checking what was fetched is what should be done. It may still be another's file, so it is worth a word.
-static CHECKS: Lazy = LazyLock::new(|| {
+/// Commands that check what was fetched, as they should. The file may still be another one, so it is reported at a
+/// lower severity.
+static CHECKS: LazyRegex = LazyLock::new(|| {
     regex(
         r"\b(?:sha(?:256|384|512)sum|shasum)\s[^\n]*(?:-c|--check)\b|\bgpg2?\s[^\n]*--verify\b|\bcosign\s+verify|\bminisign\s[^\n]*-V",
     )
 });
-static IN_VAIN: Lazy = LazyLock::new(|| regex(r"\|\|\s*(?:true|:|echo)"));
+static IN_VAIN: LazyRegex = LazyLock::new(|| regex(r"\|\|\s*(?:true|:|echo)"));
 
-impl Flow {
-    /// Everything that is fetched and run, where it is fetched.
-    pub(super) fn look(&mut self, seen: &Seen<'_>) -> Vec<Found> {
+impl FetchFlow {
+    /// Returns everything that is fetched and run, at the place where it is fetched.
+    pub(super) fn look(&mut self, search: &SearchWindow<'_>) -> Vec<FlowFinding> {
         let mut found = Vec::new();
-        let mut fetches = self.fetches(seen).into_iter().peekable();
+        let mut fetches = self.fetches(search).into_iter().peekable();
         if self.names.is_empty() && fetches.peek().is_none() {
             return found;
         }
         let Some(runs) = RUNS.as_ref() else { return found };
-        for captures in runs.captures_iter(seen.window) {
+        for captures in runs.captures_iter(search.window) {
             let Some(name) = captures.iter().skip(1).flatten().next() else { continue };
-            if !seen.new.contains(&name.start()) {
+            if !search.new.contains(&name.start()) {
                 continue;
             }
-            while let Some((name, fetch)) = fetches.next_if(|(_, fetch)| fetch.at < seen.before + name.start() as u64) {
-                self.remember(name, fetch, seen, &mut found);
+            while let Some((name, fetch)) = fetches.next_if(|(_, fetch)| fetch.at < search.before + name.start() as u64)
+            {
+                self.remember(name, fetch, search, &mut found);
             }
-            // What a variable holds is run, or what the file has that is named so.
+            // Either the value of a variable is run, or a file of that name.
             let held = ["evaluated", "piped", "code", "stdin"].iter().any(|group| captures.name(group).is_some());
             let key = if held { variable(name.as_bytes()) } else { file(name.as_bytes()) };
-            if let Some(judged) = self.names.get(&key).and_then(|fetch| judge(*fetch, name.start(), seen)) {
+            if let Some(judged) = self.names.get(&key).and_then(|fetch| judge_run(*fetch, name.start(), search)) {
                 // Once is enough, however often it is run.
                 self.names.remove(&key);
                 found.push(judged);
             }
         }
         for (name, fetch) in fetches {
-            self.remember(name, fetch, seen, &mut found);
+            self.remember(name, fetch, search, &mut found);
         }
         found
     }
 
-    fn remember(&mut self, name: Vec<u8>, fetch: Fetch, seen: &Seen<'_>, found: &mut Vec<Found>) {
-        if self.names.len() < NAMES || self.names.contains_key(&name) {
+    fn remember(&mut self, name: Vec<u8>, fetch: FetchedName, search: &SearchWindow<'_>, found: &mut Vec<FlowFinding>) {
+        if self.names.len() < MAX_NAMES || self.names.contains_key(&name) {
             self.names.insert(name, fetch);
         } else if !std::mem::replace(&mut self.full, true) {
-            let at = usize::try_from(fetch.at - seen.before).unwrap_or(0);
+            let at = usize::try_from(fetch.at - search.before).unwrap_or(0);
             found.push((&REMOTE_PACKAGE, at, "more files are fetched here than can be followed: any may be run"));
         }
     }
 
-    /// What is fetched in the new part, in order.
-    fn fetches(&self, seen: &Seen<'_>) -> Vec<(Vec<u8>, Fetch)> {
-        let mut fetches: Vec<(Vec<u8>, Fetch)> = Vec::new();
+    /// Returns the data that is fetched in the new part, in order.
+    fn fetches(&self, search: &SearchWindow<'_>) -> Vec<(Vec<u8>, FetchedName)> {
+        let mut fetches: Vec<(Vec<u8>, FetchedName)> = Vec::new();
         let mut variables: HashSet<Vec<u8>> = HashSet::new();
         let Some(regex) = FETCHES.as_ref() else { return fetches };
-        for captures in regex.captures_iter(seen.window) {
-            let Some(start) = captures.get(0).map(|all| all.start()).filter(|start| seen.new.contains(start)) else {
+        for captures in regex.captures_iter(search.window) {
+            let Some(start) = captures.get(0).map(|all| all.start()).filter(|start| search.new.contains(start)) else {
                 continue;
             };
             let group = |name| captures.name(name).map(|found| found.as_bytes());
-            let text = command(&seen.window[start..]);
+            let text = command(&search.window[start..]);
             let names = match (group("command"), group("shell"), group("to"), group("retrieved")) {
                 (Some(program), ..) => saved(program, text),
                 (_, Some(name), ..) => vec![variable(name)],
@@ -147,11 +154,11 @@ impl Flow {
                 (.., Some(name)) => vec![file(name)],
                 _ => ["variable", "process", "with"].into_iter().filter_map(group).map(variable).collect(),
             };
-            if names.is_empty() || fetches.len() > NAMES {
+            if names.is_empty() || fetches.len() > MAX_NAMES {
                 continue;
             }
             let by_command = group("command").is_some() || group("shell").is_some();
-            let Some(fetch) = weighed(seen, start, by_command.then_some(text)) else { continue };
+            let Some(fetch) = weighed(search, start, by_command.then_some(text)) else { continue };
             variables.extend(names.iter().filter(|name| name.starts_with(b"=")).cloned());
             fetches.extend(names.into_iter().map(|name| (name, fetch)));
         }
@@ -159,47 +166,47 @@ impl Flow {
     }
 }
 
-fn weighed(seen: &Seen<'_>, start: usize, command: Option<&[u8]>) -> Option<Fetch> {
-    let at = seen.before + start as u64;
-    let block = seen.structure.block(at);
-    let told = seen.kind == Kind::Prose && block.is_none() && !seen.structure.in_comment(at) && {
-        let before = &seen.window[start.saturating_sub(COMMAND)..start];
-        let line = &seen.window[start..seen.window.len().min(start + COMMAND)];
+fn weighed(search: &SearchWindow<'_>, start: usize, command: Option<&[u8]>) -> Option<FetchedName> {
+    let at = search.before + start as u64;
+    let block = search.structure.block(at);
+    let described = search.kind == ContentKind::Prose && block.is_none() && !search.structure.in_comment(at) && {
+        let before = &search.window[start.saturating_sub(MAX_COMMAND)..start];
+        let line = &search.window[start..search.window.len().min(start + MAX_COMMAND)];
         let first = |text: &'_ [u8]| text.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
-        tells(before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default(), &first(line))
+        describes_attack(before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default(), &first(line))
     };
     let rule = match command {
-        Some(command) => weigh(command, seen.kind, told)?,
-        None if told => &DANGEROUS_EXAMPLE,
+        Some(command) => weigh(command, search.kind, described)?,
+        None if described => &DANGEROUS_EXAMPLE,
         None => &FETCH_AND_RUN,
     };
-    Some(Fetch { at, block, rule })
+    Some(FetchedName { at, block, rule })
 }
 
-/// What was fetched is run at `at`.
-fn judge(fetch: Fetch, at: usize, seen: &Seen<'_>) -> Option<Found> {
-    let run = seen.before + at as u64;
+/// Judges fetched data that is run at `at`.
+fn judge_run(fetch: FetchedName, at: usize, search: &SearchWindow<'_>) -> Option<FlowFinding> {
+    let run = search.before + at as u64;
     let distance = run - fetch.at;
-    // What has left the window is reported where it is run.
-    let start = fetch.at.checked_sub(seen.before).and_then(|start| usize::try_from(start).ok());
-    let between = &seen.window[start.unwrap_or(0).max(at.saturating_sub(COMMAND * 4))..at];
-    let together = seen.kind != Kind::Prose
-        || fetch.block.is_some() && fetch.block == seen.structure.block(run)
-        || distance <= NEAR
-        || start.is_some() && !between.contains(&b'\n') && distance <= COMMAND as u64 * 4;
+    // A fetch that is no longer in the window is reported where its data is run.
+    let start = fetch.at.checked_sub(search.before).and_then(|start| usize::try_from(start).ok());
+    let between = &search.window[start.unwrap_or(0).max(at.saturating_sub(MAX_COMMAND * 4))..at];
+    let together = search.kind != ContentKind::Prose
+        || fetch.block.is_some() && fetch.block == search.structure.block(run)
+        || distance <= MAX_NEAR_DISTANCE
+        || start.is_some() && !between.contains(&b'\n') && distance <= MAX_COMMAND as u64 * 4;
     let checked = is_match(&CHECKS, between) && !is_match(&IN_VAIN, between);
     let rule = match together && !checked {
         true => fetch.rule,
-        false if distance <= FAR || checked => &REMOTE_PACKAGE,
+        false if distance <= MAX_FAR_DISTANCE || checked => &REMOTE_PACKAGE,
         false => return None,
     };
     Some((rule, start.unwrap_or(at), "what is fetched from the network is saved and run"))
 }
 
-/// One command: to the end of its line, or to what parts it from the next.
+/// Returns one command: up to the end of its line, or to the separator before the next.
 fn command(text: &[u8]) -> &[u8] {
     let mut quote = None;
-    for (at, byte) in text.iter().enumerate().take(COMMAND) {
+    for (at, byte) in text.iter().enumerate().take(MAX_COMMAND) {
         match (*byte, quote) {
             (b'"' | b'\'', None) => quote = Some(*byte),
             (byte, Some(open)) if byte == open => quote = None,
@@ -208,10 +215,10 @@ fn command(text: &[u8]) -> &[u8] {
             _ => {}
         }
     }
-    &text[..text.len().min(COMMAND)]
+    &text[..text.len().min(MAX_COMMAND)]
 }
 
-/// The names that what is fetched is saved as.
+/// Returns the names of the files that a command saves.
 fn saved(program: &[u8], command: &[u8]) -> Vec<Vec<u8>> {
     let wget = program.eq_ignore_ascii_case(b"wget");
     let mut remote = wget || program.len() > 4;
@@ -255,14 +262,14 @@ fn saved(program: &[u8], command: &[u8]) -> Vec<Vec<u8>> {
     names
 }
 
-/// The last part of a path, which is how a file is known from elsewhere.
+/// Returns the key of a file: the last part of its path.
 fn file(path: &[u8]) -> Vec<u8> {
     let base = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let base: Vec<u8> = base.iter().copied().filter(|byte| !b"{}".contains(byte)).collect();
     base.strip_suffix(b".").unwrap_or(&base).to_vec()
 }
 
-/// What is held by a variable, however it is written.
+/// Returns the key of a variable, however it is written.
 fn variable(name: &[u8]) -> Vec<u8> {
     let name = name.iter().copied().filter(|byte| !b"${}".contains(byte));
     std::iter::once(b'=').chain(name).collect()

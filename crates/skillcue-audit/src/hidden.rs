@@ -1,73 +1,75 @@
-//! Characters that nobody sees: which of them carry something, and which belong to a script or an emoji.
+//! Invisible characters: which of them carry something, and which belong to a script or an emoji.
 //!
-//! Fed with one character after the other, it keeps only what is open: a run of invisible characters, and the direction
+//! Fed with one character after the other, it keeps only open state: a run of invisible characters, and the direction
 //! controls of the line.
 
 use skillcue_base::is_hidden;
 
 use super::Rule;
-use super::rows::Rows;
+use super::rows::OddCharRows;
 use super::rules::{HIDDEN_UNICODE, ODD_UNICODE};
 use super::show;
-use super::text::Place;
+use super::text::TextPosition;
 
-/// How many characters of a run are kept. More than this many are the same finding.
-const KEPT: usize = 200;
-/// How many findings of a rule are kept between two looks; the others are counted.
-const FOUND: usize = 64;
-/// From how many on, single characters that nothing needs are no accident any more.
-const LOOSE: usize = 40;
+/// Maximum number of characters of a run that are kept. A longer run is one finding as well.
+const MAX_KEPT: usize = 200;
+/// Maximum number of findings of a rule that are kept between two windows; the others are counted.
+const MAX_FOUND: usize = 64;
+/// Minimum number of single characters without a purpose that are no accident.
+const MIN_LOOSE: usize = 40;
 
 /// Something invisible that should not be there.
 #[derive(Debug)]
-pub(super) struct Hidden {
+pub(super) struct HiddenFinding {
     pub(super) rule: &'static Rule,
-    pub(super) at: Place,
-    /// Where it would stand in the text that is searched.
+    pub(super) at: TextPosition,
+    /// Its position in the text that is searched.
     pub(super) text_at: u64,
     pub(super) message: String,
     /// The first of the characters.
     pub(super) shown: String,
 }
 
-/// Where a character stands, and what stands before it in its line.
+/// The position of a character, and the character before it in its line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) place: Place,
+pub(super) struct CharContext {
+    pub(super) place: TextPosition,
     text_at: u64,
     pub(super) last: Option<char>,
 }
 
+/// Finds invisible characters in a stream of characters.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
-    /// Only what no accident writes is reported: in binary files, three bytes are soon some character.
+pub(super) struct HiddenScanner {
+    /// Whether the file is binary. There, three random bytes are often some character, so only tags in a row are
+    /// reported.
     binary: bool,
-    run: Option<Run>,
-    line: Line,
-    rows: Rows,
-    /// How many characters stand in the whole file that nothing needs, and the first of them.
+    run: Option<InvisibleRun>,
+    line: LineState,
+    rows: OddCharRows,
+    /// The number of characters without a purpose in the whole file, and the first of them.
     loose: usize,
-    first_loose: Option<Spot>,
-    pub(super) found: Vec<Hidden>,
+    first_loose: Option<CharContext>,
+    pub(super) found: Vec<HiddenFinding>,
     /// Findings that were not kept.
     pub(super) more: Vec<(&'static Rule, usize)>,
-    /// Which rules were reported at all.
+    /// The rules that were reported at all.
     reported: Vec<&'static str>,
 }
 
 /// Invisible characters in a row.
 #[derive(Debug)]
-struct Run {
-    at: Spot,
+struct InvisibleRun {
+    at: CharContext,
     chars: Vec<char>,
     count: usize,
 }
 
-/// What is only known at the end of a line.
+/// State that is judged at the end of a line.
 #[derive(Debug, Default)]
-struct Line {
-    /// The first direction control, and what was open before it was closed.
-    first: Option<(Spot, char)>,
+struct LineState {
+    /// The first direction control. Then those that are open.
+    first: Option<(CharContext, char)>,
     open: Vec<char>,
     reversing: bool,
     overriding: bool,
@@ -76,10 +78,10 @@ struct Line {
     /// Zero-width characters between Latin letters: how many, and one bit a kind.
     between: usize,
     kinds: u32,
-    between_at: Option<Spot>,
+    between_at: Option<CharContext>,
 }
 
-/// Whether the character is invisible, and is left out of what is searched for words.
+/// Returns whether the character is invisible, and is left out of the text that is searched for words.
 pub(super) fn is_invisible(c: char) -> bool {
     is_zero_width(c) || is_tag(c) || is_selector(c) || is_direction(c)
 }
@@ -96,7 +98,8 @@ fn is_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Every other character that hides, by the one table of those; a terminal's controls and line ends do not count here.
+/// Returns whether it is another hidden character, by the one table of those; a terminal's controls and line ends do
+/// not count here.
 fn is_zero_width(c: char) -> bool {
     is_hidden(c)
         && !c.is_control()
@@ -110,7 +113,7 @@ fn is_right_to_left(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-/// Scripts whose letters are joined or parted by invisible characters.
+/// Returns whether it is of a script whose letters are joined or parted by invisible characters.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{109f}' | '\u{1700}'..='\u{18af}' | '\u{1900}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
 }
@@ -119,27 +122,27 @@ fn is_east_asian(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Pictures, symbols and what is put behind them.
+/// Returns whether it is a picture, a symbol or a character that modifies one.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{200d}' | '\u{203c}' | '\u{2049}' | '\u{20e3}' | '\u{2122}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-impl Watch {
-    pub(super) fn new(binary: bool) -> Watch {
-        Watch { binary, ..Watch::default() }
+impl HiddenScanner {
+    pub(super) fn new(binary: bool) -> HiddenScanner {
+        HiddenScanner { binary, ..HiddenScanner::default() }
     }
 
-    /// A character that is not plain ASCII, where it stands, and what was seen before it: a window of the text, and how
-    /// much of the text stands before that.
-    pub(super) fn see(&mut self, c: char, place: Place, before: u64, window: &[u8]) {
-        let spot = || Spot { place, text_at: before + window.len() as u64, last: last(window) };
+    /// Takes a character that is not plain ASCII, its position, and the text before it: a window, and the number of
+    /// bytes before that.
+    pub(super) fn see(&mut self, c: char, place: TextPosition, before: u64, window: &[u8]) {
+        let spot = || CharContext { place, text_at: before + window.len() as u64, last: last(window) };
         if is_direction(c) {
             self.close(Some(c));
             self.direction(c, spot());
         } else if is_invisible(c) {
-            let run = self.run.get_or_insert_with(|| Run { at: spot(), chars: Vec::new(), count: 0 });
+            let run = self.run.get_or_insert_with(|| InvisibleRun { at: spot(), chars: Vec::new(), count: 0 });
             run.count += 1;
-            if run.chars.len() < KEPT {
+            if run.chars.len() < MAX_KEPT {
                 run.chars.push(c);
             }
         } else {
@@ -150,8 +153,8 @@ impl Watch {
             self.line.right_to_left |= is_right_to_left(c);
             if matches!(c, '\u{1b}' | '\u{8}' | '\u{2028}' | '\u{2029}') && !self.binary {
                 let message = match c {
-                    '\u{1b}' => "an escape character, which tells terminals what to do",
-                    '\u{8}' => "a backspace, which makes terminals hide what stands before it",
+                    '\u{1b}' => "an escape character, which controls terminals",
+                    '\u{8}' => "a backspace, which makes terminals hide the text before it",
                     _ => "a line separator that most programs do not show",
                 };
                 self.report(&ODD_UNICODE, spot(), message.to_owned(), c.to_string());
@@ -159,7 +162,7 @@ impl Watch {
         }
     }
 
-    /// Plain ASCII without a line end.
+    /// Takes plain ASCII without a line end.
     pub(super) fn plain(&mut self, bytes: &[u8]) {
         if self.run.is_some() {
             self.close(bytes.first().map(|byte| char::from(*byte)));
@@ -167,14 +170,14 @@ impl Watch {
         self.row();
     }
 
-    /// A row of odd characters is over.
+    /// Ends a row of odd characters.
     fn row(&mut self) {
         if let Some((rule, spot, message, shown)) = self.rows.close() {
             self.report(rule, spot, message, shown);
         }
     }
 
-    /// The end of the file: what only counts in a whole file.
+    /// Ends the file, and reports findings about the file as a whole.
     pub(super) fn finish(&mut self) {
         self.end_line();
         if let Some((rule, spot, message)) = self.rows.finish()
@@ -183,7 +186,7 @@ impl Watch {
             self.report(rule, spot, message, String::new());
         }
         if let Some(spot) = self.first_loose
-            && self.loose >= LOOSE
+            && self.loose >= MIN_LOOSE
             && !self.reported.contains(&HIDDEN_UNICODE.id)
         {
             let message = format!(
@@ -194,7 +197,7 @@ impl Watch {
         }
     }
 
-    /// The end of a line, or of the file.
+    /// Ends a line, or the last one.
     pub(super) fn end_line(&mut self) {
         if self.run.is_some() {
             self.close(None);
@@ -233,7 +236,7 @@ impl Watch {
         self.report(rule, at, message, first.to_string());
     }
 
-    fn direction(&mut self, c: char, at: Spot) {
+    fn direction(&mut self, c: char, at: CharContext) {
         let line = &mut self.line;
         line.first.get_or_insert((at, c));
         match c {
@@ -248,14 +251,14 @@ impl Watch {
             _ => {
                 line.overriding |= matches!(c, '\u{202d}' | '\u{202e}');
                 line.reversing |= matches!(c, '\u{202b}' | '\u{2067}');
-                if line.open.len() < KEPT {
+                if line.open.len() < MAX_KEPT {
                     line.open.push(c);
                 }
             }
         }
     }
 
-    /// The run of invisible characters is over.
+    /// Ends a run of invisible characters.
     fn close(&mut self, next: Option<char>) {
         let Some(run) = self.run.take() else { return };
         let last = run.at.last;
@@ -266,7 +269,7 @@ impl Watch {
             if !(last == Some('\u{1f3f4}') && is_flag(&run.chars)) && (!self.binary || tags >= 4) {
                 let text: String = run.chars.iter().filter_map(|c| char::from_u32(u32::from(*c) - 0xe0000)).collect();
                 let message = format!(
-                    "{} tag characters, which nobody sees and models read; they spell “{}”",
+                    "{} tag characters, which people do not see and models read; they spell “{}”",
                     run.count,
                     show::text(&text, run.count > run.chars.len())
                 );
@@ -312,7 +315,7 @@ impl Watch {
         self.report(&ODD_UNICODE, run.at, message, shown);
     }
 
-    fn report(&mut self, rule: &'static Rule, at: Spot, message: String, shown: String) {
+    fn report(&mut self, rule: &'static Rule, at: CharContext, message: String, shown: String) {
         if !self.reported.contains(&rule.id) {
             self.reported.push(rule.id);
         }
@@ -320,33 +323,33 @@ impl Watch {
         if same.next().is_some_and(|found| found.at.line == at.place.line) {
             return;
         }
-        if same.count() >= FOUND {
+        if same.count() >= MAX_FOUND {
             match self.more.iter_mut().find(|(known, _)| known.id == rule.id) {
                 Some((_, more)) => *more += 1,
                 None => self.more.push((rule, 1)),
             }
             return;
         }
-        self.found.push(Hidden { rule, at: at.place, text_at: at.text_at, message, shown });
+        self.found.push(HiddenFinding { rule, at: at.place, text_at: at.text_at, message, shown });
     }
 }
 
-/// The last character, if it stands in the same line.
+/// Returns the last character, if it is in the same line.
 fn last(window: &[u8]) -> Option<char> {
     let tail = &window[window.len().saturating_sub(4)..];
     let text = String::from_utf8_lossy(tail);
     text.chars().next_back().filter(|c| *c != '\n')
 }
 
-/// Flags of parts of countries: a black flag, a few letters and digits as tags, and the end.
+/// Returns whether tags make a flag of a part of a country: a few letters and digits, and the end.
 fn is_flag(chars: &[char]) -> bool {
     let Some(('\u{e007f}', letters)) = chars.split_last() else { return false };
     (3..=6).contains(&letters.len())
         && letters.iter().all(|c| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}'))
 }
 
-/// Whether the characters around a short run need it.
-fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
+/// Returns whether the characters around a short run need it.
+fn is_needed(run: &InvisibleRun, before: Option<char>, next: Option<char>) -> bool {
     let around = |is: fn(char) -> bool| before.is_some_and(is) || next.is_some_and(is);
     let start = run.at.place.offset == 0;
     run.count <= 3
@@ -369,7 +372,8 @@ fn is_needed(run: &Run, before: Option<char>, next: Option<char>) -> bool {
         })
 }
 
-/// What variation selectors spell, if it is text: the first 16 are the bytes 0 to 15, the others those from 16 on.
+/// Returns the text that variation selectors encode, if it is text: the first 16 are the bytes 0 to 15, the others
+/// those from 16 on.
 fn smuggled(chars: &[char], count: usize) -> String {
     let byte = |c: &char| match u32::from(*c) {
         code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),

@@ -1,4 +1,4 @@
-//! Variables that hold the environment or compiled code: whether they are sent away, or run.
+//! Follows variables that hold the environment or compiled code: whether they are sent away, or run.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,24 +7,25 @@ use std::sync::LazyLock;
 use regex::bytes::Captures;
 
 use super::Rule;
-use super::patterns::{Hit, Lazy, is_match, regex, unless_told};
-use super::text::INDENTED;
+use super::patterns::{LazyRegex, PatternHit, is_match, regex, unless_described};
+use super::text::CODE_INDENT;
 
-/// How far behind the place where the environment is kept it is looked for in what is sent.
-const LATER: usize = 1500;
-/// How far behind an import its use is looked for.
-const USED: usize = 8 << 10;
-/// How many variables that hold it are followed.
-const HOLDERS: usize = 8;
-/// How long the arguments of a call are, at the most.
-const ARGUMENTS: usize = 400;
-/// What following one byte costs, in bytes that are searched once: of variables that are sent, and of code that is run.
+/// Maximum distance between keeping the environment and sending it.
+const MAX_USE_DISTANCE: usize = 1500;
+/// Maximum distance between an import and its use.
+const MAX_IMPORT_DISTANCE: usize = 8 << 10;
+/// Maximum number of variables that are followed.
+const MAX_HOLDERS: usize = 8;
+/// Maximum length of the arguments of a call.
+const MAX_ARGUMENTS: usize = 400;
+/// The cost of following one byte of variables that are sent, in bytes that are searched once.
 const SENT_COST: usize = 16;
+/// The cost of following one byte of code that is run, in bytes that are searched once.
 const RUN_COST: usize = 4;
 
-/// How what holds something is written where it is used.
+/// The syntax by which a holder is named where it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Usage {
+enum NameSyntax {
     /// `$name` or `${name}`.
     Shell,
     /// The name of a file.
@@ -33,49 +34,50 @@ enum Usage {
     Code,
 }
 
-/// Whether the whole environment is kept by a shell, and not one variable of it, and sent.
-pub(super) fn kept_by_shell(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static PART: Lazy =
+/// Judges whether the whole environment, not one variable of it, is kept by a shell and sent.
+pub(super) fn kept_by_shell(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static PART: LazyRegex =
         LazyLock::new(|| regex(r#"^\|\s*(?:wc\b|grep\s+(?:-[a-uw-z]+\s+)*["']?\^?\w{3,}|cut\b|head\b)"#));
     let is_whole = !is_match(&PART, hit.group("rest"));
-    is_whole.then(|| is_sent(hit, hit.group("one"), Usage::Shell, behind(hit, LATER))).flatten()
+    is_whole.then(|| is_sent(hit, hit.group("one"), NameSyntax::Shell, behind(hit, MAX_USE_DISTANCE))).flatten()
 }
 
-/// Whether what holds the environment, a variable or a file, is named in a call that sends something, further on.
-pub(super) fn kept(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether a variable or a file that holds the environment is named in a later call that sends something.
+pub(super) fn kept(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     // `{k: v for … if k.startswith("APP_")}` is a part that is chosen by its names.
-    static PART: Lazy = LazyLock::new(|| regex(r"\A[^\n]{0,20}?\bif\s+\w+(?:\.startswith\s*\(|\s+in\s)"));
-    let after = behind(hit, LATER);
+    static PART: LazyRegex = LazyLock::new(|| regex(r"\A[^\n]{0,20}?\bif\s+\w+(?:\.startswith\s*\(|\s+in\s)"));
+    let after = behind(hit, MAX_USE_DISTANCE);
     match (hit.group("one"), hit.group("file")) {
-        (name, []) if !is_match(&PART, after) => is_sent(hit, name, Usage::Code, after),
-        ([], file) => is_sent(hit, file, Usage::File, after),
+        (name, []) if !is_match(&PART, after) => is_sent(hit, name, NameSyntax::Code, after),
+        ([], file) => is_sent(hit, file, NameSyntax::File, after),
         _ => None,
     }
 }
 
-/// Whether the environment, imported by a name of its own, is sent.
-pub(super) fn imported(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether the environment, imported by a name of its own, is sent.
+pub(super) fn imported(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let name = if hit.group("alias").is_empty() { b"environ" } else { hit.group("alias") };
-    is_sent(hit, name, Usage::Code, behind(hit, USED))
+    is_sent(hit, name, NameSyntax::Code, behind(hit, MAX_IMPORT_DISTANCE))
 }
 
 /// Returns up to `length` bytes behind the match.
-fn behind<'h>(hit: &Hit<'h>, length: usize) -> &'h [u8] {
+fn behind<'h>(hit: &PatternHit<'h>, length: usize) -> &'h [u8] {
     let end = hit.start + hit.text().len();
     &hit.window[end..hit.window.len().min(end + length)]
 }
 
-/// A call or command that sends something: where it is, and what it is given.
-struct Call<'t> {
+/// A call or command that sends something: its position and its arguments.
+struct SendingCall<'t> {
     at: usize,
     text: &'t [u8],
     is_command: bool,
 }
 
-fn is_sent(hit: &Hit<'_>, name: &[u8], usage: Usage, after: &[u8]) -> Option<&'static Rule> {
-    static ASSIGNMENTS: Lazy = LazyLock::new(|| regex(r"\b(?P<to>[a-z_]\w*)\s*=\s*(?P<value>[^\n;=][^\n;]{0,200})"));
-    // Stands before a name in a value that holds all of what the name does.
-    static WRITES: Lazy = LazyLock::new(|| {
+fn is_sent(hit: &PatternHit<'_>, name: &[u8], usage: NameSyntax, after: &[u8]) -> Option<&'static Rule> {
+    static ASSIGNMENTS: LazyRegex =
+        LazyLock::new(|| regex(r"\b(?P<to>[a-z_]\w*)\s*=\s*(?P<value>[^\n;=][^\n;]{0,200})"));
+    // The text before a name in a value that holds everything that the name does.
+    static WRITES: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r#"\A(?:(?:[\s({\[*.$"'`]|["']\w*["']\s*:|f["'][^"'\n{]{0,40}\{|\b(?:echo|printf)\s+(?:["']?%s["']?)?|"#,
             r"[\w.]*\b(?:dumps|str|repr|bytes|urlencode|b(?:16|32|64|85)encode|urlsafe_b64encode|quote|quote_plus|dict",
@@ -89,7 +91,7 @@ fn is_sent(hit: &Hit<'_>, name: &[u8], usage: Usage, after: &[u8]) -> Option<&'s
     let calls = calls(after);
     // Without a call there is nothing to follow, and behind the last one nothing matters.
     let end = calls.last()?.at;
-    let scopes = if usage == Usage::Code { scopes(after) } else { Vec::new() };
+    let scopes = if usage == NameSyntax::Code { scopes(after) } else { Vec::new() };
     let is_own =
         |name: &[u8], at: usize| scopes.iter().any(|scope| scope.body.contains(&at) && scope.names.contains(&name));
     let mut holders = vec![name];
@@ -100,20 +102,20 @@ fn is_sent(hit: &Hit<'_>, name: &[u8], usage: Usage, after: &[u8]) -> Option<&'s
                 && named_at(value.as_bytes(), name, usage, false)
                     .is_some_and(|at| is_match(&WRITES, &value.as_bytes()[..at]))
         };
-        if holders.len() < HOLDERS && !holders.contains(&to.as_bytes()) && holders.iter().any(holds) {
+        if holders.len() < MAX_HOLDERS && !holders.contains(&to.as_bytes()) && holders.iter().any(holds) {
             holders.push(to.as_bytes());
         }
     }
-    let is_sent = |call: &Call<'_>| {
+    let is_sent = |call: &SendingCall<'_>| {
         let is_named =
             |name: &&[u8]| !is_own(name, call.at) && named_at(call.text, name, usage, call.is_command).is_some();
         holders.iter().any(is_named)
     };
-    calls.iter().any(is_sent).then(|| unless_told(hit)).flatten()
+    calls.iter().any(is_sent).then(|| unless_described(hit)).flatten()
 }
 
-fn calls(text: &[u8]) -> Vec<Call<'_>> {
-    static CALLS: Lazy = LazyLock::new(|| {
+fn calls(text: &[u8]) -> Vec<SendingCall<'_>> {
+    static CALLS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"(?P<declared>\b(?:def|function|func|fn)\s+|\b(?:app|router|server)\.)?(?:\b(?:requests|httpx|session|aiohttp|client|axios|http|s)\.(?:post|put|patch|request)",
             r"|(?:\b\w+|\))\.(?:post|sendall?)|\b(?:urlopen|fetch|Request))\s*(?P<open>\()",
@@ -135,12 +137,12 @@ fn calls(text: &[u8]) -> Vec<Call<'_>> {
     };
     let Some(regex) = CALLS.as_ref() else { return Vec::new() };
     let found = regex.captures_iter(text).filter_map(call);
-    found.map(|(at, range, is_command)| Call { at, text: &text[range], is_command }).collect()
+    found.map(|(at, range, is_command)| SendingCall { at, text: &text[range], is_command }).collect()
 }
 
-/// Returns how long the parentheses are that a text begins with.
+/// Returns the length of the parentheses that a text begins with.
 fn arguments(text: &[u8]) -> usize {
-    let text = &text[..text.len().min(ARGUMENTS)];
+    let text = &text[..text.len().min(MAX_ARGUMENTS)];
     let plain = without_strings(text);
     let mut depth = 0_usize;
     for (at, byte) in plain.iter().enumerate() {
@@ -154,7 +156,7 @@ fn arguments(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Returns a text of the same length with blanks for all that is in its strings, but for what is filled into them.
+/// Returns a text of the same length with blanks for the content of its strings, except for interpolated expressions.
 fn without_strings(text: &[u8]) -> Vec<u8> {
     let mut plain = text.to_vec();
     let (mut quote, mut filled, mut escaped) = (None, 0_usize, false);
@@ -179,15 +181,16 @@ fn without_strings(text: &[u8]) -> Vec<u8> {
 }
 
 /// Returns where a text names all that a variable holds, rather than a field of it.
-fn named_at(text: &[u8], name: &[u8], usage: Usage, is_command: bool) -> Option<usize> {
-    static WHOLE: Lazy = LazyLock::new(|| regex(r"\A\.(?:encode|decode|copy|items|hex|strip|toString|getvalue)\("));
-    static KEY: Lazy = LazyLock::new(|| regex(r"(?:[{,(]|\blambda)\s*\z"));
-    static BOUND: Lazy = LazyLock::new(|| regex(r"\bfor\s+(?P<names>[\w\s,()]{1,60}?)\s+in\b"));
-    static FILLED: Lazy = LazyLock::new(|| regex(r"(?:[{+%])\s*\z"));
+fn named_at(text: &[u8], name: &[u8], usage: NameSyntax, is_command: bool) -> Option<usize> {
+    static WHOLE: LazyRegex =
+        LazyLock::new(|| regex(r"\A\.(?:encode|decode|copy|items|hex|strip|toString|getvalue)\("));
+    static KEY: LazyRegex = LazyLock::new(|| regex(r"(?:[{,(]|\blambda)\s*\z"));
+    static BOUND: LazyRegex = LazyLock::new(|| regex(r"\bfor\s+(?P<names>[\w\s,()]{1,60}?)\s+in\b"));
+    static FILLED: LazyRegex = LazyLock::new(|| regex(r"(?:[{+%])\s*\z"));
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let plain = if usage == Usage::Code && !is_command { without_strings(text) } else { text.to_vec() };
+    let plain = if usage == NameSyntax::Code && !is_command { without_strings(text) } else { text.to_vec() };
     // A variable of a comprehension is its own.
-    let is_bound = usage == Usage::Code
+    let is_bound = usage == NameSyntax::Code
         && BOUND.as_ref().is_some_and(|bound| {
             let mut all = bound.captures_iter(&plain).filter_map(|found| found.name("names"));
             all.any(|names| names.as_bytes().split(|byte| !is_word(Some(byte))).any(|one| one == name))
@@ -199,7 +202,7 @@ fn named_at(text: &[u8], name: &[u8], usage: Usage, is_command: bool) -> Option<
         let (before, behind) = (&plain[..*at], &plain[at + name.len()..]);
         let is_part = match behind.first() {
             Some(b'[' | b'=') => true,
-            Some(b'.') => usage != Usage::Shell && !is_match(&WHOLE, behind),
+            Some(b'.') => usage != NameSyntax::Shell && !is_match(&WHOLE, behind),
             other => is_word(other),
         };
         if is_part || is_word(before.last()) {
@@ -207,12 +210,12 @@ fn named_at(text: &[u8], name: &[u8], usage: Usage, is_command: bool) -> Option<
         }
         let next = behind.trim_ascii_start();
         match usage {
-            Usage::Shell => before.ends_with(b"$") || before.ends_with(b"${"),
-            Usage::File => {
+            NameSyntax::Shell => before.ends_with(b"$") || before.ends_with(b"${"),
+            NameSyntax::File => {
                 before.last().is_none_or(|byte| b"@<=\"' ".contains(byte)) && !before.trim_ascii_end().ends_with(b"-o")
             }
-            Usage::Code if is_command => is_match(&FILLED, before),
-            Usage::Code => {
+            NameSyntax::Code if is_command => is_match(&FILLED, before),
+            NameSyntax::Code => {
                 let is_key = next.first() == Some(&b':') && is_match(&KEY, before);
                 let is_argument = next.first() == Some(&b'=') && next.get(1) != Some(&b'=');
                 !is_key && !is_argument
@@ -221,15 +224,15 @@ fn named_at(text: &[u8], name: &[u8], usage: Usage, is_command: bool) -> Option<
     })
 }
 
-/// Where names are a function's or a block's own.
-struct Scope<'t> {
+/// A function or block that binds names of its own.
+struct NameScope<'t> {
     names: Vec<&'t [u8]>,
     body: Range<usize>,
 }
 
-/// Returns the functions in a text with their parameters, and the blocks with what they bind.
-fn scopes(text: &[u8]) -> Vec<Scope<'_>> {
-    static HEADS: Lazy = LazyLock::new(|| {
+/// Returns the functions in a text with their parameters, and the blocks with the names they bind.
+fn scopes(text: &[u8]) -> Vec<NameScope<'_>> {
+    static HEADS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"\bdef\s+\w+\s*\((?P<def>[^)]{0,300})\)[^:\n]{0,80}:",
             r"|\b(?:except\b[^:\n]{0,80}\sas|with\b[^:\n]{0,120}\sas|for)\s+(?P<block>[\w, ()]{1,60}?)(?:\s+in\b[^:\n]{0,120})?:",
@@ -256,7 +259,7 @@ fn scopes(text: &[u8]) -> Vec<Scope<'_>> {
         (!is_statement).then_some((names, range.end..end))
     };
     let found = heads.captures_iter(text).filter_map(scope);
-    found.map(|(names, body)| Scope { names: parameters(&text[names]), body }).collect()
+    found.map(|(names, body)| NameScope { names: parameters(&text[names]), body }).collect()
 }
 
 /// Returns the names of parameters, without types and defaults.
@@ -273,7 +276,7 @@ fn line_length(text: &[u8]) -> usize {
     text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())
 }
 
-/// Returns where the block ends whose brace stands before `at`.
+/// Returns where the block ends whose brace is before `at`.
 fn braced_end(text: &[u8], at: usize) -> usize {
     let mut depth = 1_usize;
     let end = text[at..].iter().position(|byte| {
@@ -289,8 +292,8 @@ fn braced_end(text: &[u8], at: usize) -> usize {
 
 /// Returns where the indented block ends that `head` begins.
 ///
-/// No more than four blanks of an indentation are at hand. Where the head has as many, a function goes on to the next one,
-/// and any other block for a line.
+/// No more than four blanks of an indentation are kept in the window. Where the head has as many, a function reaches to
+/// the next one, and any other block over a line.
 fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
     let blanks = |line: &[u8]| line.iter().position(|byte| *byte != b' ').unwrap_or(line.len());
     let first = text[..head.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -304,10 +307,10 @@ fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
     for (lines, line) in text[end..].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let said = line.trim_ascii();
         let is_next = [&b"def "[..], b"class ", b"@", b"async "].iter().any(|word| said.starts_with(word));
-        let is_over = if indent < INDENTED {
+        let is_over = if indent < CODE_INDENT {
             blanks(line) <= indent
         } else {
-            blanks(line) < INDENTED || is_next || !is_function && lines > 0
+            blanks(line) < CODE_INDENT || is_next || !is_function && lines > 0
         };
         if !said.is_empty() && is_over {
             break;
@@ -317,16 +320,16 @@ fn indented_end(text: &[u8], head: &Range<usize>, is_function: bool) -> usize {
     end
 }
 
-/// Whether compiled code is run that `marshal`, by whatever name, has loaded.
-pub(super) fn marshalled(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static STEPS: Lazy = LazyLock::new(|| {
+/// Judges whether compiled code is run that `marshal`, by whatever name, has loaded.
+pub(super) fn marshalled(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static STEPS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"(?:^|[^.\w]|\bbuiltins\.|\btypes\.)(?:exec|eval|FunctionType)\s*\([\s(]*(?:compile\s*\(\s*)?(?:self\.)?",
             r"(?P<run>[a-z_]\w*)(?P<run_loads>\.loads?\b)?(?P<run_call>\s*\()?",
             r"|\b(?:self\.)?(?P<to>[a-z_]\w*)\s*:?=\s*(?:self\.)?(?P<from>[a-z_]\w*)(?P<from_loads>\.loads?\b)?(?P<from_call>\s*\()?",
         ))
     });
-    let after = behind(hit, USED);
+    let after = behind(hit, MAX_IMPORT_DISTANCE);
     if !hit.affords(after.len() * RUN_COST) {
         return None;
     }
@@ -346,7 +349,7 @@ pub(super) fn marshalled(hit: &Hit<'_>) -> Option<&'static Rule> {
         if let Some(name) = text("run") {
             let is_code = !is("run_loads") && codes.contains(name);
             if is_code || is("run_call") && loads(name, is("run_loads")) {
-                return unless_told(hit);
+                return unless_described(hit);
             }
         } else if let (Some(to), Some(from)) = (text("to"), text("from")) {
             match (loads(from, is("from_loads")), is("from_call")) {

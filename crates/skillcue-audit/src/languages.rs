@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::patterns::{Hit, Lazy, Pattern, is_match, regex};
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_match, regex};
 use super::prose::injection;
 use super::rules::{COMMENT_INJECTION, CREDENTIAL_THEFT, PROMPT_INJECTION};
 use super::unsafe_commands::is_strong;
@@ -148,8 +148,8 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// What is not to leave the machine, in these languages, and as it is written in all of them.
-static OBJECTS: Lazy = LazyLock::new(|| {
+/// Names of secrets in these languages, and names that all of them share.
+static OBJECTS: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r"passw(?:ö|oe|o)rt|kennw(?:ö|o)rt|zugangsdaten|anmeldedaten|schl(?:ü|ue)ssel|geheimnis|umgebungsvariablen|gespr(?:ä|ae)ch|unterhaltung",
         r"|mots?\s+de\s+passe|identifiants|\bcl(?:é|e)s?\b|variables\s+d.{1,3}environnement|conversation|historique",
@@ -166,18 +166,18 @@ static OBJECTS: Lazy = LazyLock::new(|| {
         r"|\.env\b|\.ssh\b|\bapi[ _-]?keys?\b|\bid_rsa\b|\.aws\b|\bsecrets?\b|\btokens?\b",
     ))
 });
-static ELSEWHERE: Lazy = LazyLock::new(|| regex(r"https?://|\b[\w.-]+@[\w-]+\.\w"));
+static ELSEWHERE: LazyRegex = LazyLock::new(|| regex(r"https?://|\b[\w.-]+@[\w-]+\.\w"));
 
-/// How much of a line is looked at, on either side of a word for sending.
-const AROUND: usize = 1024;
+/// Maximum number of bytes of a line that are searched on either side of a word for sending.
+const MAX_CONTEXT: usize = 1024;
 
-/// A word for sending is nothing without what is sent, and where to.
-fn sent(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges a word for sending, which is a finding only with a secret and an address.
+fn sent(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     if !hit.affords(1) {
         return None;
     }
     let (before, after) = (hit.line_before(), hit.line_after());
-    let line = [&before[before.len().saturating_sub(AROUND)..], &after[..after.len().min(AROUND)]].concat();
+    let line = [&before[before.len().saturating_sub(MAX_CONTEXT)..], &after[..after.len().min(MAX_CONTEXT)]].concat();
     if !hit.affords(line.len() * 2) {
         return None;
     }
@@ -192,8 +192,8 @@ fn sent(hit: &Hit<'_>) -> Option<&'static Rule> {
     })
 }
 
-/// English has its own rules, which know more of it.
+/// Returns whether a line is English, for which there are better rules.
 fn is_english(line: &[u8]) -> bool {
-    static WORDS: Lazy = LazyLock::new(|| regex(r"\b(?:the|and|with|your|this|that|from|is|are|for|of)\b"));
+    static WORDS: LazyRegex = LazyLock::new(|| regex(r"\b(?:the|and|with|your|this|that|from|is|are|for|of)\b"));
     WORDS.as_ref().is_some_and(|words| words.find_iter(line).take(2).count() >= 2)
 }

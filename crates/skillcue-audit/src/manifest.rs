@@ -1,4 +1,4 @@
-//! What a manifest asks for, taken together.
+//! Checks the permissions and texts of a manifest.
 
 use std::path::Path;
 
@@ -8,37 +8,37 @@ use skillcue_format::{Diagnostic, FileKind, Parsed, Permissions};
 
 use super::Rule;
 use super::rules::{HIDDEN_METADATA, HIDDEN_UNICODE, SHELL_ALLOWED, WIDE_PERMISSIONS};
-use super::text::{Encoding, Text};
+use super::text::{Encoding, TextWindow};
 
-/// How a file's metadata is written, if it has some.
+/// The format of a file's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manifest {
+pub(super) enum ManifestFormat {
     Skill(FileKind),
-    /// A plugin's, or a marketplace's.
+    /// That of a plugin or a marketplace.
     Json,
 }
 
-/// Whether the file has a manifest.
-pub(super) fn is_manifest(path: &Path) -> Option<Manifest> {
+/// Returns the format of the manifest that a file has, if any.
+pub(super) fn is_manifest(path: &Path) -> Option<ManifestFormat> {
     let name = path.file_name()?.to_str()?;
     match name {
-        "SKILL.md" | "skill.md" => Some(Manifest::Skill(FileKind::Markdown)),
-        "SKILL.yaml" | "SKILL.yml" => Some(Manifest::Skill(FileKind::Yaml)),
-        "plugin.json" | "marketplace.json" => Some(Manifest::Json),
+        "SKILL.md" | "skill.md" => Some(ManifestFormat::Skill(FileKind::Markdown)),
+        "SKILL.yaml" | "SKILL.yml" => Some(ManifestFormat::Skill(FileKind::Yaml)),
+        "plugin.json" | "marketplace.json" => Some(ManifestFormat::Json),
         _ => None,
     }
 }
 
-/// What the manifest asks for that is much, and what it says that is not seen.
-pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Diagnostic>) {
+/// Reports wide permissions, and hidden characters in the values.
+pub(super) fn check(path: &Path, bytes: &[u8], kind: ManifestFormat, found: &mut Vec<Diagnostic>) {
     let mut add = |rule: &'static Rule, key: &str, message: String, excerpt: String| {
         let (line, column) = place(bytes, key);
         let place = super::place(line, column);
         found.push(Diagnostic { place, ..rule.found(path, message).with_excerpt(excerpt) });
     };
     let kind = match kind {
-        Manifest::Skill(kind) => kind,
-        Manifest::Json => {
+        ManifestFormat::Skill(kind) => kind,
+        ManifestFormat::Json => {
             let said: Value = serde_json::from_slice(bytes).unwrap_or_default();
             hidden(&said, "", bytes, &mut add);
             return;
@@ -66,19 +66,19 @@ pub(super) fn look(path: &Path, bytes: &[u8], kind: Manifest, found: &mut Vec<Di
     }
 }
 
-/// `Bash(*)`, and what amounts to it: a shell or an interpreter that runs anything it is given.
+/// Returns whether a tool is `Bash(*)` or an equivalent: a shell or an interpreter that runs anything it is given.
 fn is_any_command(tool: &str) -> bool {
     let Some(command) = tool.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')')) else { return false };
     let command = command.trim_end_matches(['*', ':', ' ']);
     matches!(command, "" | "sudo" | "sh" | "bash" | "zsh" | "sh -c" | "bash -c" | "zsh -c" | "eval" | "env" | "xargs")
 }
 
-/// Reports characters in names, descriptions and other values that are not seen. Escapes hide them in the file as well, so
+/// Reports hidden characters in names, descriptions and other values. Escapes hide them in the file as well, so
 /// the values count as they are decoded.
 fn hidden(said: &Value, key: &str, bytes: &[u8], add: &mut dyn FnMut(&'static Rule, &str, String, String)) {
     match said {
         Value::String(text) if text.chars().any(is_hidden) => {
-            let mut watched = Text::new(Encoding::Bytes, false);
+            let mut watched = TextWindow::new(Encoding::Bytes, false);
             watched.feed(text.as_bytes());
             watched.finish();
             for found in std::mem::take(&mut watched.hidden.found) {
@@ -127,7 +127,7 @@ fn is_secret(name: &str) -> bool {
         || name == "*"
 }
 
-/// The root, the home directory, those of the system, and where credentials are.
+/// Returns whether a path is the root, the home directory, one of the system, or one of credentials.
 fn is_wide(path: &str) -> bool {
     let path = path.trim_end_matches(['/', '*']);
     let credentials = ["/.ssh", "/.aws", "/.gnupg", "/.config", "/.kube", "/.docker"];
@@ -137,7 +137,7 @@ fn is_wide(path: &str) -> bool {
         || path.split('/').filter(|part| *part == "..").count() >= 2
 }
 
-/// The line and column of a key; the first line if the key is not found.
+/// Returns the line and column of a key; the first line if the key is not found.
 fn place(bytes: &[u8], key: &str) -> (usize, usize) {
     let is_key = |line: &[u8]| {
         let line = line.trim_ascii_start();

@@ -1,4 +1,4 @@
-//! What a file's name alone says.
+//! Checks the names of files.
 
 use std::path::Path;
 
@@ -6,19 +6,19 @@ use super::Rule;
 use super::hidden::is_invisible;
 use super::rules::{AUTORUN_FILE, HIDING_NAME, OFFICE_MACROS};
 
-/// What is suspicious about the name of the file or directory at `path`.
-pub(super) fn look(path: &Path, is_file: bool) -> Vec<(&'static Rule, String)> {
+/// Returns the findings about the name of the file or directory at `path`.
+pub(super) fn suspicions(path: &Path, is_file: bool) -> Vec<(&'static Rule, String)> {
     let mut found = Vec::new();
     let name = path.file_name().unwrap_or_default();
     match name.to_str() {
         None => found.push((&HIDING_NAME, "the name is not UTF-8".to_owned())),
         Some(name) => {
-            if let Some(why) = hides(name, is_file) {
+            if let Some(why) = deception(name, is_file) {
                 found.push((&HIDING_NAME, why.to_owned()));
             }
         }
     }
-    if is_file && let Some(when) = runs(path) {
+    if is_file && let Some(when) = autorun_occasion(path) {
         found.push((&AUTORUN_FILE, format!("runs {when}")));
     }
     if is_file && has_macros(path) {
@@ -30,23 +30,25 @@ pub(super) fn look(path: &Path, is_file: bool) -> Vec<(&'static Rule, String)> {
 /// Kinds of office documents and add-ins that exist for their macros.
 const MACROS: [&str; 9] = ["docm", "dotm", "xlsm", "xltm", "xlam", "pptm", "potm", "ppam", "ppsm"];
 
-/// Whether a file's name says that it is a document with macros.
+/// Returns whether a file's extension is that of a document with macros.
 pub(super) fn has_macros(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     extension.is_some_and(|extension| MACROS.contains(&extension.as_str()))
 }
 
-/// Extensions that people trust, and those that run.
+/// Extensions that people trust.
 const HARMLESS: [&str; 17] = [
     "txt", "md", "pdf", "png", "jpg", "jpeg", "gif", "doc", "docx", "xls", "xlsx", "csv", "mp3", "mp4", "html", "pptx",
     "log",
 ];
+/// Extensions of files that run.
 const RUNS: [&str; 19] = [
     "exe", "scr", "bat", "cmd", "com", "vbs", "js", "sh", "bash", "ps1", "jar", "msi", "app", "command", "lnk", "pif",
     "hta", "py", "desktop",
 ];
 
-fn hides(name: &str, is_file: bool) -> Option<&'static str> {
+/// Returns how a name looks like something else.
+fn deception(name: &str, is_file: bool) -> Option<&'static str> {
     if name.starts_with(char::is_whitespace) || name.ends_with(char::is_whitespace) {
         return Some("the name begins or ends with a blank");
     }
@@ -68,8 +70,8 @@ fn hides(name: &str, is_file: bool) -> Option<&'static str> {
     (is_file && doubled).then_some("the name ends like a document, then like a program")
 }
 
-/// When a tool runs a file of this name without being told to.
-fn runs(path: &Path) -> Option<&'static str> {
+/// Returns the occasion on which a tool runs a file of this name without a command.
+fn autorun_occasion(path: &Path) -> Option<&'static str> {
     let path = path.to_str()?;
     let name = path.rsplit('/').next()?;
     let lower = name.to_ascii_lowercase();
@@ -86,7 +88,7 @@ fn runs(path: &Path) -> Option<&'static str> {
     }
     match lower.as_str() {
         "conftest.py" => return Some("whenever pytest runs here"),
-        ".envrc" => return Some("when somebody enters the directory, through direnv"),
+        ".envrc" => return Some("when a user enters the directory, through direnv"),
         "autorun.inf" | "desktop.ini" => return Some("when the directory is opened on Windows"),
         ".bashrc" | ".bash_profile" | ".profile" | ".zshrc" | ".zshenv" | ".zprofile" | ".bash_login" => {
             return Some("when a shell starts in this home directory");

@@ -1,4 +1,4 @@
-//! Patterns over text, all of them at once: one pass tells which patterns can match in a window, only those are searched.
+//! Searches for all patterns at once: one pass finds which patterns can match in a window, and only those are searched.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -7,73 +7,73 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::comment::is_instruction;
-use super::kind::Kind;
+use super::kind::ContentKind;
 use super::rules::{DANGEROUS_EXAMPLE, PROMPT_INJECTION};
-use super::{Rule, Severity, agents, command, encoded, fetch, languages, prose, secrets, unsafe_commands};
+use super::{AuditSeverity, Rule, agents, command, encoded, fetch, languages, prose, secrets, unsafe_commands};
 
-/// Something to look for.
+/// One expression of a rule.
 pub(super) struct Pattern {
     pub(super) rule: &'static Rule,
     /// Words of which one must be there, in lower case; any case matches.
     pub(super) words: &'static [&'static str],
-    /// What is looked for, in any case unless it says otherwise. The group `at`, if there is one, is what is reported.
+    /// The expression, in any case unless it says otherwise. The group `at`, if there is one, is reported.
     pub(super) regex: &'static str,
     pub(super) message: &'static str,
-    /// Which rule it really is, after a look around; `None` if it is nothing.
-    pub(super) judge: fn(&Hit<'_>) -> Option<&'static Rule>,
+    /// Returns the rule that applies, by the text around the match; `None` if it is not a finding.
+    pub(super) judge: fn(&PatternHit<'_>) -> Option<&'static Rule>,
 }
 
-/// A match, and what is around it.
-pub(super) struct Hit<'h> {
+/// A match, and the text around it.
+pub(super) struct PatternHit<'h> {
     pub(super) rule: &'static Rule,
     pub(super) captures: Captures<'h>,
-    /// Everything at hand.
+    /// The whole window.
     pub(super) window: &'h [u8],
-    /// Where the match starts in the window.
+    /// The offset of the match in the window.
     pub(super) start: usize,
     pub(super) path: &'h Path,
-    pub(super) kind: Kind,
+    pub(super) kind: ContentKind,
     /// In a fenced code block of a Markdown file.
     pub(super) fenced: bool,
     /// In a comment of a Markdown file.
     pub(super) comment: bool,
-    pub(super) budget: &'h Budget,
+    pub(super) budget: &'h SearchBudget,
 }
 
-/// How much may be searched again, around the matches of one window.
+/// The number of bytes that may be searched again, around the matches of one window.
 ///
-/// What an expression finds is looked at with others, in up to 8 KiB around it. A text that is made of such matches would
+/// A match of an expression is checked with others, in up to 8 KiB around it. A text that is made of such matches would
 /// take seconds for each megabyte; an ordinary one has a few.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct SearchBudget {
     left: Cell<usize>,
-    /// Where it was used up.
+    /// The offset of the match at which it was used up.
     refused: Cell<Option<usize>>,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget { left: Cell::new(MAX_AROUND), refused: Cell::new(None) }
+impl Default for SearchBudget {
+    fn default() -> SearchBudget {
+        SearchBudget { left: Cell::new(MAX_SEARCHED_AROUND), refused: Cell::new(None) }
     }
 }
 
-impl Budget {
-    /// Returns where the first match stands that was not looked at.
+impl SearchBudget {
+    /// Returns the offset of the first match that was not checked.
     pub(super) fn refused(&self) -> Option<usize> {
         self.refused.get()
     }
 }
 
-/// Bytes around matches that are searched in one window, of about 1 MiB.
-const MAX_AROUND: usize = 32 << 20;
+/// Maximum number of bytes around matches that are searched in one window, of about 1 MiB.
+const MAX_SEARCHED_AROUND: usize = 32 << 20;
 
-/// How much of a line is looked at, on either side of a match.
-const LINE: usize = 2048;
-/// How long a sentence is, on either side of a command in it.
-const SENTENCE: usize = 300;
+/// Maximum number of bytes of a line that are read on either side of a match.
+const MAX_LINE: usize = 2048;
+/// Maximum length of a sentence on either side of a command in it.
+const MAX_SENTENCE: usize = 300;
 
-impl<'h> Hit<'h> {
-    /// The whole match.
+impl<'h> PatternHit<'h> {
+    /// Returns the whole match.
     pub(super) fn text(&self) -> &'h [u8] {
         self.captures.get(0).map(|found| found.as_bytes()).unwrap_or_default()
     }
@@ -82,25 +82,25 @@ impl<'h> Hit<'h> {
         self.captures.name(name).map(|found| found.as_bytes()).unwrap_or_default()
     }
 
-    /// What stands before the match in its line.
+    /// Returns the text before the match in its line.
     pub(super) fn line_before(&self) -> &'h [u8] {
-        let before = &self.window[self.start.saturating_sub(LINE)..self.start];
+        let before = &self.window[self.start.saturating_sub(MAX_LINE)..self.start];
         before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default()
     }
 
-    /// What follows the match's start in its line.
+    /// Returns the text from the match's start to the end of its line.
     pub(super) fn line_after(&self) -> &'h [u8] {
-        let after = &self.window[self.start..self.window.len().min(self.start + LINE)];
+        let after = &self.window[self.start..self.window.len().min(self.start + MAX_LINE)];
         after.split(|byte| *byte == b'\n').next().unwrap_or_default()
     }
 
-    /// What follows the match.
+    /// Returns the text after the match.
     pub(super) fn after(&self) -> &'h [u8] {
         let end = self.captures.get(0).map_or(self.start, |found| found.end());
-        &self.window[end..self.window.len().min(end + LINE)]
+        &self.window[end..self.window.len().min(end + MAX_LINE)]
     }
 
-    /// Takes so many bytes out of the budget; whether there were as many. Without, the file is reported as not read.
+    /// Takes bytes out of the budget, and returns whether there were enough. If not, the file is reported as not read.
     pub(super) fn affords(&self, bytes: usize) -> bool {
         let left = self.budget.left.get().checked_sub(bytes);
         self.budget.left.set(left.unwrap_or(0));
@@ -110,21 +110,24 @@ impl<'h> Hit<'h> {
         left.is_some()
     }
 
-    /// Whether a machine runs this, rather than people read it.
+    /// Returns whether the text is code that is run, rather than read by people.
     pub(super) fn is_code(&self) -> bool {
-        self.kind == Kind::Script || self.fenced
+        self.kind == ContentKind::Script || self.fenced
     }
 }
 
-/// Whether the match stands in a sentence, and that sentence tells of an attack.
-pub(super) fn is_told(hit: &Hit<'_>) -> bool {
-    hit.kind == Kind::Prose && !hit.fenced && !hit.comment && tells(hit.line_before(), hit.line_after())
+/// Returns whether the match is in a sentence that describes an attack.
+pub(super) fn is_described(hit: &PatternHit<'_>) -> bool {
+    hit.kind == ContentKind::Prose
+        && !hit.fenced
+        && !hit.comment
+        && describes_attack(hit.line_before(), hit.line_after())
 }
 
-/// Whether a sentence that has a command in it tells of an attack, and does not say to run it. Words like “injection”
-/// are in every text about security: somebody who attacks, or an example of an attack, must be spoken of.
-pub(super) fn tells(before: &[u8], command: &[u8]) -> bool {
-    static ATTACKS: Lazy = LazyLock::new(|| {
+/// Returns whether a sentence with a command in it describes an attack, and does not say to run the command. Words like
+/// “injection” are in every text about security: the sentence must mention an attacker, or an example of an attack.
+pub(super) fn describes_attack(before: &[u8], command: &[u8]) -> bool {
+    static ATTACKS: LazyRegex = LazyLock::new(|| {
         regex(concat!(
             r"\b(?:attackers?|adversar(?:y|ies))\b|\b(?:malicious|injected|hostile|poisoned|crafted|exploit)\s+(?:\w+\s+){0,2}?",
             r"(?:payload|input|command|code|instruction|prompt|skill|script|content|text|string|file|hook|package|pr|issue|comment|example|server|repo\w*)s?\b",
@@ -132,76 +135,84 @@ pub(super) fn tells(before: &[u8], command: &[u8]) -> bool {
             r"|\b(?:examples?|cases?)\s+of\s+(?:\w+\s+){0,3}?(?:attacks?|injections?|exploits?|exfiltration)\b|\bexfiltrat\w+",
         ))
     });
-    static ORDERS: Lazy = LazyLock::new(|| {
+    static ORDERS: LazyRegex = LazyLock::new(|| {
         regex(
             r"(?:\b(?P<who>\w+)\W\s*)?\b(?P<verb>run|execute|type|enter|paste|invoke|call|launch|install|start|use|do)\b",
         )
     });
-    static OTHERS: Lazy = LazyLock::new(|| {
+    static OTHERS: LazyRegex = LazyLock::new(|| {
         regex(r"^(?:can|could|may|might|would|will|attackers?|that|which|who|tries|not|never|cannot)$")
     });
-    let before = &before[before.len().saturating_sub(SENTENCE)..];
-    let whole = [before, &command[..command.len().min(SENTENCE)]].concat();
+    let before = &before[before.len().saturating_sub(MAX_SENTENCE)..];
+    let whole = [before, &command[..command.len().min(MAX_SENTENCE)]].concat();
     if !is_match(&ATTACKS, &whole) {
         return false;
     }
     let sentence = before.rsplit(|byte| b".!?".contains(byte)).next().unwrap_or_default();
     let sentence = if sentence.trim_ascii().len() < 3 { before } else { sentence };
-    // What stands between backticks is the command, which may have such words in it.
+    // The text between backticks is the command, which may have such words in it.
     let said: Vec<u8> = sentence.split(|byte| *byte == b'`').step_by(2).collect::<Vec<_>>().join(&b' ');
     let Some(orders) = ORDERS.as_ref() else { return false };
     let mut verbs = orders.captures_iter(&said).map(|order| order.name("who"));
     verbs.all(|who| who.is_some_and(|who| is_match(&OTHERS, who.as_bytes())))
 }
 
-/// Unless it is only told about.
-#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-pub(super) fn unless_told(hit: &Hit<'_>) -> Option<&'static Rule> {
-    Some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+/// Judges a match by its own rule, unless it is in a description of an attack.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may return none")]
+pub(super) fn unless_described(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    Some(if is_described(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
 }
 
-/// Whether the text ends inside such quotes.
+/// Returns whether the text ends inside such quotes.
 pub(super) fn is_open(text: &[u8], quote: u8) -> bool {
     text.split(|byte| *byte == quote).count() % 2 == 0
 }
 
-/// In code, or between backticks.
-pub(super) fn in_code(hit: &Hit<'_>) -> Option<&'static Rule> {
-    (hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`')).then_some(hit.rule)
+/// Judges a match in code or between backticks only.
+pub(super) fn in_code(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    (hit.kind != ContentKind::Prose || hit.fenced || is_open(hit.line_before(), b'`')).then_some(hit.rule)
 }
 
-/// Which rules a text breaks that stands for itself, as if it were code that is shown.
+/// Returns the rules that a text of its own breaks, as if it were code that is shown.
 pub(super) fn rules_in(text: &[u8], path: &Path) -> Vec<&'static Rule> {
     let mut rules = Vec::new();
-    let budget = Budget::default();
+    let budget = SearchBudget::default();
     PATTERNS.search(text, |pattern, captures| {
         let start = captures.get(0).map_or(0, |found| found.start());
-        let (rule, kind, window) = (pattern.rule, Kind::Prose, text);
-        let hit = Hit { rule, captures, window, start, path, kind, fenced: true, comment: false, budget: &budget };
+        let (rule, kind, window) = (pattern.rule, ContentKind::Prose, text);
+        let hit =
+            PatternHit { rule, captures, window, start, path, kind, fenced: true, comment: false, budget: &budget };
         rules.extend((pattern.judge)(&hit));
     });
     rules
 }
 
-/// Whether a text that is hidden from people is an attack: it breaks a rule that weighs much, or speaks to a model.
+/// Returns whether a text that is hidden from people is an attack: it breaks a rule of high severity, or addresses a
+/// model.
 pub(super) fn is_attack(text: &[u8], path: &Path) -> bool {
-    let counts = |rule: &&Rule| rule.severity == Severity::High || rule.id == PROMPT_INJECTION.id;
+    let counts = |rule: &&Rule| rule.severity == AuditSeverity::High || rule.id == PROMPT_INJECTION.id;
     is_instruction(text) || rules_in(text, path).iter().any(counts)
 }
 
-/// What one expression's tables may take. With less, they are made again and again, at a tenth of the speed.
-const CACHE: usize = 32 << 20;
+/// Maximum size of one expression's tables. With less, they are built again and again, at a tenth of the speed.
+const MAX_CACHE: usize = 32 << 20;
 
-/// A regular expression of ours: bytes, any case.
+/// Compiles a regular expression of the audit: bytes, any case.
 pub(super) fn regex(text: &str) -> Option<Regex> {
     // All of them are compiled by a test.
-    RegexBuilder::new(text).unicode(false).case_insensitive(true).multi_line(true).dfa_size_limit(CACHE).build().ok()
+    RegexBuilder::new(text)
+        .unicode(false)
+        .case_insensitive(true)
+        .multi_line(true)
+        .dfa_size_limit(MAX_CACHE)
+        .build()
+        .ok()
 }
 
-/// One that is compiled when first used.
-pub(super) type Lazy = LazyLock<Option<Regex>>;
+/// A regular expression that is compiled when first used.
+pub(super) type LazyRegex = LazyLock<Option<Regex>>;
 
-pub(super) fn is_match(regex: &Lazy, text: &[u8]) -> bool {
+pub(super) fn is_match(regex: &LazyRegex, text: &[u8]) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
@@ -218,7 +229,7 @@ pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         words.join("|")
     });
     let words = RegexSetBuilder::new(words)
-        .dfa_size_limit(CACHE)
+        .dfa_size_limit(MAX_CACHE)
         .unicode(false)
         .case_insensitive(true)
         .build()

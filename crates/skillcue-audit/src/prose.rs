@@ -1,11 +1,11 @@
-//! What is written to models: sentences that take them over, and comments that people do not see.
+//! Text that is written to models: sentences that take them over, and comments that people do not see.
 
 use std::sync::LazyLock;
 
 use super::Rule;
 use super::comment::{is_instruction, judge_comment};
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_attack, is_match, is_open, regex};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_attack, is_match, is_open, regex};
 use super::rules::{COMMENT_INJECTION, COMMENT_INSTRUCTIONS, PROMPT_INJECTION};
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -96,10 +96,10 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// Titles of links are shown when a mouse rests on them, if at all.
-fn title(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges titles of links, which are shown when a mouse rests on them, if at all.
+fn title(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let text = [hit.group("text"), hit.group("type"), hit.group("note")].concat();
-    if hit.kind != Kind::Prose || hit.fenced || is_open(hit.line_before(), b'`') {
+    if hit.kind != ContentKind::Prose || hit.fenced || is_open(hit.line_before(), b'`') {
         return None;
     }
     if is_attack(&text, hit.path) {
@@ -108,15 +108,15 @@ fn title(hit: &Hit<'_>) -> Option<&'static Rule> {
     judge_comment(&text, false).map(|(rule, _)| rule)
 }
 
-/// Parts of a page that a browser does not show, if they speak to a model.
-fn unseen(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges parts of a page that a browser does not show, if they address a model.
+fn unseen(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let text = [hit.group("text"), hit.group("type"), hit.group("note")].concat();
-    (hit.kind == Kind::Prose && !hit.fenced && is_instruction(&text)).then_some(hit.rule)
+    (hit.kind == ContentKind::Prose && !hit.fenced && is_instruction(&text)).then_some(hit.rule)
 }
 
-/// In a comment it is worse: nobody sees it. In code that is shown, it is an example.
-#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-pub(super) fn injection(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges an injection: in a comment it is worse, as people do not see it; in code that is shown, it is an example.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may return none")]
+pub(super) fn injection(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     Some(match (hit.comment, hit.fenced) {
         (true, false) => &COMMENT_INJECTION,
         (true, true) => &COMMENT_INSTRUCTIONS,
@@ -124,13 +124,14 @@ pub(super) fn injection(hit: &Hit<'_>) -> Option<&'static Rule> {
     })
 }
 
-/// "Do not tell the user to restart" keeps nothing from anybody, nor does "never let the user wait".
-fn secrecy(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static HARMLESS: Lazy = LazyLock::new(|| {
+/// Judges an order of secrecy: "Do not tell the user to restart" keeps nothing secret, nor does "never let the user
+/// wait".
+fn secrecy(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static HARMLESS: LazyRegex = LazyLock::new(|| {
         regex(r#"^(?:'s|\xe2\x80\x99s)?\s*(?:to\b|how\b|it'?s\b|they\b|you\s+(?:can|will|have)|"|\xe2\x80\x9c)"#)
     });
-    static LET: Lazy = LazyLock::new(|| regex(r"\slet(?:ting)?\s"));
-    static KNOW: Lazy = LazyLock::new(|| regex(r"^\s+(?:know|see|find\s+out|notice)\b"));
+    static LET: LazyRegex = LazyLock::new(|| regex(r"\slet(?:ting)?\s"));
+    static KNOW: LazyRegex = LazyLock::new(|| regex(r"^\s+(?:know|see|find\s+out|notice)\b"));
     let rest = hit.group("rest");
     if is_match(&LET, hit.text()) && !is_match(&KNOW, rest) || is_match(&HARMLESS, rest) {
         return None;

@@ -1,13 +1,13 @@
-//! All rules, with what they mean and what to do.
+//! All rules, with their explanations and help texts.
 
-use super::{Rule, Severity};
+use super::{AuditSeverity, Rule};
 
 macro_rules! rules {
     ($($name:ident: $id:literal, $severity:ident, $title:literal, $explanation:literal, $help:literal;)*) => {
         $(
             pub(super) static $name: Rule = Rule {
                 id: $id,
-                severity: Severity::$severity,
+                severity: AuditSeverity::$severity,
                 title: $title,
                 explanation: $explanation,
                 help: $help,
@@ -34,7 +34,7 @@ rules! {
         "It writes into an agent's settings that commands run without a question, or that a hook talks to the network.",
         "Do not run it. Remove it, and look at the settings if it has run.";
     ARCHIVE: "archive", Low, "An archive inside the skill",
-        "What is packed inside an archive is not looked at by this audit, nor by people who read the skill.",
+        "What is packed inside an archive is not read by this audit, nor by people who read the skill.",
         "Unpack it and audit what comes out, or leave it out of the skill.";
     AUTORUN_FILE: "autorun-file", Medium, "A file that runs without being called",
         "Tools start what such a file says when the directory is opened, installed or entered: hooks, install scripts, tasks of editors.",
@@ -58,7 +58,7 @@ rules! {
         "Reading the user's keys and talking to the network in the same breath is how credentials are stolen.",
         "Do not use the skill unless you know where the data goes.";
     DANGEROUS_EXAMPLE: "dangerous-example", Medium, "Shows a command that would do harm",
-        "It stands in a sentence about attacks, or uses an address that is nobody's; a model might still run it.",
+        "It is in a sentence about attacks, or uses an address that is reserved for examples; a model might still run it.",
         "See that the text says not to run it.";
     DESTRUCTIVE_COMMAND: "destructive-command", High, "A command that destroys data",
         "It deletes or overwrites a home directory, a whole file system or a disk, or makes the machine unusable.",
@@ -67,7 +67,7 @@ rules! {
         "It is quoted or talked about rather than run, as a warning perhaps; a model might still run it.",
         "See that the text says not to run it.";
     ENCODED_BLOB: "encoded-blob", Low, "A long encoded text",
-        "Nobody can read what it says. It may be a picture, or a program.",
+        "People cannot read what it says. It may be a picture, or a program.",
         "Decode it and look, or put it into a file of its own with a name that says what it is.";
     ENCODED_ORDERS: "encoded-orders", High, "An encoded text with orders or commands",
         "It says, in base64, base32, hexadecimal digits or rot13, what would be a finding in plain letters. Models read them.",
@@ -79,7 +79,7 @@ rules! {
         "What a compiled program does cannot be read.",
         "Use it only if you trust who built it; better, build it from source.";
     FETCH_AND_RUN: "fetch-and-run", High, "Runs what it fetches from the network",
-        "Whoever controls the address, today or later, decides what runs. Nothing that was looked at here says what that is.",
+        "The owner of the address, today or later, decides what runs. Nothing that was read here says what that is.",
         "Fetch to a file, check its digest, look at it, then run it; or ship the program with the skill.";
     FETCH_KNOWN_INSTALLER: "fetch-known-installer", Medium, "Runs a well-known installer from the network",
         "The address belongs to a known project and is fetched with TLS, but what it serves can change.",
@@ -88,12 +88,12 @@ rules! {
         "An index that is not the language's own decides what a package's name means: a known name can be another program there.",
         "Use it only if you know who runs it. Pin the packages by hash.";
     HARD_LINK: "hard-link", Low, "A file with more than one name",
-        "The same file stands under another name as well, inside the skill or outside: whoever writes there changes the skill.",
+        "The file has another name as well, inside the skill or outside: writing there changes the skill.",
         "Copy the file.";
     HIDDEN_METADATA: "hidden-metadata", Medium, "An invisible character in a name or description",
         "Names and descriptions go to the model with every request. An invisible character there is read by the model only.",
         "Remove the character from the metadata.";
-    HIDDEN_UNICODE: "hidden-unicode", High, "Characters that nobody sees",
+    HIDDEN_UNICODE: "hidden-unicode", High, "Characters that people do not see",
         "Invisible characters can carry whole sentences to a model, and direction controls can show code in another order than it runs.",
         "Remove the characters. Do not use the skill if you did not write it.";
     HIDING_NAME: "hiding-name", Medium, "A file name that hides what it is",
@@ -114,7 +114,7 @@ rules! {
     LOAD_COMMAND: "load-command", Medium, "A command that some agents run when the skill is loaded",
         "Some agents replace an exclamation mark with a command in backticks by the command's output, without asking. Skillcue does not.",
         "Read the command. Let the model call it as a tool instead.";
-    NOT_READ: "not-read", High, "Could not be looked at",
+    NOT_READ: "not-read", High, "Could not be read",
         "The audit says nothing about what it could not read.",
         "Make the file readable, smaller or less deep, and audit again.";
     OBFUSCATED_CODE: "obfuscated-code", High, "Runs code that it decodes first",
@@ -136,33 +136,33 @@ rules! {
         "Sentences like this make a model drop its instructions, or hide from the user what it does.",
         "Read the passage. If it is an example, say so around it.";
     REMOTE_INSTRUCTIONS: "remote-instructions", Medium, "Instructions are fetched from the network",
-        "The owner of the address, today or later, decides what the model does. Nothing that was looked at here says what that is.",
+        "The owner of the address, today or later, decides what the model does. Nothing that was read here says what that is.",
         "Put the text into the skill.";
     REMOTE_PACKAGE: "remote-package", Medium, "Runs or installs a package that is not pinned by a registry's name and version",
         "Packages that are fetched at the moment they run, or from an address, can change from one run to the next.",
         "Pin the version, and install it before.";
-    REVERSE_SHELL: "reverse-shell", High, "Gives a shell to somebody on the network",
-        "It connects a shell to a socket: whoever listens there can run anything.",
+    REVERSE_SHELL: "reverse-shell", High, "Gives a shell to another machine on the network",
+        "It connects a shell to a socket: the other end can run anything.",
         "Do not run it. Do not use the skill if you did not write it.";
     SECRET: "secret", High, "A key or token",
-        "It looks like one that works. Whoever has the skill has it, and so has every model that reads it.",
+        "It looks like one that works. Every person with the skill has it, and so has every model that reads it.",
         "Revoke it, remove it, and have the user provide their own.";
     SECRET_LIKE: "secret-like", Medium, "What looks like a password",
-        "A value with much entropy stands where passwords and tokens are set.",
-        "If it is real, revoke and remove it. If it is an example, write one that nobody takes for real.";
+        "A value with high entropy is where passwords and tokens are set.",
+        "If it is real, revoke and remove it. If it is an example, write one that is clearly not real.";
     SETUID: "setuid", High, "A file that runs with the rights of its owner or group",
-        "A set-user-ID or set-group-ID program gives whoever starts it rights that they do not have.",
+        "A set-user-ID or set-group-ID program gives the user that starts it rights that they do not have.",
         "Take the bit away: chmod u-s,g-s.";
     SHELL_ALLOWED: "shell-allowed", Low, "Every command may run without a question",
         "`allowed-tools` with a bare `Bash` means any command, in agents that heed it.",
         "Name the commands that the skill needs: `Bash(git status:*)`.";
     SPECIAL_FILE: "special-file", High, "A device, pipe or socket",
-        "It is no file: reading it may hang, or reach a device or another program.",
+        "It is not a file: reading it may hang, or reach a device or another program.",
         "Remove it.";
     WIDE_PERMISSIONS: "wide-permissions", Medium, "Asks for much",
         "What the manifest asks for, taken together, is enough to take secrets away, or to read or change everything the user has.",
         "Grant it only if the skill's purpose needs all of it. Ask for exactly the files and names that are needed.";
-    WORLD_WRITABLE: "world-writable", Low, "Everybody may change it",
+    WORLD_WRITABLE: "world-writable", Low, "Every user may change it",
         "Any user of this machine can change what the skill does.",
         "Take the right away: chmod o-w.";
 }

@@ -1,4 +1,4 @@
-//! What audits have found, as SARIF 2.1.0, which code hosts and editors read.
+//! Findings of audits as SARIF 2.1.0, which code hosts and editors read.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use skillcue_base::Digester;
 use skillcue_format::Diagnostic;
 
-use crate::{Audit, RULES, Rule, Severity};
+use crate::{Audit, AuditSeverity, RULES, Rule};
 
-/// The findings of several audits as one SARIF log with one run.
+/// Returns the findings of several audits as one SARIF log with one run.
 ///
-/// Each audit comes with the directory it is of; a finding's address is that directory and the file below it, relative if
-/// the directory is.
+/// Each audit comes with the directory it is of; a finding's address is that directory and the file below it, relative
+/// if the directory is.
 ///
 /// ```
 /// use std::path::PathBuf;
@@ -23,11 +23,11 @@ use crate::{Audit, RULES, Rule, Severity};
 /// assert_eq!(log["runs"][0]["tool"]["driver"]["name"], "skillcue");
 /// ```
 pub fn sarif(audits: &[(PathBuf, Audit)]) -> Value {
-    let mut seen = std::collections::BTreeMap::new();
+    let mut counts = std::collections::BTreeMap::new();
     let results: Vec<Value> = audits
         .iter()
         .flat_map(|(dir, audit)| audit.findings.iter().map(move |finding| (dir, finding)))
-        .map(|(dir, finding)| result(dir, finding, &mut seen))
+        .map(|(dir, finding)| result(dir, finding, &mut counts))
         .collect();
     json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
@@ -55,30 +55,30 @@ fn descriptor(rule: &Rule) -> Value {
     })
 }
 
-/// How many findings of one fingerprint there were so far.
-type Seen = std::collections::BTreeMap<String, usize>;
+/// The number of findings of each fingerprint so far.
+type FingerprintCounts = std::collections::BTreeMap<String, usize>;
 
-fn result(dir: &Path, finding: &Diagnostic, seen: &mut Seen) -> Value {
+fn result(dir: &Path, finding: &Diagnostic, counts: &mut FingerprintCounts) -> Value {
     let uri = uri(&dir.join(finding.path.as_deref().unwrap_or(Path::new(""))));
     let mut physical = json!({ "artifactLocation": { "uri": uri } });
     if let Some(region) = region(finding) {
         physical["region"] = region;
     }
     let fingerprint = fingerprint(&uri, finding);
-    let count = seen.entry(fingerprint.clone()).or_default();
+    let count = counts.entry(fingerprint.clone()).or_default();
     *count += 1;
     let index = RULES.iter().position(|rule| rule.id == finding.code.as_str());
     json!({
         "ruleId": finding.code.as_str(),
         "ruleIndex": index,
-        "level": level(Severity::of(finding)),
+        "level": level(AuditSeverity::of(finding)),
         "message": { "text": finding.message },
         "locations": [{ "physicalLocation": physical }],
         "partialFingerprints": { "skillcue/v1": format!("{fingerprint}:{count}") },
     })
 }
 
-/// Where in the file; none for the file as a whole.
+/// Returns the region of a finding in its file; none for the file as a whole.
 fn region(finding: &Diagnostic) -> Option<Value> {
     let snippet = json!({ "text": finding.excerpt });
     let column = finding.column().unwrap_or(0);
@@ -90,7 +90,7 @@ fn region(finding: &Diagnostic) -> Option<Value> {
     }
 }
 
-/// The same for the same finding after lines were added above it.
+/// Returns a digest that stays equal for a finding when lines are added above it.
 fn fingerprint(uri: &str, finding: &Diagnostic) -> String {
     let mut digester = Digester::default();
     for part in [finding.code.as_str(), uri, finding.excerpt.as_deref().unwrap_or_default()] {
@@ -99,24 +99,24 @@ fn fingerprint(uri: &str, finding: &Diagnostic) -> String {
     digester.finish().to_string()[..32].to_owned()
 }
 
-fn level(severity: Severity) -> &'static str {
+fn level(severity: AuditSeverity) -> &'static str {
     match severity {
-        Severity::High => "error",
-        Severity::Medium => "warning",
-        Severity::Low => "note",
+        AuditSeverity::High => "error",
+        AuditSeverity::Medium => "warning",
+        AuditSeverity::Low => "note",
     }
 }
 
-/// The scale of code hosts: 0 to 10, and from 7 on it is high.
-fn score(severity: Severity) -> &'static str {
+/// Returns the score on the scale of code hosts: 0 to 10, high from 7 on.
+fn score(severity: AuditSeverity) -> &'static str {
     match severity {
-        Severity::High => "8.0",
-        Severity::Medium => "5.0",
-        Severity::Low => "2.0",
+        AuditSeverity::High => "8.0",
+        AuditSeverity::Medium => "5.0",
+        AuditSeverity::Low => "2.0",
     }
 }
 
-/// A path as a URI reference: relative ones stay relative, each part percent-encoded.
+/// Returns a path as a URI reference: relative ones stay relative, each part percent-encoded.
 fn uri(path: &Path) -> String {
     let mut uri = String::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! One file from its first byte to its last, in windows that overlap.
+//! Scans one file from its first byte to its last, in windows that overlap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -8,66 +8,66 @@ use regex::bytes::Captures;
 use skillcue_format::{Diagnostic, FileKind};
 
 use super::comment::judge_comment;
-use super::flow::{Flow, Seen};
-use super::kind::{Family, Kind, Sniffed};
-use super::manifest::Manifest;
-use super::patterns::{Budget, Hit, PATTERNS, Pattern, is_match};
+use super::flow::{FetchFlow, SearchWindow};
+use super::kind::{ContentKind, FormatFamily, Sniffed};
+use super::manifest::ManifestFormat;
+use super::patterns::{PATTERNS, Pattern, PatternHit, SearchBudget, is_match};
 use super::rules::{ARCHIVE, CREDENTIAL_ACCESS, CREDENTIAL_THEFT, ENCODED_BLOB, EXECUTABLE_BINARY, NOT_READ};
-use super::structure::Structure;
-use super::text::{Encoding, Place, Text};
+use super::structure::MarkdownStructure;
+use super::text::{Encoding, TextPosition, TextWindow};
 use super::unsafe_commands::{SENDS, is_strong};
 use super::{Rule, encoded, manifest, place, show};
 
-/// How much is read at once.
-const CHUNK: usize = 64 << 10;
-/// How much text is searched at once.
-const WINDOW: usize = 1 << 20;
-/// What is found must not be longer than this, blanks not counted; a window begins so much before the last one's end.
+/// The number of bytes that are read at once.
+const CHUNK_SIZE: usize = 64 << 10;
+/// The number of bytes of text that are searched at once.
+const WINDOW_SIZE: usize = 1 << 20;
+/// Maximum length of a match, blanks not counted; a window begins so much before the last one's end.
 const OVERLAP: usize = 256 << 10;
-/// How much stays before what is searched, for the look around.
-const CONTEXT: usize = show::KEY;
-/// Files larger than this are not read, which is a finding.
+/// The number of bytes before the searched part that are kept, to read the text around a match.
+const CONTEXT: usize = show::MAX_KEY;
+/// Maximum size of a file; a larger one is not read, which is a finding.
 pub(super) const MAX_FILE: u64 = 4 << 30;
-/// How many findings of one rule one file has; the others are counted.
-const CAP: usize = 20;
-/// From how many characters on an encoded text is long.
-const BLOB: usize = 2000;
-/// How many characters of a decoded text are shown.
-const SAID: usize = 120;
+/// Maximum number of findings of one rule in one file; the others are counted.
+const MAX_PER_RULE: usize = 20;
+/// Minimum length of a long encoded text.
+const MIN_BLOB: usize = 2000;
+/// Maximum number of characters of a decoded text that are shown.
+const MAX_DECODED_SHOWN: usize = 120;
 
-/// Reads a file to its end. Findings are added; how many bytes it had comes back.
+/// Reads a file to its end, adds its findings, and returns the number of its bytes.
 pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Diagnostic>) -> io::Result<u64> {
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; CHUNK_SIZE];
     let head = fill(file, &mut chunk)?;
     let sniffed = Sniffed::of(path, &chunk[..head]);
-    let mut scan = Scan::new(path, &sniffed);
+    let mut scan = FileScan::new(path, &sniffed);
     if let Some(format) = sniffed.format {
         let rule = match format.family {
-            Family::Program => Some(&EXECUTABLE_BINARY),
-            Family::Archive => Some(&ARCHIVE),
-            Family::Media => None,
+            FormatFamily::Program => Some(&EXECUTABLE_BINARY),
+            FormatFamily::Archive => Some(&ARCHIVE),
+            FormatFamily::Media => None,
         };
         if let Some(rule) = rule {
-            scan.add(rule, Place::default(), format!("this is {}", format.name), String::new());
+            scan.add(rule, TextPosition::default(), format!("this is {}", format.name), String::new());
         }
     }
     if let Some(kind) = manifest::is_manifest(path) {
-        manifest::look(path, &chunk[..head], kind, &mut scan.findings);
+        manifest::check(path, &chunk[..head], kind, &mut scan.findings);
     }
-    // Who writes a mark of UTF-16 before a script wants it to be misread: a shell does not care for marks.
+    // A byte order mark of UTF-16 before a script may be there to have it misread: a shell ignores marks.
     let mut again = (sniffed.encoding != Encoding::Bytes)
-        .then(|| Scan::new(path, &Sniffed { kind: sniffed.kind, encoding: Encoding::Bytes, format: None }));
+        .then(|| FileScan::new(path, &Sniffed { kind: sniffed.kind, encoding: Encoding::Bytes, format: None }));
     let mut bytes = head as u64;
     let mut size = head;
     while size > 0 {
         for scan in [Some(&mut scan), again.as_mut()].into_iter().flatten() {
             scan.text.feed(&chunk[..size]);
-            if scan.text.window().len() >= WINDOW {
+            if scan.text.window().len() >= WINDOW_SIZE {
                 scan.look(false);
             }
         }
         if bytes > MAX_FILE {
-            scan.add(&NOT_READ, Place::default(), "the file grows while it is read".to_owned(), String::new());
+            scan.add(&NOT_READ, TextPosition::default(), "the file grows while it is read".to_owned(), String::new());
             break;
         }
         size = fill(file, &mut chunk)?;
@@ -82,12 +82,12 @@ pub(super) fn scan(file: &mut dyn Read, path: &Path, findings: &mut Vec<Diagnost
     Ok(bytes)
 }
 
-/// Whether a file is a manifest in YAML, whose comments count like those of front matter.
+/// Returns whether a file is a manifest in YAML, whose comments count like those of front matter.
 fn is_yaml(path: &Path) -> bool {
-    manifest::is_manifest(path) == Some(Manifest::Skill(FileKind::Yaml))
+    manifest::is_manifest(path) == Some(ManifestFormat::Skill(FileKind::Yaml))
 }
 
-/// As much as there is, up to the buffer's size.
+/// Reads as much as there is, up to the buffer's size.
 fn fill(file: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -101,13 +101,14 @@ fn fill(file: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-struct Scan<'p> {
+/// The state of the scan of one file.
+struct FileScan<'p> {
     path: &'p Path,
-    kind: Kind,
-    text: Text,
-    structure: Structure,
-    flow: Flow,
-    /// How much of the window was searched before.
+    kind: ContentKind,
+    text: TextWindow,
+    structure: MarkdownStructure,
+    flow: FetchFlow,
+    /// The number of bytes of the window that were searched before.
     searched: usize,
     findings: Vec<Diagnostic>,
     counts: BTreeMap<&'static str, (&'static Rule, usize)>,
@@ -118,14 +119,14 @@ struct Scan<'p> {
     sends: bool,
 }
 
-impl<'p> Scan<'p> {
-    fn new(path: &'p Path, sniffed: &Sniffed) -> Scan<'p> {
-        Scan {
+impl<'p> FileScan<'p> {
+    fn new(path: &'p Path, sniffed: &Sniffed) -> FileScan<'p> {
+        FileScan {
             path,
             kind: sniffed.kind,
-            text: Text::new(sniffed.encoding, sniffed.kind == Kind::Binary),
-            structure: if is_yaml(path) { Structure::of_yaml() } else { Structure::default() },
-            flow: Flow::default(),
+            text: TextWindow::new(sniffed.encoding, sniffed.kind == ContentKind::Binary),
+            structure: if is_yaml(path) { MarkdownStructure::of_yaml() } else { MarkdownStructure::default() },
+            flow: FetchFlow::default(),
             searched: 0,
             findings: Vec::new(),
             counts: BTreeMap::new(),
@@ -135,7 +136,7 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// Searches the window, and forgets what need not be at hand any more.
+    /// Searches the window, and forgets the part that is not needed any more.
     fn look(&mut self, last: bool) {
         let length = self.text.window().len();
         let limit = if last { length } else { length - OVERLAP };
@@ -148,7 +149,7 @@ impl<'p> Scan<'p> {
         self.searched = limit - forget;
     }
 
-    /// What was seen of invisible characters.
+    /// Adds the findings about invisible characters.
     fn hidden(&mut self) {
         for hidden in std::mem::take(&mut self.text.hidden.found) {
             let at = hidden.text_at.checked_sub(self.text.before()).and_then(|at| usize::try_from(at).ok());
@@ -160,9 +161,9 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// Which parts are comments and code.
+    /// Follows which parts are comments and code.
     fn follow(&mut self, last: bool) {
-        if self.kind != Kind::Prose && !is_yaml(self.path) {
+        if self.kind != ContentKind::Prose && !is_yaml(self.path) {
             return;
         }
         let window = self.text.window();
@@ -170,7 +171,7 @@ impl<'p> Scan<'p> {
         let line_end = window.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let to = match last {
             true => window.len(),
-            // A line of this length is no line; but a sign must not be cut in two.
+            // A line of this length is cut; but not in the middle of a sign.
             false if line_end + OVERLAP <= window.len() => window.len() - 4,
             false => line_end,
         };
@@ -182,7 +183,7 @@ impl<'p> Scan<'p> {
         }
         for (at, fenced, text) in std::mem::take(&mut self.structure.closed) {
             let Some((rule, message)) = judge_comment(&text, fenced) else { continue };
-            // One that began long ago is said to stand where the window begins.
+            // A comment that began before the window is reported at the window's beginning.
             let at = usize::try_from(at.saturating_sub(self.text.before())).unwrap_or(0);
             self.report(rule, at, message);
         }
@@ -192,11 +193,11 @@ impl<'p> Scan<'p> {
         let window = std::mem::take(self.text.window_mut());
         let mut hits: Vec<(&'static Rule, usize, &'static str)> = Vec::new();
         let mut script = Vec::new();
-        let budget = Budget::default();
+        let budget = SearchBudget::default();
         PATTERNS.search(&window, |pattern, captures| {
             let Some((rule, at)) = self.judge(pattern, captures, &window, limit, &budget) else { return };
             if rule.id == CREDENTIAL_ACCESS.id
-                && self.kind == Kind::Script
+                && self.kind == ContentKind::Script
                 && is_strong(&window[at..window.len().min(at + 40)])
             {
                 script.push(hits.len());
@@ -206,10 +207,10 @@ impl<'p> Scan<'p> {
         hits.extend(
             budget.refused().map(|at| (&NOT_READ, at, "there is more here than can be followed: read it yourself")),
         );
-        if self.kind == Kind::Script && !self.sends {
+        if self.kind == ContentKind::Script && !self.sends {
             self.sends = is_match(&SENDS, &window);
         }
-        let seen = Seen {
+        let seen = SearchWindow {
             window: &window,
             before: self.text.before(),
             new: self.searched..limit,
@@ -217,12 +218,12 @@ impl<'p> Scan<'p> {
             structure: &self.structure,
         };
         hits.extend(self.flow.look(&seen));
-        let blobs = if matches!(self.kind, Kind::Prose | Kind::Script) {
+        let blobs = if matches!(self.kind, ContentKind::Prose | ContentKind::Script) {
             blobs(&window).filter(|at| (self.searched..limit).contains(at)).collect()
         } else {
             Vec::new()
         };
-        let mut encoded = if self.kind == Kind::Binary { Vec::new() } else { encoded::find(&window, self.path) };
+        let mut encoded = if self.kind == ContentKind::Binary { Vec::new() } else { encoded::find(&window, self.path) };
         encoded.retain(|found| (self.searched..limit).contains(&found.at));
         *self.text.window_mut() = window;
         for (index, (rule, at, message)) in hits.into_iter().enumerate() {
@@ -231,11 +232,14 @@ impl<'p> Scan<'p> {
             }
         }
         for found in encoded {
-            let said = show::text(&found.text.chars().take(SAID).collect::<String>(), found.text.len() > SAID);
+            let said = show::text(
+                &found.text.chars().take(MAX_DECODED_SHOWN).collect::<String>(),
+                found.text.len() > MAX_DECODED_SHOWN,
+            );
             self.report(found.rule, found.at, &format!("decoded from {}, it says “{said}”", found.from));
         }
         for at in blobs {
-            self.report(&ENCODED_BLOB, at, "a long encoded text, which nobody can read");
+            self.report(&ENCODED_BLOB, at, "a long encoded text, which people cannot read");
         }
     }
 
@@ -245,7 +249,7 @@ impl<'p> Scan<'p> {
         captures: Captures<'_>,
         window: &[u8],
         limit: usize,
-        budget: &Budget,
+        budget: &SearchBudget,
     ) -> Option<(&'static Rule, usize)> {
         let start = captures.get(0)?.start();
         let at = captures.name("at").map_or(start, |at| at.start());
@@ -253,7 +257,7 @@ impl<'p> Scan<'p> {
             return None;
         }
         let place = self.text.before() + at as u64;
-        let hit = Hit {
+        let hit = PatternHit {
             rule: pattern.rule,
             captures,
             window,
@@ -267,10 +271,10 @@ impl<'p> Scan<'p> {
         (pattern.judge)(&hit).map(|rule| (rule, at))
     }
 
-    /// Reports what stands at `at` in the window; whether that was new.
+    /// Reports a finding at `at` in the window, and returns whether it was new.
     fn report(&mut self, rule: &'static Rule, at: usize, message: &str) -> bool {
-        if self.counts.get(rule.id).is_some_and(|(_, count)| *count >= CAP) {
-            return self.add(rule, Place::default(), String::new(), String::new());
+        if self.counts.get(rule.id).is_some_and(|(_, count)| *count >= MAX_PER_RULE) {
+            return self.add(rule, TextPosition::default(), String::new(), String::new());
         }
         let place = self.text.place(at);
         if self.lines.contains(&self.key(rule, place)) {
@@ -280,25 +284,25 @@ impl<'p> Scan<'p> {
         self.add(rule, place, message.to_owned(), excerpt)
     }
 
-    /// Line and column as they are reported.
-    fn shown_place(&self, at: Place) -> (usize, usize) {
+    /// Returns line and column as they are reported.
+    fn shown_place(&self, at: TextPosition) -> (usize, usize) {
         match (self.kind, at.line) {
             (_, 0) => (0, 0),
-            (Kind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
+            (ContentKind::Binary, _) => (0, usize::try_from(at.offset).unwrap_or(usize::MAX)),
             _ => (at.line, at.column),
         }
     }
 
-    /// What is reported once: a rule in a line, but every single secret.
-    fn key(&self, rule: &'static Rule, at: Place) -> (&'static str, usize, usize) {
+    /// Returns the key by which a finding is reported once: a rule in a line, but every single secret.
+    fn key(&self, rule: &'static Rule, at: TextPosition) -> (&'static str, usize, usize) {
         let (line, column) = self.shown_place(at);
         let each = line == 0 || rule.id.starts_with("secret");
         (rule.id, line, if each { column } else { 0 })
     }
 
-    fn add(&mut self, rule: &'static Rule, at: Place, message: String, excerpt: String) -> bool {
+    fn add(&mut self, rule: &'static Rule, at: TextPosition, message: String, excerpt: String) -> bool {
         let (_, count) = self.counts.entry(rule.id).or_insert((rule, 0));
-        if *count >= CAP {
+        if *count >= MAX_PER_RULE {
             *count += 1;
             return false;
         }
@@ -325,8 +329,8 @@ impl<'p> Scan<'p> {
             }
         }
         for (rule, count) in self.counts.values() {
-            if *count > CAP {
-                let more = count - CAP;
+            if *count > MAX_PER_RULE {
+                let more = count - MAX_PER_RULE;
                 let places = if more == 1 { "place" } else { "places" };
                 let message = format!("{more} more {places} like this in this file");
                 self.findings.push(rule.found(self.path, message));
@@ -336,7 +340,7 @@ impl<'p> Scan<'p> {
     }
 }
 
-/// Where long encoded texts start, wrapped or not. Pictures and fonts that say so are none.
+/// Returns where long encoded texts start, wrapped or not, except for `data:` URLs of pictures and fonts.
 fn blobs(window: &[u8]) -> impl Iterator<Item = usize> {
     let encoded = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let mut at = 0;
@@ -358,7 +362,7 @@ fn blobs(window: &[u8]) -> impl Iterator<Item = usize> {
                 at += gap;
             }
             at += 1;
-            if length < BLOB {
+            if length < MIN_BLOB {
                 continue;
             }
             let told = &window[start.saturating_sub(60)..start];

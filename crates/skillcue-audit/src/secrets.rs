@@ -1,10 +1,10 @@
-//! Keys and tokens: which look real, and how they are kept out of what is shown.
+//! Keys and tokens: which look real. The patterns also mask them in everything that is shown.
 
 use std::sync::LazyLock;
 
 use super::Rule;
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_match, regex};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_match, regex};
 use super::rules::{SECRET, SECRET_LIKE};
 
 pub(super) static PATTERNS: &[Pattern] = &[
@@ -94,29 +94,29 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-static PLACEHOLDER: Lazy = LazyLock::new(|| {
+static PLACEHOLDER: LazyRegex = LazyLock::new(|| {
     regex(
         r"example|your|x{4,}|\.\.\.|placeholder|dummy|fake|sample|redacted|change.?me|insert|replace|todo|1234567|abcdef|0{5,}|\*{3,}|<|>|\$\{|\{\{|test|demo|secret|password|mysuper|foobar|my[_-]|[_-]here|deadbeef|notreal|eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\.eyJzdWIiOiIxMjM0NTY3ODkw",
     )
 });
 
-/// Whether a token with a known beginning can be one that works: nobody's example, and not a word.
-fn real(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static SHOWN: Lazy = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
+/// Judges whether a token with a known beginning can be one that works: not an example, and not a word.
+fn real(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static SHOWN: LazyRegex = LazyLock::new(|| regex(r"\b(?:examples?|e\.g\.|format|looks like|sample)\b"));
     let token = hit.group("at");
     let varied = token.iter().any(u8::is_ascii_digit) || token.iter().any(u8::is_ascii_uppercase);
     let rule = if is_match(&SHOWN, hit.line_before()) { &SECRET_LIKE } else { hit.rule };
     (!is_match(&PLACEHOLDER, token) && entropy(token) >= 3.0 && varied).then_some(rule)
 }
 
-/// Whether a key follows, not dots.
-fn real_key(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether a key follows, not dots.
+fn real_key(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let key = hit.group("key");
     (!is_match(&PLACEHOLDER, key) && entropy(key) >= 3.5).then_some(hit.rule)
 }
 
-/// Whether a value is too mixed for words.
-fn dense(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether a value is too mixed for words.
+fn dense(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let value = hit.group("at");
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
@@ -127,21 +127,21 @@ fn dense(hit: &Hit<'_>) -> Option<&'static Rule> {
     (mixed && !code && !named && entropy(value) >= 3.4 && !is_match(&PLACEHOLDER, value)).then_some(hit.rule)
 }
 
-/// Whether a value without quotes is one. In code, what stands there is mostly a name.
-fn bare(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether a value without quotes is a secret. In code it is mostly a name.
+fn bare(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let value = hit.group("at");
     let count = |is: fn(&u8) -> bool| value.iter().filter(|byte| is(byte)).count();
     let assigned = hit.group("sign") == b"=";
     let mixed =
         count(u8::is_ascii_digit) >= 3 && count(u8::is_ascii_lowercase) > 0 && count(u8::is_ascii_uppercase) > 0;
     let hexadecimal = value.len() >= 32 && value.iter().all(u8::is_ascii_hexdigit);
-    if hit.kind == Kind::Script && !assigned || !(mixed || hexadecimal) || value.contains(&b':') {
+    if hit.kind == ContentKind::Script && !assigned || !(mixed || hexadecimal) || value.contains(&b':') {
         return None;
     }
     dense(hit)
 }
 
-/// Bits a byte.
+/// Returns the entropy in bits per byte.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in text {

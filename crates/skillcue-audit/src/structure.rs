@@ -1,17 +1,17 @@
-//! Follows a Markdown text: which parts are code, which are comments.
+//! Follows the structure of a Markdown text: which parts are code, which are comments.
 
 use super::patterns::is_open;
-use super::text::INDENTED;
+use super::text::CODE_INDENT;
 
-/// How much of a comment is kept to be judged.
-const KEPT: usize = 16 << 10;
-/// How long front matter can be; a line of hyphens that opens more than this opens none.
-const FRONT: u64 = 64 << 10;
+/// Maximum number of bytes of a comment that are kept to be judged.
+const MAX_KEPT: usize = 16 << 10;
+/// Maximum length of front matter; a line of hyphens that opens more than this opens none.
+const MAX_FRONT_MATTER: u64 = 64 << 10;
 
-/// Follows a Markdown text line by line: what is in fences, what is in comments. Places are counted from the text's start.
+/// Follows a Markdown text line by line: fences and comments. Positions are counted from the text's start.
 #[derive(Debug, Default)]
-pub(super) struct Structure {
-    /// What was seen so far.
+pub(super) struct MarkdownStructure {
+    /// The number of bytes that were read so far.
     seen: u64,
     fences: Vec<(u64, u64)>,
     comments: Vec<(u64, u64)>,
@@ -20,21 +20,21 @@ pub(super) struct Structure {
     middle_of_line: bool,
     /// In a list, whose code is indented.
     list: bool,
-    /// In the front matter, whose comments begin with `#`; the one that goes on on the next line.
+    /// In the front matter, whose comments begin with `#`; the one that may continue on the next line.
     front: bool,
     front_comment: Option<(u64, Vec<u8>)>,
-    /// The title of a link's definition that is not closed yet: where it starts, what it says, what closes it.
+    /// The title of a link's definition that is not closed yet: its start, its text, its closing character.
     title: Option<(u64, Vec<u8>, u8)>,
-    /// The line before defines a link and has no title: it may stand in this one.
+    /// The line before defines a link and has no title: it may be in this one.
     defined: bool,
-    /// Comments that are over: where they start, whether in a fence, and what they say.
+    /// Comments that have ended: their start, whether they are in a fence, and their text.
     pub(super) closed: Vec<(u64, bool, Vec<u8>)>,
 }
 
-impl Structure {
-    /// For a file that is nothing but front matter.
-    pub(super) fn of_yaml() -> Structure {
-        Structure { front: true, ..Structure::default() }
+impl MarkdownStructure {
+    /// Creates the structure of a file that is nothing but front matter.
+    pub(super) fn of_yaml() -> MarkdownStructure {
+        MarkdownStructure { front: true, ..MarkdownStructure::default() }
     }
 
     pub(super) fn seen(&self) -> u64 {
@@ -45,7 +45,7 @@ impl Structure {
         self.fence.is_some_and(|(start, ..)| at >= start) || within(&self.fences, at)
     }
 
-    /// Which code block `at` is in: where that starts.
+    /// Returns the start of the code block that `at` is in.
     pub(super) fn block(&self, at: u64) -> Option<u64> {
         let open = self.fence.map(|(start, ..)| start).filter(|start| at >= *start);
         open.or_else(|| self.fences.iter().find(|(start, end)| (*start..*end).contains(&at)).map(|(start, _)| *start))
@@ -55,13 +55,13 @@ impl Structure {
         self.comment.as_ref().is_some_and(|(start, ..)| at >= *start) || within(&self.comments, at)
     }
 
-    /// What ends before `at` is not asked for any more.
+    /// Forgets the fences and comments that end before `at`.
     pub(super) fn forget(&mut self, at: u64) {
         self.fences.retain(|(_, end)| *end > at);
         self.comments.retain(|(_, end)| *end > at);
     }
 
-    /// The next part of the text.
+    /// Takes the next part of the text.
     pub(super) fn feed(&mut self, text: &[u8]) {
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let start = self.seen;
@@ -76,7 +76,7 @@ impl Structure {
         }
     }
 
-    /// There is no more text. A comment that is not closed hides everything behind it.
+    /// Ends the text. A comment that is not closed hides everything behind it.
     pub(super) fn finish(&mut self) {
         self.close_front_comment();
         self.close_title();
@@ -86,7 +86,7 @@ impl Structure {
         }
     }
 
-    /// Whether the line is one of the front matter. Its comments are closed when something else follows.
+    /// Returns whether the line is one of the front matter. Its comments are closed when something else follows.
     fn front_line(&mut self, line: &[u8], start: u64) -> bool {
         let text = line.trim_ascii_end();
         if start == 0 && text == b"---" {
@@ -96,7 +96,7 @@ impl Structure {
         if !self.front {
             return false;
         }
-        let over = matches!(text, b"---" | b"...") || text.starts_with(b"```") || start > FRONT;
+        let over = matches!(text, b"---" | b"...") || text.starts_with(b"```") || start > MAX_FRONT_MATTER;
         match comment_at(text).filter(|_| !over) {
             Some(at) => {
                 let end = start + line.len() as u64;
@@ -107,13 +107,13 @@ impl Structure {
                 }
                 let (_, said) = self.front_comment.get_or_insert_with(|| (start + at as u64, Vec::new()));
                 let part = &text[at + 1..];
-                said.extend_from_slice(&part[..part.len().min(KEPT - said.len().min(KEPT))]);
+                said.extend_from_slice(&part[..part.len().min(MAX_KEPT - said.len().min(MAX_KEPT))]);
                 said.push(b'\n');
             }
             None => self.close_front_comment(),
         }
         self.front = !over;
-        // What closes front matter is none of the text.
+        // The line that closes front matter is not part of the text.
         !over || matches!(text, b"---" | b"...")
     }
 
@@ -123,7 +123,7 @@ impl Structure {
         }
     }
 
-    /// The title of a definition is over.
+    /// Ends the title of a definition.
     fn close_title(&mut self) {
         if let Some((start, text, _)) = self.title.take() {
             self.comments.push((start, self.seen));
@@ -131,17 +131,18 @@ impl Structure {
         }
     }
 
-    /// Whether the line belongs to the definition of a link, which is not shown, nor is its title: `[//]: # (…)` is the
-    /// usual way to write a comment without HTML. A title may stand in the next line, and go on over several.
+    /// Returns whether the line belongs to the definition of a link, which is not shown, nor is its title: `[//]: #
+    /// (…)` is the usual way to write a comment without HTML. A title may be in the next line, and continue over
+    /// several.
     fn definition_line(&mut self, line: &[u8], start: u64) -> bool {
-        let text = line.trim_ascii().trim_prefix_marks();
+        let text = without_marks(line.trim_ascii());
         if self.title.is_some() && text.is_empty() {
             // A blank line ends it, closed or not.
             self.close_title();
             return false;
         }
         if let Some((_, said, close)) = &mut self.title {
-            said.extend_from_slice(&line[..line.len().min(KEPT - said.len().min(KEPT))]);
+            said.extend_from_slice(&line[..line.len().min(MAX_KEPT - said.len().min(MAX_KEPT))]);
             if text.last() == Some(close) {
                 self.seen += line.len() as u64;
                 self.close_title();
@@ -164,7 +165,7 @@ impl Structure {
             _ => return false,
         };
         let open = close != 0 && (title.len() == 1 || title.last() != Some(&close));
-        // What is no address is a sentence, and ends with its line.
+        // A target that is not an address is a sentence, and ends with its line.
         if open && (nowhere || target.contains(&b'/')) && self.fence.is_none() {
             self.title = Some((start, line.to_vec(), close));
         } else {
@@ -180,11 +181,11 @@ impl Structure {
         if !line.is_empty() && self.fence.is_none() {
             self.list = is_item(line) || self.list && indent > 0;
         }
-        // Indented so far, the line is code that shows these signs, and everything behind it is what it was before.
-        if indent >= INDENTED && !self.list {
+        // Indented so far, the line is code that shows these signs, and changes nothing for the lines behind it.
+        if indent >= CODE_INDENT && !self.list {
             return;
         }
-        let line = line.trim_prefix_marks();
+        let line = without_marks(line);
         let Some(mark @ (b'`' | b'~')) = line.first().copied() else { return };
         let length = line.iter().take_while(|byte| **byte == mark).count();
         let rest = &line[length..];
@@ -219,7 +220,7 @@ impl Structure {
                 Some((from, fenced, text)) => {
                     let close = find(&line[at..], b"-->");
                     let part = &line[at..close.map_or(line.len(), |close| at + close)];
-                    text.extend_from_slice(&part[..part.len().min(KEPT - text.len().min(KEPT))]);
+                    text.extend_from_slice(&part[..part.len().min(MAX_KEPT - text.len().min(MAX_KEPT))]);
                     let Some(close) = close else { return };
                     at += close + 3;
                     self.comments.push((*from, start + at as u64));
@@ -231,22 +232,15 @@ impl Structure {
     }
 }
 
-trait Marks {
-    fn trim_prefix_marks(&self) -> &Self;
-}
-
-impl Marks for [u8] {
-    /// Without what quotes and lists put before a line.
-    fn trim_prefix_marks(&self) -> &[u8] {
-        let mut line = self;
-        while let [b'>' | b'-' | b'*' | b'+', b' ', rest @ ..] = line {
-            line = rest.trim_ascii_start();
-        }
-        line
+/// Returns a line without the marks of quotations and lists before it.
+fn without_marks(mut line: &[u8]) -> &[u8] {
+    while let [b'>' | b'-' | b'*' | b'+', b' ', rest @ ..] = line {
+        line = rest.trim_ascii_start();
     }
+    line
 }
 
-/// The target and the title of the link that a line defines. Footnotes look alike, and are shown.
+/// Returns the target and the title of the link that a line defines. Footnotes are similar, and are shown.
 fn definition(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let label = line.strip_prefix(b"[").filter(|label| !label.starts_with(b"^"))?;
     let end = find(label, b"]:").filter(|end| *end > 0)?;
@@ -255,7 +249,7 @@ fn definition(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&target[..space], target[space..].trim_ascii()))
 }
 
-/// Where the comment of a line of YAML begins: at a `#` behind a blank, outside of quotes.
+/// Returns where the comment of a line of YAML begins: at a `#` behind a blank, outside of quotes.
 fn comment_at(line: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in line.iter().enumerate() {
@@ -270,7 +264,7 @@ fn comment_at(line: &[u8]) -> Option<usize> {
     None
 }
 
-/// Whether a line begins an item of a list.
+/// Returns whether a line begins an item of a list.
 fn is_item(line: &[u8]) -> bool {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     matches!(line, [b'-' | b'*' | b'+', b' ', ..]) || digits > 0 && matches!(line[digits..], [b'.' | b')', b' ', ..])

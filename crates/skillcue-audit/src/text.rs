@@ -1,14 +1,14 @@
-//! A file's bytes as the text that a shell or a model makes of them, with the place of everything in it.
+//! Decodes a file's bytes to the text that a shell or a model makes of them, with the position of everything in it.
 //!
-//! What hides words from a search is undone: invisible characters and NULs are left out, blanks of all kinds become one,
-//! lines that go on on the next one are joined, full-width letters are plain ones, UTF-16 is decoded. Nothing is kept but
-//! a window.
+//! Tricks that hide words from a search are undone: invisible characters and NULs are left out, blanks of all kinds
+//! become one, lines that continue on the next one are joined, full-width letters are plain ones, UTF-16 is decoded.
+//! Nothing is kept but a window.
 
-use super::hidden::{Watch, is_invisible};
+use super::hidden::{HiddenScanner, is_invisible};
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     /// From 1.
     pub(super) line: usize,
     /// In characters, from 1.
@@ -17,57 +17,57 @@ pub(super) struct Place {
     pub(super) offset: u64,
 }
 
-/// How characters are written.
+/// The encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// UTF-8, or bytes that are not: those stand for themselves.
+    /// UTF-8, or bytes that are not: those are taken as they are.
     Bytes,
     Utf16 {
         big: bool,
     },
 }
 
-/// A text whose last part is at hand.
+/// A text of which the last part is in memory.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct TextWindow {
     encoding: Encoding,
     binary: bool,
-    /// The part at hand, and how many bytes of the text stand before it.
+    /// The part in memory, and the number of bytes of the text before it.
     window: Vec<u8>,
     before: u64,
-    /// Where in the file some of the window's bytes stand, in order; what follows one goes on from there.
-    marks: Vec<(usize, Place)>,
-    /// Bytes that are no whole character yet.
+    /// Positions in the file of some of the window's bytes, in order; those of later bytes are counted from there.
+    marks: Vec<(usize, TextPosition)>,
+    /// Bytes that are not a whole character yet.
     rest: Vec<u8>,
-    place: Place,
+    place: TextPosition,
     after_return: bool,
     /// The next byte of the window does not follow from the mark before.
     jumped: bool,
-    /// How many blanks the line has begun with, while there is nothing else: up to four of them are kept.
+    /// The number of blanks at the line's start, while there is nothing else: up to four of them are kept.
     indent: Option<usize>,
-    pub(super) hidden: Watch,
+    pub(super) hidden: HiddenScanner,
 }
 
-/// From so many blanks on, a line of Markdown is code, and no fence.
-pub(super) const INDENTED: usize = 4;
+/// The indentation from which on a line of Markdown is code, and not a fence.
+pub(super) const CODE_INDENT: usize = 4;
 
-/// How far apart marks stand at the most, so that columns are counted from nearby.
-const MARK: usize = 4096;
+/// Maximum distance between marks, so that columns are counted from nearby.
+const MAX_MARK_DISTANCE: usize = 4096;
 
-impl Text {
-    pub(super) fn new(encoding: Encoding, binary: bool) -> Text {
-        Text {
+impl TextWindow {
+    pub(super) fn new(encoding: Encoding, binary: bool) -> TextWindow {
+        TextWindow {
             encoding,
             binary,
             window: Vec::new(),
             before: 0,
             marks: Vec::new(),
             rest: Vec::new(),
-            place: Place { line: 1, column: 1, offset: 0 },
+            place: TextPosition { line: 1, column: 1, offset: 0 },
             after_return: false,
             jumped: true,
             indent: Some(0),
-            hidden: Watch::new(binary),
+            hidden: HiddenScanner::new(binary),
         }
     }
 
@@ -75,12 +75,12 @@ impl Text {
         &self.window
     }
 
-    /// For whoever takes it out for a while and puts it back.
+    /// Returns the window, for a caller that takes it out for a while and puts it back.
     pub(super) fn window_mut(&mut self) -> &mut Vec<u8> {
         &mut self.window
     }
 
-    /// How many bytes of the text stand before the window.
+    /// Returns the number of bytes of the text before the window.
     pub(super) fn before(&self) -> u64 {
         self.before
     }
@@ -90,7 +90,7 @@ impl Text {
         let count = count.min(self.window.len());
         let first = self.mark_of(count);
         if let Some((at, place)) = self.marks.get(first).copied() {
-            let place = self.go_on(at, place, count);
+            let place = self.advanced(at, place, count);
             self.marks.drain(..first);
             self.marks[0] = (count, place);
         }
@@ -101,28 +101,28 @@ impl Text {
         self.before += count as u64;
     }
 
-    /// Where in the file the byte `at` of the window stands.
-    pub(super) fn place(&self, at: usize) -> Place {
+    /// Returns the position in the file of the byte `at` of the window.
+    pub(super) fn place(&self, at: usize) -> TextPosition {
         match self.marks.get(self.mark_of(at)) {
-            Some((mark, place)) => self.go_on(*mark, *place, at),
+            Some((mark, place)) => self.advanced(*mark, *place, at),
             None => self.place,
         }
     }
 
-    /// The last mark that does not stand behind `at`.
+    /// Returns the last mark that is not behind `at`.
     fn mark_of(&self, at: usize) -> usize {
         self.marks.partition_point(|(mark, _)| *mark <= at).saturating_sub(1)
     }
 
-    fn go_on(&self, mark: usize, mut place: Place, at: usize) -> Place {
+    fn advanced(&self, mark: usize, mut place: TextPosition, at: usize) -> TextPosition {
         let between = &self.window[mark.min(at)..at];
         place.offset += between.len() as u64;
-        // Bytes that continue a character are none; a line never ends between marks.
+        // Bytes that continue a character do not count; a line never ends between marks.
         place.column += between.iter().filter(|byte| (**byte & 0xc0) != 0x80).count();
         place
     }
 
-    /// The next bytes of the file.
+    /// Takes the next bytes of the file.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         match self.encoding {
             Encoding::Bytes if self.rest.is_empty() => {
@@ -146,7 +146,7 @@ impl Text {
         }
     }
 
-    /// There are no more bytes.
+    /// Ends the file.
     pub(super) fn finish(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         match self.encoding {
@@ -156,7 +156,7 @@ impl Text {
         self.hidden.finish();
     }
 
-    /// How many of the bytes were taken: not a character that goes on behind them.
+    /// Takes bytes, and returns how many: not a character that continues behind them.
     fn feed_bytes(&mut self, bytes: &[u8], last: bool) -> usize {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -193,7 +193,7 @@ impl Text {
         at
     }
 
-    /// The first character of a text that has one; how many bytes it is.
+    /// Takes the first character of a text, and returns its number of bytes.
     fn first(&mut self, text: &str) -> usize {
         let Some(c) = text.chars().next() else { return 1 };
         self.character(c, c.len_utf8());
@@ -230,7 +230,7 @@ impl Text {
         at
     }
 
-    /// Visible ASCII.
+    /// Takes visible ASCII.
     fn plain(&mut self, bytes: &[u8]) {
         self.hidden.plain(bytes);
         self.after_return = false;
@@ -241,7 +241,7 @@ impl Text {
         self.place.offset += bytes.len() as u64;
     }
 
-    /// A byte that is no text.
+    /// Takes a byte that is not text.
     fn byte(&mut self, byte: u8) {
         self.after_return = false;
         self.indent = None;
@@ -258,7 +258,7 @@ impl Text {
         if plain {
             self.hidden.plain(b" ");
         }
-        let indent = self.indent.filter(|indent| *indent < INDENTED);
+        let indent = self.indent.filter(|indent| *indent < CODE_INDENT);
         self.indent = self.indent.map(|indent| indent + 1);
         if self.window.last() == Some(&b' ') && indent.is_none() {
             self.jumped = true;
@@ -270,7 +270,7 @@ impl Text {
         self.place.offset += size;
     }
 
-    /// Any other character, of `size` bytes in the file.
+    /// Takes any other character, of `size` bytes in the file.
     fn character(&mut self, c: char, size: usize) {
         let size = size as u64;
         let after_return = std::mem::replace(&mut self.after_return, c == '\r');
@@ -292,15 +292,15 @@ impl Text {
                 if !c.is_ascii() {
                     self.hidden.see(c, self.place, self.before, &self.window);
                 }
-                let tab = c == '\t' && self.indent.is_some_and(|indent| indent < INDENTED);
+                let tab = c == '\t' && self.indent.is_some_and(|indent| indent < CODE_INDENT);
                 self.blank(size, c.is_ascii());
                 if tab {
                     self.window.extend_from_slice(b"   ");
-                    self.indent = Some(INDENTED);
+                    self.indent = Some(CODE_INDENT);
                     self.jumped = true;
                 }
             }
-            // In a program, a NUL ends one text and another begins.
+            // In a program, a NUL ends a text.
             '\0' if self.binary => {
                 self.mark();
                 self.window.push(b'\n');
@@ -360,7 +360,7 @@ impl Text {
     }
 
     fn mark(&mut self) {
-        if self.jumped || self.marks.last().is_none_or(|(at, _)| self.window.len() - at >= MARK) {
+        if self.jumped || self.marks.last().is_none_or(|(at, _)| self.window.len() - at >= MAX_MARK_DISTANCE) {
             self.marks.push((self.window.len(), self.place));
             self.jumped = false;
         }

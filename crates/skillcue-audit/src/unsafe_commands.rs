@@ -1,11 +1,11 @@
-//! Credentials that are read, shells that are given away, data that is destroyed.
+//! Commands that read credentials, give shells away, or destroy data.
 
 use std::sync::LazyLock;
 
 use super::Rule;
 use super::holders::{imported, kept, kept_by_shell};
-use super::kind::Kind;
-use super::patterns::{Hit, Lazy, Pattern, is_match, is_open, is_told, regex, unless_told};
+use super::kind::ContentKind;
+use super::patterns::{LazyRegex, Pattern, PatternHit, is_described, is_match, is_open, regex, unless_described};
 use super::rules::{
     CREDENTIAL_ACCESS, CREDENTIAL_THEFT, DANGEROUS_EXAMPLE, DESTRUCTIVE_COMMAND, DESTRUCTIVE_MENTION, REVERSE_SHELL,
 };
@@ -57,7 +57,7 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["os.environ", "process.env"],
         regex: r"\b(?:requests|httpx|session|aiohttp|urllib\.request|client|urllib3|http|axios)\.(?:post|put|patch|request|urlopen|Request)\s*\([^)]{0,300}?(?:\*\*\s*os\.environ|dict\(\s*os\.environ|\bos\.environ\s*[,)}]|\bos\.environ\.(?:copy|items)\(|\.\.\.process\.env\b|\bprocess\.env\s*[,)}])|\b(?:urlopen|fetch)\s*\([^)]{0,300}?(?:dict\(\s*os\.environ|\bos\.environ\s*[,)}]|JSON\.stringify\(\s*(?:\{\s*\.\.\.)?process\.env\s*[,)}]|\bbody\s*:\s*process\.env\s*[,)}])",
         message: "the environment, which holds tokens, is sent over the network",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &CREDENTIAL_THEFT,
@@ -85,35 +85,35 @@ pub(super) static PATTERNS: &[Pattern] = &[
         words: &["/dev/tcp/", "/dev/udp/"],
         regex: r"\b(?:ba|z|k|da)?sh\s+-i\b[^\n]*/dev/(?:tcp|udp)/|/dev/(?:tcp|udp)/[^\n]*(?:0>&1|0<&\d|<&\d+[^\n]*\b(?:ba|z)?sh\b|\|\s*(?:ba|z)?sh\b)|\b(?:ba|z)?sh\b[^\n]{0,20}<\s*/dev/tcp/",
         message: "a shell is connected to an address on the network",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["nc ", "ncat", "netcat", "socat"],
         regex: r#"\b(?:nc|ncat|netcat)(?:\.exe|\.traditional)?\s[^\n|;]*?(?:-[a-z]*[ec]\b|--exec|--sh-exec)\s+["']?(?:/(?:\w+/)*)?(?:(?:ba|z|da)?sh|cmd(?:\.exe)?|powershell)\b|\b(?:ba|z|da)?sh\s+-i\b[^\n]*\|\s*(?:nc|ncat|netcat)\b|\bsocat\s[^\n]*exec:["']?(?:/(?:\w+/)*)?(?:ba|z|da)?sh\b"#,
         message: "a shell is connected to an address on the network",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["dup2"],
         regex: r"\bsocket\b[^\n]*(?:\n[^\n]*){0,15}?dup2\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:/bin/(?:ba|z|da)?sh|pty\.spawn|\b(?:ba)?sh\b)",
         message: "a shell is connected to a socket",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["net.connect", "net.socket", "createconnection"],
         regex: r#"\bnet\.(?:connect|Socket|createConnection)\s*\([^\n]*(?:\n[^\n]*){0,15}?(?:spawn|exec\w*)\(\s*["'](?:/bin/)?(?:ba|z)?sh["']|\bspawn\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?)["'][^\n]*(?:\n[^\n]*){0,15}?\bnet\.(?:connect|Socket|createConnection)\s*\("#,
         message: "a shell is connected to a socket",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &REVERSE_SHELL,
         words: &["tcpclient", "fsockopen", "sockaddr_in", "tcpsocket"],
         regex: r"\bTCPClient\b[^\n]*(?:\n[^\n]*){0,15}?\b(?:iex|Invoke-Expression)\b|\bfsockopen\s*\([^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|proc_open|shell_exec|system|popen)\s*\(|\bsockaddr_in\b[^\n]*\bexec\b[^\n]*\bsh\b|\bTCPSocket\.(?:new|open)\b[^\n]*(?:\n[^\n]*){0,5}?\b(?:exec|IO\.popen|spawn)\b",
         message: "a shell is connected to a socket",
-        judge: unless_told,
+        judge: unless_described,
     },
     Pattern {
         rule: &DESTRUCTIVE_COMMAND,
@@ -152,29 +152,29 @@ pub(super) static PATTERNS: &[Pattern] = &[
     },
 ];
 
-static NETWORK: Lazy = LazyLock::new(|| {
+static NETWORK: LazyRegex = LazyLock::new(|| {
     regex(
         r"\b(?:curl|wget|nc|ncat|netcat|socat|scp|rsync|sftp|invoke-webrequest|invoke-restmethod|iwr|irm|nslookup|dig)\s|\brequests\.(?:post|put|get)|\burlopen|\bhttpx?\.(?:client|post|request)|\baiohttp|\baxios|\bfetch\s*\(|\bXMLHttpRequest|\.sendall?\(|\bUploadString|\bWebClient",
     )
 });
-/// What sends something away, for scripts as a whole.
-pub(super) static SENDS: Lazy = LazyLock::new(|| {
+/// Commands and calls that send something, for scripts as a whole.
+pub(super) static SENDS: LazyRegex = LazyLock::new(|| {
     regex(
         r#"\bcurl\s[^\n]*(?:\s-d\b|--data|\s-F\b|--form|\s-T\b|--upload-file|-X\s*POST|-X\s*PUT)|\bwget\s[^\n]*--post-|\b(?:requests|httpx|session|aiohttp|axios)\.(?:post|put)\b|\burlopen\([^\n]*,\s*(?:data\s*=|\w+\s*\))|\bmethod\s*[:=]\s*["']P(?:OS|U)T["']|\.sendall\(|\bUploadString\b|\bnc\s+(?:-\S+\s+)*[\w.]+\s+\d+"#,
     )
 });
-static STRONG: Lazy = LazyLock::new(|| {
+static STRONG: LazyRegex = LazyLock::new(|| {
     regex(
         r"\.ssh|\.aws|git-credentials|keychain|find-|dump-|gnupg|Login Data|Cookies|logins\.json|shadow|wallet|application_default",
     )
 });
-/// A key that a program of the network is told to use, not to send.
-static USES: Lazy = LazyLock::new(|| {
+/// Options by which a network program uses a key, and does not send it.
+static USES: LazyRegex = LazyLock::new(|| {
     regex(
         r#"(?:\s-i\s*["']?|--netrc-file[ =]|IdentityFile[ =]|ssh-keygen[^\n]*|ssh-add[^\n]*|--key[ =]|-n\s)["']?[\w.$~{}/-]*$"#,
     )
 });
-static ORDERS: Lazy = LazyLock::new(|| {
+static ORDERS: LazyRegex = LazyLock::new(|| {
     regex(concat!(
         r"\b(?:send|post|upload|exfiltrate|transmit|forward)\b[^\n]*\b(?:to|https?://)\b",
         r"|\b(?:include|paste|add|put|append|attach|insert|embed|quote|repeat|show|print|write|copy)\s+(?:it|them|this|that|(?:its|the|their)\s+\w+)\s+(?:\w+\s+){0,3}?",
@@ -182,9 +182,10 @@ static ORDERS: Lazy = LazyLock::new(|| {
     ))
 });
 
-/// Naming a file with credentials is little; sending it away is much. Scripts are judged as a whole, at their end.
-fn credentials(hit: &Hit<'_>) -> Option<&'static Rule> {
-    static PUBLIC: Lazy = LazyLock::new(|| regex(r"\A/?[\w-]*\.pub\b"));
+/// Judges files with credentials: naming one is of low severity, sending it of high. Scripts are judged as a whole, at
+/// their end.
+fn credentials(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    static PUBLIC: LazyRegex = LazyLock::new(|| regex(r"\A/?[\w-]*\.pub\b"));
     if is_match(&PUBLIC, hit.after()) {
         return None;
     }
@@ -193,79 +194,83 @@ fn credentials(hit: &Hit<'_>) -> Option<&'static Rule> {
         return Some(&CREDENTIAL_ACCESS);
     }
     let sent = if hit.is_code() || line.contains(&b'`') { is_match(&NETWORK, &line) } else { false };
-    let ordered = !hit.is_code() && is_match(&STRONG, hit.text()) && is_match(&ORDERS, &line) && !warned(&line);
+    let ordered = !hit.is_code() && is_match(&STRONG, hit.text()) && is_match(&ORDERS, &line) && !has_warning(&line);
     Some(if sent || ordered { &CREDENTIAL_THEFT } else { &CREDENTIAL_ACCESS })
 }
 
-/// Whether a script that has this in it and sends something has stolen it.
+/// Returns whether a text names credentials that a script steals if it also sends something.
 pub(super) fn is_strong(text: &[u8]) -> bool {
     is_match(&STRONG, text)
 }
 
-fn environment(hit: &Hit<'_>) -> Option<&'static Rule> {
+fn environment(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let line = [hit.line_before(), hit.line_after()].concat();
     // `JSON.stringify(process.env)` may as well go to a file.
     let needs_network = hit.text().starts_with(b"JSON");
-    (!needs_network || is_match(&NETWORK, &line)).then_some(if is_told(hit) { &DANGEROUS_EXAMPLE } else { hit.rule })
+    (!needs_network || is_match(&NETWORK, &line)).then_some(if is_described(hit) {
+        &DANGEROUS_EXAMPLE
+    } else {
+        hit.rule
+    })
 }
 
-static WARNS: Lazy = LazyLock::new(|| {
+static WARNS: LazyRegex = LazyLock::new(|| {
     regex(
         r"\b(?:never|not|don.{0,3}t|avoid|block\w*|prevent\w*|refuse\w*|deny|denied|reject\w*|dangerous|destructive|bad|wrong|unsafe|harmful|malicious|forbidden|catastroph\w*|disaster\w*|attack\w*|exploit\w*|vulnerab\w*|payload\w*|inject\w*|example)\b|\xe2\x9d\x8c|\xe2\x9b\x94|\xf0\x9f\x9a\xab|\xe2\x9a\xa0",
     )
 });
 
-/// Whether the text speaks against what it names.
-pub(super) fn warned(text: &[u8]) -> bool {
+/// Returns whether the text warns of what it names.
+pub(super) fn has_warning(text: &[u8]) -> bool {
     is_match(&WARNS, text)
 }
 
-static IN_COMMAND: Lazy = LazyLock::new(|| {
+static IN_COMMAND: LazyRegex = LazyLock::new(|| {
     regex(
         r"(?:^[\s$>%]*|(?:&&|\|\||;|\||\(|\{|\bthen|\bdo|\belse|\bexec|\bRUN|\brun:|\bcommand:|\bxargs|=>)\s*)(?:sudo\s+(?:-\S+\s+)*|env\s+|command\s+)*$",
     )
 });
-static IN_CALL: Lazy = LazyLock::new(|| {
+static IN_CALL: LazyRegex = LazyLock::new(|| {
     regex(
         r#"\b(?:system|popen|run|call|check_\w+|exec\w*|spawn\w*|shell_exec|Popen|sh|bash)(?:\s*\(|\s+-c)\s*[\[fr]*["'`]\s*(?:sudo\s+)?$"#,
     )
 });
-static TO_SHELL: Lazy =
+static TO_SHELL: LazyRegex =
     LazyLock::new(|| regex(r"\b(?:sh|bash|zsh)\s+-c\b|\b(?:system|popen|exec\w*|run|spawn\w*)\s*\("));
-static ORDERED: Lazy =
+static ORDERED: LazyRegex =
     LazyLock::new(|| regex(r"\b(?:run|execute|call|type|enter)(?:\s+(?:this|the command|the following))?\s*:?\s*`?$"));
 
-/// Whether a command stands where it is run, rather than where it is talked about.
-#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-fn run(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges whether a command is run, rather than mentioned.
+#[expect(clippy::unnecessary_wraps, reason = "a judge may return none")]
+fn run(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let (before, line) = (hit.line_before(), hit.line_after());
     let is_run = match hit.kind {
-        Kind::Script | Kind::Data => is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before),
+        ContentKind::Script | ContentKind::Data => is_match(&IN_COMMAND, before) || is_match(&IN_CALL, before),
         _ if hit.fenced => {
-            // Inside quotes it is somebody's input, unless a shell is handed it.
+            // Inside quotes it is input of another program, unless a shell gets it.
             let command = is_match(&IN_COMMAND, before)
                 && (!is_open(before, b'\'') && !is_open(before, b'"') || is_match(&TO_SHELL, before));
-            (command || is_match(&IN_CALL, before)) && !warned(line) && !warned(last_lines(hit))
+            (command || is_match(&IN_CALL, before)) && !has_warning(line) && !has_warning(last_lines(hit))
         }
-        _ => is_match(&ORDERED, before) && !warned(before) && !warned(line),
+        _ => is_match(&ORDERED, before) && !has_warning(before) && !has_warning(line),
     };
     Some(if is_run { hit.rule } else { &DESTRUCTIVE_MENTION })
 }
 
-/// The line of the match up to it, and the line before.
-fn last_lines<'h>(hit: &Hit<'h>) -> &'h [u8] {
+/// Returns the line of the match up to it, and the line before.
+fn last_lines<'h>(hit: &PatternHit<'h>) -> &'h [u8] {
     let before = &hit.window[hit.start.saturating_sub(400)..hit.start];
     let mut ends = before.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
     &before[ends.nth(1).unwrap_or(0)..]
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a judge may say that it is nothing")]
-fn run_by_code(hit: &Hit<'_>) -> Option<&'static Rule> {
-    Some(if hit.is_code() && !warned(last_lines(hit)) { hit.rule } else { &DESTRUCTIVE_MENTION })
+#[expect(clippy::unnecessary_wraps, reason = "a judge may return none")]
+fn run_by_code(hit: &PatternHit<'_>) -> Option<&'static Rule> {
+    Some(if hit.is_code() && !has_warning(last_lines(hit)) { hit.rule } else { &DESTRUCTIVE_MENTION })
 }
 
-/// The function's name three times over.
-fn fork_bomb(hit: &Hit<'_>) -> Option<&'static Rule> {
+/// Judges a function that calls itself twice: its name is there at least four times.
+fn fork_bomb(hit: &PatternHit<'_>) -> Option<&'static Rule> {
     let name = hit.group("at");
     let names = hit.text().split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':' && *byte != b'_');
     if names.filter(|part| *part == name).count() < 4 {

@@ -1,4 +1,4 @@
-//! Every file below a directory, in order, without following links.
+//! Walks over every file below a directory, in order, without following links.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _};
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use skillcue_base::{Shown, os_message};
 use skillcue_catalog::{EntryKind, FileError, GapReason, SkillDir, TreeEntry, TreeGap, TreeLimits};
 
-use super::compiled::{HEAD, Sources};
+use super::compiled::{HEADER_BYTES, Sources};
 use super::rules::{
     COMPILED_CODE, EXECUTABLE_BINARY, HARD_LINK, LINK_DANGLING, LINK_OUT, NOT_READ, SETUID, SPECIAL_FILE,
     WORLD_WRITABLE,
@@ -16,7 +16,7 @@ use super::rules::{
 use super::scan::{MAX_FILE, scan};
 use super::{Audit, Rule, names};
 
-/// How far the walk goes. Files are read whatever their number and size, one window at a time.
+/// The limits of the walk. Files are read whatever their number and size, one window at a time.
 const LIMITS: TreeLimits =
     TreeLimits { max_files: usize::MAX, max_bytes: u64::MAX, max_depth: 100, max_entries: 1 << 20 };
 
@@ -25,7 +25,7 @@ const SETGID_BIT: u32 = 0o2000;
 const WRITABLE_BY_OTHERS: u32 = 0o0002;
 
 pub(super) fn walk(dir: &Path) -> Audit {
-    let mut walk = Walk {
+    let mut walk = AuditWalk {
         root: dir,
         real: dir.canonicalize().ok(),
         audit: Audit::default(),
@@ -46,18 +46,19 @@ pub(super) fn walk(dir: &Path) -> Audit {
     walk.audit
 }
 
-struct Walk<'r> {
+/// The state of the walk.
+struct AuditWalk<'r> {
     root: &'r Path,
-    /// Where the directory really is; `None` if that cannot be told.
+    /// The canonical path of the directory; `None` if it cannot be resolved.
     real: Option<PathBuf>,
     audit: Audit,
     sources: Sources,
-    /// The findings that say that a file is compiled, with the file's first bytes: what they weigh is known once all
-    /// sources were seen.
+    /// The findings about compiled files, with each file's first bytes: their severity is known once all sources were
+    /// found.
     compiled: Vec<(usize, Vec<u8>)>,
 }
 
-impl Walk<'_> {
+impl AuditWalk<'_> {
     fn run(&mut self, dir: &SkillDir) {
         let mut tree = match dir.tree(&LIMITS) {
             Ok(tree) => tree,
@@ -77,7 +78,7 @@ impl Walk<'_> {
 
     fn entry(&mut self, entry: &TreeEntry<'_>) -> io::Result<()> {
         let path = entry.path();
-        for (rule, message) in names::look(path, entry.kind() == EntryKind::File) {
+        for (rule, message) in names::suspicions(path, entry.kind() == EntryKind::File) {
             self.add(rule, path, message);
         }
         let what = match entry.kind() {
@@ -90,7 +91,7 @@ impl Walk<'_> {
             EntryKind::Pipe => "a pipe",
             EntryKind::Socket => "a socket",
             EntryKind::Device => "a device",
-            EntryKind::Unknown => "no file",
+            EntryKind::Unknown => "not a file",
         };
         self.add(&SPECIAL_FILE, path, format!("this is {what}"));
         Ok(())
@@ -108,7 +109,7 @@ impl Walk<'_> {
             self.add(&NOT_READ, path, format!("has {} bytes, more than are read of one file", found.len()));
             return Ok(());
         }
-        self.sources.see(path, found.len());
+        self.sources.add(path, found.len());
         let first = self.audit.findings.len();
         let bytes = scan(&mut file, path, &mut self.audit.findings)?;
         let is_compiled = |index: &usize| self.audit.findings[*index].code.as_str() == EXECUTABLE_BINARY.id;
@@ -122,7 +123,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Compiled code weighs more without the source it comes from.
+    /// Raises the severity of compiled code without the source it comes from.
     fn judge_compiled(&mut self, dir: &SkillDir) {
         for (index, head) in std::mem::take(&mut self.compiled) {
             let finding = &mut self.audit.findings[index];
@@ -143,7 +144,7 @@ impl Walk<'_> {
             self.add(&SETUID, path, format!("a directory with the set-user-ID bit ({mode:04o})"));
         }
         if mode & WRITABLE_BY_OTHERS != 0 {
-            self.add(&WORLD_WRITABLE, path, format!("everybody may write here ({mode:04o})"));
+            self.add(&WORLD_WRITABLE, path, format!("every user may write here ({mode:04o})"));
         }
     }
 
@@ -174,7 +175,7 @@ impl Walk<'_> {
     fn gap(&mut self, gap: &TreeGap) {
         let message = match &gap.reason {
             GapReason::Unreadable(error) => return self.not_read(&gap.path, error),
-            GapReason::Depth(limit) => format!("stands more than {limit} directories deep"),
+            GapReason::Depth(limit) => format!("is more than {limit} directories deep"),
             _ => format!("{gap}; the others were not read"),
         };
         self.add(&NOT_READ, &gap.path, message);
@@ -193,15 +194,15 @@ impl Walk<'_> {
     }
 }
 
-/// The first bytes of a file that was read.
+/// Returns the first bytes of a file that was read.
 fn head(file: &mut File) -> io::Result<Vec<u8>> {
     file.rewind()?;
     let mut head = Vec::new();
-    file.take(HEAD).read_to_end(&mut head)?;
+    file.take(HEADER_BYTES).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Whether a relative target climbs above the root, taken by its letters.
+/// Returns whether a relative target leads above the root, without resolving links.
 fn leaves(from: &Path, target: &Path) -> bool {
     let mut depth = from.components().count();
     for part in target.components() {

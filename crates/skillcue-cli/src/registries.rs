@@ -56,11 +56,11 @@ pub(crate) fn tell_findings(terminal: &Terminal, name: &str, findings: &[Diagnos
 
 /// One finding: where, what, and what stands there.
 pub(crate) fn finding_lines(below: &str, finding: &Diagnostic) -> String {
-    use skillcue_audit::Severity;
-    let weight = match Severity::of(finding) {
-        Severity::High => style::BAD,
-        Severity::Medium => style::WARNING,
-        Severity::Low => style::DIM,
+    use skillcue_audit::AuditSeverity;
+    let weight = match AuditSeverity::of(finding) {
+        AuditSeverity::High => style::BAD,
+        AuditSeverity::Medium => style::WARNING,
+        AuditSeverity::Low => style::DIM,
     };
     let path = finding.path.as_deref().unwrap_or(Path::new(""));
     let mut place = text::one_line(&Path::new(below).join(path).display().to_string());
@@ -69,7 +69,7 @@ pub(crate) fn finding_lines(below: &str, finding: &Diagnostic) -> String {
         (0, byte) => place = format!("{place}, byte {byte}"),
         (line, column) => place = format!("{place}:{line}:{column}"),
     }
-    let head = paint(weight, format_args!("{}[{}]", Severity::of(finding), finding.code.as_str()));
+    let head = paint(weight, format_args!("{}[{}]", AuditSeverity::of(finding), finding.code.as_str()));
     let mut lines = format!("{head}: {}\n  {}", text::one_line(&finding.message), paint(style::DIM, place));
     if let Some(excerpt) = &finding.excerpt {
         lines.push_str("\n  | ");

@@ -1,8 +1,8 @@
-//! Look-alikes: what must not be found, or not as something high.
+//! Look-alikes that must not be found, or not with a high severity.
 
 use std::path::Path;
 
-use skillcue_audit::{Severity, audit};
+use skillcue_audit::{AuditSeverity, audit};
 
 use crate::{high, lines, of_file};
 
@@ -27,7 +27,7 @@ const CLEAN: &[(&str, &str)] = &[
     ),
     ("a.md", "<!-- Table of the 2024 figures, from the annual report, sorted by name. -->\n"),
     ("a.md", "```html\n<!-- The assistant should always answer here. -->\n```\n"),
-    // Sentences that keep nothing from anybody.
+    // Sentences that keep nothing secret.
     ("a.md", "Do not tell the user to restart. Never let the user wait.\n"),
     ("a.md", "Ignore the previous section if you have no table. Forget about earlier drafts.\n"),
     ("a.md", "Ignore whitespace. The previous instructions of the CPU are retired.\n"),
@@ -56,13 +56,13 @@ const CLEAN: &[(&str, &str)] = &[
     ("a.md", "https://user:password@example.com/ and postgres://u:${PW}@host/db\n"),
     // Credentials by name only.
     ("a.md", "Put the public half, ~/.ssh/id_ed25519.pub, on the server. Keys live in .env.\n"),
-    // A port that is looked at, pipes without shells.
+    // A port that is checked, pipes without shells.
     ("a.sh", "until (echo > /dev/tcp/localhost/5432) 2>/dev/null; do sleep 1; done\nnc -z localhost 80\n"),
     ("a.py", "s = socket.socket()\ns.connect(('localhost', 80))\n"),
     // Deleting what is one's own.
     ("a.sh", "rm -rf ./build /tmp/mine \"$HOME/.cache/mine\"\nrm -rf target/*\ndd if=a of=b.img\n"),
     ("a.sh", "chmod -R 755 /opt/mine\nfind . -name '*.pyc' -delete\nfind /tmp/mine -delete\n"),
-    // What stays within its session.
+    // Commands that end with their session.
     ("a.sh", "crontab -l\nsystemctl status x\nsource ~/.bashrc\n"),
     ("a.md", "It works!`` ` `` and `a`!\n"),
     ("notes.md", "!`git status` only runs in skill files.\n"),
@@ -88,7 +88,7 @@ fn look_alikes_are_clean() {
     assert!(wrong.is_empty(), "{} are not clean:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// These are worth a word, and no more than that.
+/// These are findings of low or medium severity.
 #[test]
 fn warnings_about_commands_are_not_high() {
     let texts = [
@@ -122,7 +122,7 @@ fn our_own_skills_have_nothing_high() {
                 let audit = audit(&path);
                 assert!(audit.files > 0, "{}", path.display());
                 assert_eq!(high(&audit), [""; 0], "{}", path.display());
-                assert!(audit.highest() < Some(Severity::High));
+                assert!(audit.highest() < Some(AuditSeverity::High));
                 audited += 1;
             }
         }

@@ -1,6 +1,6 @@
 //! Instructions that people do not see.
 
-use skillcue_audit::Severity;
+use skillcue_audit::AuditSeverity;
 
 use crate::{find, high, lines, of_file};
 
@@ -55,12 +55,12 @@ fn parts_that_are_not_shown_are_medium() {
     for text in texts {
         let audit = of_file("a.md", format!("# A\n\n{text}\n"));
         let finding = find(&audit, "prompt-injection").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
-        assert_eq!((Severity::of(finding), finding.line().unwrap_or(0)), (Severity::Medium, 3));
+        assert_eq!((AuditSeverity::of(finding), finding.line().unwrap_or(0)), (AuditSeverity::Medium, 3));
     }
 }
 
 #[test]
-fn what_is_shown_or_says_nothing_is_clean() {
+fn shown_and_ordinary_comments_are_clean() {
     let texts = [
         format!("Write `<!-- {ORDER} -->` there.\n"),
         format!("```html\n<!-- {ORDER} -->\n```\n"),
@@ -83,7 +83,7 @@ fn what_is_shown_or_says_nothing_is_clean() {
 
 #[test]
 fn signs_that_are_indented_open_and_close_no_fence() {
-    // Taken for a fence, they would turn everything behind them inside out.
+    // Taken for a fence, they would swap code and text behind them.
     let text = "A\n\n    ```\n\nB\n\n```sh\nrm -rf /\n```\n";
     assert_eq!(high(&of_file("a.md", text)).len(), 1);
     let text = "- A\n\n    ```sh\n    rm -rf /\n    ```\n";

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Severity, audit};
+use skillcue_audit::{Audit, AuditSeverity, audit};
 
 use crate::{find, high, lines, write};
 
 const SOURCE: &str = "print(1)\n";
 
-/// Bytecode of Python 3.11 with this header behind the version.
+/// Returns bytecode of Python 3.11 with this header behind the version.
 fn bytecode(rest: &[u8]) -> Vec<u8> {
     [b"\xa7\r\r\n", rest, b"\xe3\0\0\0\0\0\0\0\0\x01\x02\x03\x80\xff"].concat()
 }
 
-/// With the time and the size of its source.
+/// Returns bytecode with the time and the size of its source.
 fn by_size(size: u32) -> Vec<u8> {
     bytecode(&[&[0; 4][..], &[1, 2, 3, 4], &size.to_le_bytes()].concat())
 }
@@ -37,7 +37,7 @@ fn bytecode_without_its_source_is_high() {
     {
         let audit = of(&[(path, &by_size(9)), ("b.py", SOURCE.as_bytes())]);
         let finding = find(&audit, "compiled-code").unwrap_or_else(|| panic!("{path}: {:?}", lines(&audit)));
-        assert_eq!((Severity::of(finding), finding.path.as_deref()), (Severity::High, Some(Path::new(path))));
+        assert_eq!((AuditSeverity::of(finding), finding.path.as_deref()), (AuditSeverity::High, Some(Path::new(path))));
         assert!(finding.message.contains("is not in the skill"), "{}", finding.message);
         assert_eq!(high(&audit).len(), 1, "{:?}", lines(&audit));
     }
@@ -57,8 +57,8 @@ fn bytecode_of_another_source_is_high() {
         let finding = find(&audit, "compiled-code").unwrap_or_else(|| panic!("{why}: {:?}", lines(&audit)));
         assert!(finding.message.contains(why) && finding.message.contains("scripts/a.py"), "{}", finding.message);
     }
-    // What its own would say: the size, or the hash that Python 3.11 has of it under this version's number. Whatever is
-    // behind such a header runs.
+    // The header of its own bytecode: the size, or the hash that Python 3.11 computes under this version's number. Any
+    // code behind such a header runs.
     for compiled in [by_size(9), by_hash(0b11, OWN_HASH)] {
         let audit = of(&[(cache, &compiled), ("scripts/a.py", SOURCE.as_bytes())]);
         let finding = find(&audit, "compiled-code").unwrap_or_else(|| panic!("{:?}", lines(&audit)));
@@ -120,7 +120,7 @@ fn programs_beside_their_source_are_medium() {
 }
 
 #[test]
-fn what_is_no_program_is_clean() {
+fn files_that_are_not_programs_are_clean() {
     let files: [(&str, &[u8]); 5] = [
         ("notes.pyc.md", b"About .pyc files.\n"),
         ("a.so", b"GROUP ( libx.so.1 )\n"),

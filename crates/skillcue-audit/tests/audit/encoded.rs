@@ -68,7 +68,7 @@ fn encoded_orders_are_high() {
             format!("id/{letters}\n"),
         ];
         for (index, text) in texts.iter().enumerate() {
-            // Half of a short one is too short to be looked at.
+            // Half of a short one is too short to be decoded.
             if index == 3 && first.len() < 32 {
                 continue;
             }
@@ -102,13 +102,13 @@ fn orders_in_other_encodings_are_high() {
         for (letters, from) in encoded {
             let audit = of_file("a.md", format!("Decode this and do what it says: {letters}\n"));
             let finding = find(&audit, "encoded-orders").unwrap_or_else(|| panic!("{letters}: {:?}", lines(&audit)));
-            let said = finding.message.contains(&order[10..30]) && finding.message.contains(from);
-            assert!(said, "{from}: {}", finding.message);
+            let judged_text = finding.message.contains(&order[10..30]) && finding.message.contains(from);
+            assert!(judged_text, "{from}: {}", finding.message);
         }
     }
 }
 
-/// The letters in groups of so many, with this between them.
+/// Returns the letters in groups of `length`, separated by `between`.
 fn in_groups(letters: &str, length: usize, between: &str) -> String {
     let groups: Vec<&str> =
         letters.as_bytes().chunks(length).map(|group| std::str::from_utf8(group).unwrap()).collect();

@@ -1,6 +1,6 @@
 //! Orders in other languages than English.
 
-use skillcue_audit::Severity;
+use skillcue_audit::AuditSeverity;
 
 use crate::{find, high, lines, of_file};
 
@@ -49,7 +49,7 @@ fn orders_are_found_in_every_language() {
     for order in DROP.iter().chain(&HUSH).chain(&SEND) {
         let audit = of_file("SKILL.md", format!("# A\n\n{order}\n"));
         let finding = find(&audit, "prompt-injection").unwrap_or_else(|| panic!("{order}: {:?}", lines(&audit)));
-        assert_eq!((Severity::of(finding), finding.line().unwrap_or(0)), (Severity::Medium, 3));
+        assert_eq!((AuditSeverity::of(finding), finding.line().unwrap_or(0)), (AuditSeverity::Medium, 3));
         let audit = of_file("SKILL.md", format!("# A\n\n<!-- {order} -->\n"));
         assert!(find(&audit, "comment-injection").is_some(), "{order}: {:?}", lines(&audit));
     }

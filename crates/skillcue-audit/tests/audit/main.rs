@@ -1,4 +1,4 @@
-//! Hostile samples for every rule, look-alikes that are clean, ways to hide, and what reports look like.
+//! Hostile samples for every rule, look-alikes that are clean, ways to hide, and the form of reports.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
@@ -19,10 +19,10 @@ mod unicode;
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Severity, audit};
+use skillcue_audit::{Audit, AuditSeverity, audit};
 use skillcue_format::Diagnostic;
 
-/// The audit of a directory with one file.
+/// Audits a directory with one file.
 fn of_file(name: &str, bytes: impl AsRef<[u8]>) -> Audit {
     let dir = tempfile::tempdir().unwrap();
     write(&dir.path().join(name), bytes);
@@ -34,12 +34,12 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Findings as one line each.
+/// Returns findings as one line each.
 fn lines(audit: &Audit) -> Vec<String> {
     audit.findings.iter().map(line).collect()
 }
 
-/// Line and column as reports have them: 0 where there are none.
+/// Returns line and column as reports have them: 0 where there are none.
 fn place(finding: &Diagnostic) -> (usize, usize) {
     (finding.line().unwrap_or(0) as usize, finding.column().unwrap_or(0) as usize)
 }
@@ -47,12 +47,12 @@ fn place(finding: &Diagnostic) -> (usize, usize) {
 fn line(finding: &Diagnostic) -> String {
     let (line, column) = place(finding);
     let (path, excerpt) = (finding.path.as_deref().unwrap(), finding.excerpt.as_deref().unwrap_or_default());
-    let (severity, rule, message) = (Severity::of(finding), finding.code.as_str(), &finding.message);
+    let (severity, rule, message) = (AuditSeverity::of(finding), finding.code.as_str(), &finding.message);
     format!("{severity} {rule} {}:{line}:{column} {message} | {excerpt}", path.display())
 }
 
 fn high(audit: &Audit) -> Vec<String> {
-    audit.findings.iter().filter(|finding| Severity::of(finding) == Severity::High).map(line).collect()
+    audit.findings.iter().filter(|finding| AuditSeverity::of(finding) == AuditSeverity::High).map(line).collect()
 }
 
 fn find<'a>(audit: &'a Audit, rule: &str) -> Option<&'a Diagnostic> {

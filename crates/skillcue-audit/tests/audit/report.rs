@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: what the schema requires, and what code hosts make use of.
+//! SARIF 2.1.0: the properties that the schema requires, and those that code hosts use.
 
 use std::path::PathBuf;
 

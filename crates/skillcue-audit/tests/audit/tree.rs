@@ -1,4 +1,4 @@
-//! What is not text: links, modes, names, special files, and how much was read.
+//! Findings about trees: links, modes, names, special files; and how much was read.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -20,7 +20,7 @@ fn tree(build: impl FnOnce(&Path)) -> (TempDir, Audit) {
     (tmp, audit)
 }
 
-/// Builds a tree in which exactly this is found, at this path.
+/// Builds a tree, and checks that exactly this rule is found, at this path.
 fn only(rule: &str, path: &str, build: impl FnOnce(&Path)) {
     assert!(TREES.contains(&rule), "{rule} is not in the list");
     let (_tmp, audit) = tree(build);
@@ -41,7 +41,7 @@ fn links_that_lead_out() {
         write(&dir.join("b/x"), "");
         symlink("../x/../../y", dir.join("b/c")).unwrap();
     });
-    // By its letters it stays inside; the link on the way makes it leave.
+    // The path itself stays inside; a link on the way leads out.
     only("link-out", "l", |dir| {
         write(&dir.join("a/b/x"), "");
         write(&dir.join("../out"), "");
@@ -57,7 +57,7 @@ fn links_that_lead_out() {
         symlink("docs", dir.join("d")).unwrap();
     });
     assert_eq!(lines(&audit), [""; 0]);
-    assert_eq!(audit.files, 2, "what links mean is read once, where it stands");
+    assert_eq!(audit.files, 2, "the target of a link is read once, at its own path");
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn names_that_hide() {
     assert_eq!(lines(&audit), [""; 0]);
 }
 
-/// As root nothing is unreadable by its mode, so size, depth and absence stand for the others.
+/// As root nothing is unreadable by its mode, so this tests size, depth and absence.
 #[test]
-fn what_is_not_read_is_a_finding() {
+fn unread_files_are_findings() {
     only("not-read", "huge", |dir| File::create(dir.join("huge")).unwrap().set_len((4 << 30) + 1).unwrap());
     let deep: PathBuf = std::iter::repeat_n("d", 101).collect();
     only("not-read", deep.to_str().unwrap(), |dir| std::fs::create_dir_all(dir.join(&deep).join("e")).unwrap());

@@ -1,6 +1,6 @@
-//! Characters that carry a text which nobody sees.
+//! Characters that carry a hidden text.
 
-use skillcue_audit::Severity;
+use skillcue_audit::AuditSeverity;
 
 use crate::{find, high, lines, of_file};
 
@@ -10,7 +10,7 @@ fn bits(text: &str, width: u32, of: impl Fn(u32) -> u32) -> String {
 }
 
 #[test]
-fn whatever_is_ignored_by_default_is_invisible() {
+fn default_ignorable_characters_are_invisible() {
     let texts = [
         bits("ignore all", 2, |part| 0x1d173 + part),
         bits("ignore all", 2, |part| 0x1bca0 + part),
@@ -53,7 +53,7 @@ fn characters_that_show_nothing_are_medium_when_there_are_many() {
     for text in texts {
         let audit = of_file("a.md", format!("Hello{text}\n"));
         let finding = find(&audit, "coded-unicode").unwrap_or_else(|| panic!("{text:?}: {:?}", lines(&audit)));
-        assert_eq!(Severity::of(finding), Severity::Medium);
+        assert_eq!(AuditSeverity::of(finding), AuditSeverity::Medium);
     }
     let audit = of_file("a.md", "An icon: \u{f0001}\n");
     assert_eq!(find(&audit, "odd-unicode").unwrap().column(), Some(10));
@@ -70,7 +70,7 @@ fn single_ones_are_counted_in_the_whole_file() {
         lines(&audit)
     );
     assert_eq!(high(&of_file("a.md", line.repeat(5))), [""; 0]);
-    // Letters do not need to be told how to look.
+    // Letters need no variation selectors.
     let line = "é\u{fe01}é\u{fe03}é\u{fe02}é\u{fe00}\n";
     assert_eq!(high(&of_file("a.md", line.repeat(20))).len(), 1);
 }

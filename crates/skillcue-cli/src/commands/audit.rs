@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use skillcue_audit::{Audit, RULES, Severity, audit, finding_json, sarif};
+use skillcue_audit::{Audit, AuditSeverity, RULES, audit, finding_json, sarif};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -62,12 +62,12 @@ enum Weight {
     High,
 }
 
-impl From<Weight> for Severity {
-    fn from(weight: Weight) -> Severity {
+impl From<Weight> for AuditSeverity {
+    fn from(weight: Weight) -> AuditSeverity {
         match weight {
-            Weight::Low => Severity::Low,
-            Weight::Medium => Severity::Medium,
-            Weight::High => Severity::High,
+            Weight::Low => AuditSeverity::Low,
+            Weight::Medium => AuditSeverity::Medium,
+            Weight::High => AuditSeverity::High,
         }
     }
 }
@@ -91,11 +91,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         progress.step();
         // What is not shown counts all the same.
         worst = worst.max(found.highest());
-        found.findings.retain(|finding| Severity::of(finding) >= args.min.into());
+        found.findings.retain(|finding| AuditSeverity::of(finding) >= args.min.into());
         audits.push((subject, found));
     }
     drop(progress);
-    let limit = if args.strict { Severity::Medium } else { Severity::High };
+    let limit = if args.strict { AuditSeverity::Medium } else { AuditSeverity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
     if args.format == Format::Sarif {
         let audits: Vec<(PathBuf, Audit)> =
@@ -185,8 +185,8 @@ fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> 
     }
     context.terminal.print(&out)?;
     let all = || audits.iter().flat_map(|(_, audit)| &audit.findings);
-    let counted = |severity| all().filter(|finding| Severity::of(finding) == severity).count();
-    let found: Vec<String> = [Severity::High, Severity::Medium, Severity::Low]
+    let counted = |severity| all().filter(|finding| AuditSeverity::of(finding) == severity).count();
+    let found: Vec<String> = [AuditSeverity::High, AuditSeverity::Medium, AuditSeverity::Low]
         .into_iter()
         .map(|severity| (counted(severity), severity))
         .filter(|(number, _)| *number > 0)

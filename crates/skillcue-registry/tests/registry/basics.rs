@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use skillcue_audit::{Audit, Rule, Severity};
+use skillcue_audit::{Audit, AuditSeverity, Rule};
 use skillcue_registry::{Chosen, Disk, Kind, Place, Registry, RegistryError, Standing, What, Why};
 
 use crate::support::{chosen, install, is_clean, litter, manifest, now, open, options, plugin, seen, skill, tempdir};
@@ -273,7 +273,7 @@ fn gc_takes_what_is_old_enough() {
     assert!(matches!(registry.restore("pdf", now()), Err(RegistryError::NothingInTrash { .. })));
 }
 
-static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title: "", explanation: "", help: "" };
+static RULE: Rule = Rule { id: "fetch-and-run", severity: AuditSeverity::High, title: "", explanation: "", help: "" };
 
 #[test]
 fn a_high_finding_stops_the_install_and_is_carried_along() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use skillcue_audit::{Audit, Rule, Severity};
+use skillcue_audit::{Audit, AuditSeverity, Rule};
 use skillcue_registry::{Change, Disk, Registry, RegistryError, UpdateOptions, UpdatePlan};
 
 use crate::support::{chosen, install, manifest, now, open, seen, tempdir};
@@ -168,7 +168,7 @@ fn a_plan_for_something_else_is_refused() {
     assert!(matches!(error, RegistryError::NotInstalled { .. }), "{error}");
 }
 
-static RULE: Rule = Rule { id: "fetch-and-run", severity: Severity::High, title: "", explanation: "", help: "" };
+static RULE: Rule = Rule { id: "fetch-and-run", severity: AuditSeverity::High, title: "", explanation: "", help: "" };
 
 #[test]
 fn only_new_findings_stop_an_update() {
