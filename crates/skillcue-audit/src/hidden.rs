@@ -68,8 +68,9 @@ struct InvisibleRun {
 /// State that is judged at the end of a line.
 #[derive(Debug, Default)]
 struct LineState {
-    /// The first direction control. Then those that are open.
+    /// The first direction control.
     first: Option<(CharContext, char)>,
+    /// The direction controls that are not closed.
     open: Vec<char>,
     reversing: bool,
     overriding: bool,
@@ -98,7 +99,7 @@ fn is_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether it is another hidden character, by the one table of those; a terminal's controls and line ends do
+/// Returns whether a character is hidden otherwise, by the one table of those; a terminal's controls and line ends do
 /// not count here.
 fn is_zero_width(c: char) -> bool {
     is_hidden(c)
@@ -113,7 +114,7 @@ fn is_right_to_left(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-/// Returns whether it is of a script whose letters are joined or parted by invisible characters.
+/// Returns whether a character is of a script whose letters are joined or parted by invisible characters.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{109f}' | '\u{1700}'..='\u{18af}' | '\u{1900}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{11000}'..='\u{11fff}')
 }
@@ -122,7 +123,7 @@ fn is_east_asian(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns whether it is a picture, a symbol or a character that modifies one.
+/// Returns whether a character is a picture, a symbol or a modifier of one.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{200d}' | '\u{203c}' | '\u{2049}' | '\u{20e3}' | '\u{2122}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
@@ -197,7 +198,7 @@ impl HiddenScanner {
         }
     }
 
-    /// Ends a line, or the last one.
+    /// Ends a line.
     pub(super) fn end_line(&mut self) {
         if self.run.is_some() {
             self.close(None);
