@@ -1,4 +1,4 @@
-//! Looking at one directory: is it a skill, and what does its front matter say?
+//! Inspection of one directory: whether it is a skill, and what its front matter says.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,87 +15,88 @@ use skillcue_format::{
     Code, Diagnostic, DiscoveryInfo, FileKind, ListingFields, MAX_FILE, Node, Parsed, SkillName, YamlText,
 };
 
-use crate::skill::{Extra, Passage, Passages, Shelf, Slice, State};
-use crate::skill_dir::SmallStamp;
-use crate::{BodyAt, Root, Skill, SkillDir, SkillFile, Stamp};
+use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::skill::{RareFields, SkillState};
+use crate::skill_dir::CompactStamp;
+use crate::{BodyAt, FileStamp, Skill, SkillDir, SkillFile, SkillRoot};
 use skillcue_base::os_message;
 
-/// The block that discovery reads: front matter is 300 bytes at the median, 1 KiB at the 99th percentile. Reading 4 KiB
-/// instead copies what nobody looks at.
-const BLOCK: usize = 1536;
+/// The size of the block that discovery reads: front matter is 300 bytes at the median, 1 KiB at the 99th percentile.
+/// Reading 4 KiB instead copies bytes that are never used.
+const BLOCK_SIZE: usize = 1536;
 
-/// A skill file that is not usable, and why.
+/// A skill file that cannot be used, and the reasons.
 #[derive(Debug, Clone)]
-pub struct Invalid {
+pub struct InvalidSkill {
     /// The skill's directory.
     pub dir: PathBuf,
     /// The file.
     pub path: PathBuf,
-    /// The name that it gives itself, if that much could be read.
+    /// The name in its front matter, if that much could be read.
     pub name: Option<Box<str>>,
-    /// Below its root.
+    /// The directory's path below its root.
     pub(crate) rel: Box<[u8]>,
     pub(crate) file: SkillFile,
-    /// The file's stamp, if it could be had.
-    pub(crate) stamp: Option<Stamp>,
-    /// What is wrong with it.
+    /// The file's stamp, if it could be read.
+    pub(crate) stamp: Option<FileStamp>,
+    /// The errors found in it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Invalid {
-    /// The name of its directory, by which people look for it.
+impl InvalidSkill {
+    /// Returns the name of its directory, by which people look for it.
     pub fn dir_name(&self) -> &str {
         self.dir.file_name().and_then(OsStr::to_str).unwrap_or_default()
     }
 }
 
-/// What a directory turned out to be.
+/// The result of inspecting a directory.
 #[derive(Debug)]
-pub(crate) enum Look {
-    /// A skill, with what was remarked about it. It has no text until the scratch is sealed.
+pub(crate) enum Inspection {
+    /// A skill, with the diagnostics about it. It has no text until the buffers are [sealed](ScanBuffers::seal).
     Skill(Box<Skill>, Vec<Diagnostic>),
-    /// A skill that is not usable.
-    Invalid(Invalid),
-    /// Neither `SKILL.yaml` nor `SKILL.md` is there.
+    /// A skill that cannot be used.
+    Invalid(InvalidSkill),
+    /// The directory has neither `SKILL.yaml` nor `SKILL.md`.
     Nothing,
 }
 
 /// Buffers that one thread uses for many directories.
-pub(crate) struct Scratch {
+pub(crate) struct ScanBuffers {
     path: Vec<u8>,
     block: Vec<u8>,
-    /// The texts of the skills that were found and not [sealed](Scratch::seal) yet.
+    /// The texts of the skills that were found and not [sealed](ScanBuffers::seal) yet.
     texts: Vec<u8>,
-    /// Theirs, too.
-    passages: Vec<Passage>,
-    /// What stands for a skill's shelf until it is sealed.
-    blank: Arc<Shelf>,
+    /// The front matter layouts of the same skills.
+    layouts: Vec<FrontMatterLayout>,
+    /// The placeholder for a skill's arena until the buffers are sealed.
+    blank: Arc<SkillArena>,
 }
 
-impl Scratch {
-    pub(crate) fn new(root: &Arc<Root>) -> Scratch {
-        let passages = Passages::Here(Vec::new());
-        let blank = Arc::new(Shelf { text: Vec::new(), passages, root: Arc::clone(root) });
-        Scratch { path: Vec::new(), block: Vec::new(), texts: Vec::new(), passages: Vec::new(), blank }
+impl ScanBuffers {
+    pub(crate) fn new(root: &Arc<SkillRoot>) -> ScanBuffers {
+        let layouts = Layouts::InMemory(Vec::new());
+        let blank = Arc::new(SkillArena { text: Vec::new(), layouts, root: Arc::clone(root) });
+        ScanBuffers { path: Vec::new(), block: Vec::new(), texts: Vec::new(), layouts: Vec::new(), blank }
     }
 
-    /// Gives the skills that were found since the last time their texts, in one piece of memory: thousands of small
-    /// ones cost more than what is in them.
+    /// Gives the skills that were found since the last call their texts, in one allocation: thousands of small
+    /// allocations cost more than what is in them.
     pub(crate) fn seal(&mut self, skills: &mut [Box<Skill>]) {
         if self.texts.is_empty() {
             return;
         }
         // Copies of just the right size; the buffers go on being used.
-        let passages = Passages::Here(self.passages.clone());
-        let shelf = Arc::new(Shelf { text: self.texts.clone(), passages, root: Arc::clone(&self.blank.root) });
-        for skill in skills.iter_mut().rev().take_while(|skill| skill.shelf.text.is_empty()) {
-            skill.shelf = Arc::clone(&shelf);
+        let layouts = Layouts::InMemory(self.layouts.clone());
+        let arena = Arc::new(SkillArena { text: self.texts.clone(), layouts, root: Arc::clone(&self.blank.root) });
+        for skill in skills.iter_mut().rev().take_while(|skill| skill.arena.text.is_empty()) {
+            skill.arena = Arc::clone(&arena);
         }
         self.texts.clear();
-        self.passages.clear();
+        self.layouts.clear();
     }
 
-    /// `dir/file`, ready for a system call.
+    /// Returns `dir/file`, ready for a system call.
     pub(crate) fn path(&mut self, dir: &[u8], file: &str) -> &[u8] {
         self.path.clear();
         if !dir.is_empty() {
@@ -107,109 +108,116 @@ impl Scratch {
     }
 }
 
-/// Why a skill file could not be opened.
-enum Refused {
+/// The reason why a skill file could not be opened.
+enum SkillFileOpenError {
     Missing,
     Link,
     Other(Errno),
 }
 
-/// Looks for a skill in the directory `rel` below `root`, whose handle is `base`.
-pub(crate) fn look(base: BorrowedFd<'_>, root: &Arc<Root>, rel: &[u8], scratch: &mut Scratch) -> Look {
-    match there(base, scratch.path(rel, SkillFile::Yaml.name())) {
-        Err(Errno::NOENT) => return look_for(base, root, rel, SkillFile::Markdown, scratch),
-        // The directory is closed: that is told when it is listed.
-        Err(Errno::ACCESS) => return Look::Nothing,
+/// Inspects the directory `rel` below `root`, whose handle is `base`.
+pub(crate) fn inspect(
+    base: BorrowedFd<'_>,
+    root: &Arc<SkillRoot>,
+    rel: &[u8],
+    scratch: &mut ScanBuffers,
+) -> Inspection {
+    match check_exists(base, scratch.path(rel, SkillFile::Yaml.name())) {
+        Err(Errno::NOENT) => return inspect_file(base, root, rel, SkillFile::Markdown, scratch),
+        // The directory may not be entered: that is reported when it is listed.
+        Err(Errno::ACCESS) => return Inspection::Nothing,
         _ => {}
     }
-    match look_for(base, root, rel, SkillFile::Yaml, scratch) {
-        Look::Nothing => look_for(base, root, rel, SkillFile::Markdown, scratch),
+    match inspect_file(base, root, rel, SkillFile::Yaml, scratch) {
+        Inspection::Nothing => inspect_file(base, root, rel, SkillFile::Markdown, scratch),
         found => found,
     }
 }
 
-/// The cheapest question there is about a name that should not be there: `open` would first make room for a file.
-fn there(base: BorrowedFd<'_>, path: &[u8]) -> Result<(), Errno> {
-    // A link is there, even if it leads nowhere.
-    // By the effective ids: for the real ones the kernel would have to change credentials, which costs as much again.
+/// Checks that a path exists, with the cheapest system call for a name that usually does not: `open` would first
+/// allocate a file.
+fn check_exists(base: BorrowedFd<'_>, path: &[u8]) -> Result<(), Errno> {
+    // A link exists, even if it is dangling. By the effective ids: for the real ones the kernel would have to change
+    // credentials, which costs as much again.
     rustix::fs::accessat(base, path, Access::EXISTS, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EACCESS)
 }
 
-/// Looks for one skill file there.
-pub(crate) fn look_for(
+/// Inspects a directory for one kind of skill file.
+pub(crate) fn inspect_file(
     base: BorrowedFd<'_>,
-    root: &Arc<Root>,
+    root: &Arc<SkillRoot>,
     rel: &[u8],
     file: SkillFile,
-    scratch: &mut Scratch,
-) -> Look {
-    let mut candidate = Candidate { root, rel, file, scratch, extra: None };
+    scratch: &mut ScanBuffers,
+) -> Inspection {
+    let mut candidate = SkillFileReader { root, rel, file, scratch, extra: None };
     match open(base, candidate.scratch.path(rel, file.name())) {
         Ok(handle) => candidate.read(&handle),
-        Err(Refused::Missing) => Look::Nothing,
-        Err(Refused::Link) => candidate.follow(),
-        // What a socket gives to `open`.
-        Err(Refused::Other(Errno::NXIO)) => candidate.not_a_file("a socket"),
-        Err(Refused::Other(error)) => candidate.unreadable(&error.into()),
+        Err(SkillFileOpenError::Missing) => Inspection::Nothing,
+        Err(SkillFileOpenError::Link) => candidate.follow(),
+        // The error that `open` returns for a socket.
+        Err(SkillFileOpenError::Other(Errno::NXIO)) => candidate.not_a_file("a socket"),
+        Err(SkillFileOpenError::Other(error)) => candidate.unreadable(&error.into()),
     }
 }
 
 /// Opens without following a link and without waiting: a FIFO must not hang discovery.
-fn open(base: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Refused> {
+fn open(base: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, SkillFileOpenError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     loop {
         return match rustix::fs::openat(base, path, flags, Mode::empty()) {
             Ok(handle) => Ok(handle),
             Err(Errno::INTR) => continue,
-            Err(Errno::NOENT | Errno::NOTDIR) => Err(Refused::Missing),
-            Err(Errno::LOOP) => Err(Refused::Link),
-            Err(error) => Err(Refused::Other(error)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(SkillFileOpenError::Missing),
+            Err(Errno::LOOP) => Err(SkillFileOpenError::Link),
+            Err(error) => Err(SkillFileOpenError::Other(error)),
         };
     }
 }
 
-/// What was made of the front matter.
-struct Seen {
+/// The facts that discovery keeps of a front matter.
+struct FrontMatterFacts {
     digest: u128,
     demanding: bool,
     listing: Option<ListingFields>,
 }
 
-struct Candidate<'c> {
-    root: &'c Arc<Root>,
+/// Reads one skill file of a directory.
+struct SkillFileReader<'c> {
+    root: &'c Arc<SkillRoot>,
     rel: &'c [u8],
     file: SkillFile,
-    scratch: &'c mut Scratch,
-    extra: Option<Box<Extra>>,
+    scratch: &'c mut ScanBuffers,
+    extra: Option<Box<RareFields>>,
 }
 
-impl Candidate<'_> {
+impl SkillFileReader<'_> {
     fn dir(&self) -> PathBuf {
         if self.rel.is_empty() { self.root.path.clone() } else { self.root.path.join(OsStr::from_bytes(self.rel)) }
     }
 
-    fn invalid(&self, stamp: Option<Stamp>, diagnostics: Vec<Diagnostic>) -> Look {
+    fn invalid(&self, stamp: Option<FileStamp>, diagnostics: Vec<Diagnostic>) -> Inspection {
         let dir = self.dir();
         let path = dir.join(self.file.name());
         let diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
         let name = None;
-        Look::Invalid(Invalid { dir, path, name, rel: self.rel.into(), file: self.file, stamp, diagnostics })
+        Inspection::Invalid(InvalidSkill { dir, path, name, rel: self.rel.into(), file: self.file, stamp, diagnostics })
     }
 
-    fn not_a_file(&self, what: &str) -> Look {
-        let found = Diagnostic::new(Code::NotAFile, format!("{what} stands where a skill file should"))
+    fn not_a_file(&self, what: &str) -> Inspection {
+        let found = Diagnostic::new(Code::NotAFile, format!("{what} is where a skill file should be"))
             .with_help("replace it by a regular file");
         self.invalid(None, vec![found])
     }
 
-    fn unreadable(&self, error: &io::Error) -> Look {
+    fn unreadable(&self, error: &io::Error) -> Inspection {
         let found = Diagnostic::new(Code::Unreadable, format!("it cannot be read: {}", os_message(error)))
             .with_help("check that it is there and that you may read it");
         self.invalid(None, vec![found])
     }
 
-    /// The skill file is a link: fine if it leads to another skill file, as links between skill folders do.
-    fn follow(&mut self) -> Look {
+    /// Follows a skill file that is a link. It must lead to another skill file, as links between skill directories do.
+    fn follow(&mut self) -> Inspection {
         let path = self.dir().join(self.file.name());
         let target = match path.canonicalize() {
             Ok(target) => target,
@@ -223,23 +231,23 @@ impl Candidate<'_> {
         let kind = target.file_name().and_then(|name| SkillFile::of(name.as_bytes())).map(SkillFile::kind);
         if kind != Some(self.file.kind()) {
             let found = Diagnostic::new(Code::LinkLeadsOut, format!("the link leads to {}", target.display()))
-                .with_help(format!("let it lead to a file called {}", self.file.name()));
+                .with_help(format!("point it to a file called {}", self.file.name()));
             return self.invalid(None, vec![found]);
         }
-        let Some(real_dir) = target.parent() else { return Look::Nothing };
-        self.extra = Some(Box::new(Extra { real_dir: Some(real_dir.to_path_buf()), ..Extra::default() }));
+        let Some(real_dir) = target.parent() else { return Inspection::Nothing };
+        self.extra = Some(Box::new(RareFields { real_dir: Some(real_dir.to_path_buf()), ..RareFields::default() }));
         match open(rustix::fs::CWD, target.as_os_str().as_bytes()) {
             Ok(handle) => match self.read(&handle) {
-                // The file behind a link can change or go without a word here: nothing is remembered of it.
-                Look::Invalid(invalid) => Look::Invalid(Invalid { stamp: None, ..invalid }),
+                // The file behind a link can change or go without a trace here: nothing of it is cached.
+                Inspection::Invalid(invalid) => Inspection::Invalid(InvalidSkill { stamp: None, ..invalid }),
                 found => found,
             },
-            Err(Refused::Missing | Refused::Link) => self.unreadable(&Errno::NOENT.into()),
-            Err(Refused::Other(error)) => self.unreadable(&error.into()),
+            Err(SkillFileOpenError::Missing | SkillFileOpenError::Link) => self.unreadable(&Errno::NOENT.into()),
+            Err(SkillFileOpenError::Other(error)) => self.unreadable(&error.into()),
         }
     }
 
-    fn read(&mut self, handle: &OwnedFd) -> Look {
+    fn read(&mut self, handle: &OwnedFd) -> Inspection {
         let stat = match rustix::fs::fstat(handle) {
             Ok(stat) => stat,
             Err(error) => return self.unreadable(&error.into()),
@@ -255,10 +263,10 @@ impl Candidate<'_> {
         if size > MAX_FILE {
             let message = format!("the file has {size} bytes; a skill file has at most {MAX_FILE}");
             let help = "move most of it into files of their own, below references/";
-            let stamp = Stamp::of_stat(&stat);
+            let stamp = FileStamp::of_stat(&stat);
             return self.invalid(Some(stamp), vec![Diagnostic::new(Code::TooLarge, message).with_help(help)]);
         }
-        let stamp = SmallStamp::of_stat(&stat);
+        let stamp = CompactStamp::of_stat(&stat);
         match fill(handle, &mut self.scratch.block, self.file.kind()) {
             Ok((_, FrontMatterScan::Found(front))) if self.file != SkillFile::Yaml => self.glance(&front, stamp),
             Ok((read, _)) => self.parse(read, stamp),
@@ -266,11 +274,11 @@ impl Candidate<'_> {
         }
     }
 
-    /// The front matter of a `SKILL.md` is all there.
-    fn glance(&mut self, front: &FrontMatter, stamp: SmallStamp) -> Look {
+    /// Makes a skill of a `SKILL.md` whose front matter has been read completely.
+    fn glance(&mut self, front: &FrontMatter, stamp: CompactStamp) -> Inspection {
         let mut glance = DiscoveryInfo::of(&self.scratch.block, front);
         let Some(name) = &glance.name else {
-            // Bad files are few: this one may be parsed again for the name it gives itself.
+            // Invalid files are few: this one may be parsed again for its name.
             let parsed = Parsed::of(&self.scratch.block[..front.body], FileKind::Markdown);
             return with_name(self.invalid(Some(stamp.wide()), glance.diagnostics), parsed.raw.as_ref());
         };
@@ -279,12 +287,12 @@ impl Candidate<'_> {
             let found = Diagnostic::new(Code::FileNameCase, message).with_help("rename it to `SKILL.md`");
             glance.diagnostics.push(found);
         }
-        let seen = Seen { digest: glance.digest, demanding: glance.demanding, listing: glance.listing };
-        self.skill(name, front, stamp, seen, glance.diagnostics)
+        let facts = FrontMatterFacts { digest: glance.digest, demanding: glance.demanding, listing: glance.listing };
+        self.skill(name, front, stamp, facts, glance.diagnostics)
     }
 
-    /// A `SKILL.yaml`, or a `SKILL.md` without front matter.
-    fn parse(&mut self, read: usize, stamp: SmallStamp) -> Look {
+    /// Makes a skill of a `SKILL.yaml`, or of a `SKILL.md` without front matter.
+    fn parse(&mut self, read: usize, stamp: CompactStamp) -> Inspection {
         let parsed = Parsed::of(&self.scratch.block[..read], self.file.kind());
         let Some(manifest) = parsed.manifest else {
             return with_name(self.invalid(Some(stamp.wide()), parsed.diagnostics), parsed.raw.as_ref());
@@ -295,79 +303,81 @@ impl Candidate<'_> {
         diagnostics.extend(remark);
         self.extra.get_or_insert_default().body = Some(body);
         let front = FrontMatter { yaml: parsed.yaml, body: parsed.body, first_line: parsed.first_line };
-        let seen = Seen { digest, demanding: manifest.requires().next().is_some(), listing: None };
-        self.skill(manifest.name(), &front, stamp, seen, diagnostics)
+        let facts = FrontMatterFacts { digest, demanding: manifest.requires().next().is_some(), listing: None };
+        self.skill(manifest.name(), &front, stamp, facts, diagnostics)
     }
 
     fn skill(
         &mut self,
         name: &str,
         front: &FrontMatter,
-        stamp: SmallStamp,
-        seen: Seen,
+        stamp: CompactStamp,
+        facts: FrontMatterFacts,
         mut diagnostics: Vec<Diagnostic>,
-    ) -> Look {
+    ) -> Inspection {
         if !diagnostics.is_empty() {
             let path = self.dir().join(self.file.name());
             diagnostics = diagnostics.into_iter().map(|found| found.at(path.clone())).collect();
         }
-        let Scratch { texts, passages, block, blank, .. } = &mut *self.scratch;
+        let ScanBuffers { texts, layouts, block, blank, .. } = &mut *self.scratch;
         let mut put = |bytes: &[u8]| {
             let start = narrow(texts.len());
             texts.extend_from_slice(bytes);
-            Slice { start, end: narrow(texts.len()) }
+            ByteRange { start, end: narrow(texts.len()) }
         };
         let rel = put(self.rel);
-        // Nearly every skill is called as its directory is.
+        // Nearly every skill has the name of its directory.
         let name = if self.rel.ends_with(name.as_bytes()) {
-            Slice { start: rel.end - narrow(name.len()), end: rel.end }
+            ByteRange { start: rel.end - narrow(name.len()), end: rel.end }
         } else {
             put(name.as_bytes())
         };
         let yaml = put(&block[front.yaml.clone()]);
-        let within = |range: Range<usize>| Slice {
+        let within = |range: Range<usize>| ByteRange {
             start: yaml.start + narrow(range.start),
             end: yaml.start + narrow(range.end),
         };
-        let mut passage = Passage {
+        let mut layout = FrontMatterLayout {
             yaml,
             first_line: front.first_line,
             body: narrow(front.body),
-            digest: seen.digest.to_le_bytes(),
-            ..Passage::default()
+            digest: facts.digest.to_le_bytes(),
+            ..FrontMatterLayout::default()
         };
-        if let Some(ListingFields { description, version, model, allowed_tools }) = seen.listing {
-            passage.description = match description {
+        if let Some(ListingFields { description, version, model, allowed_tools }) = facts.listing {
+            layout.description = match description {
                 YamlText::Verbatim(range) => within(range),
                 YamlText::Decoded(text) => put(text.as_bytes()),
             };
-            [passage.version, passage.model, passage.allowed_tools] =
+            [layout.version, layout.model, layout.allowed_tools] =
                 [version, model, allowed_tools].map(|range| range.map(within).unwrap_or_default());
         }
-        let number = narrow(passages.len());
-        passages.push(passage);
+        let number = narrow(layouts.len());
+        layouts.push(layout);
         let skill = Skill {
-            shelf: Arc::clone(blank),
+            arena: Arc::clone(blank),
             number,
             rel,
             name,
             stamp,
-            made: OnceLock::new(),
+            lazy: OnceLock::new(),
             extra: self.extra.take(),
             file: self.file,
-            demanding: seen.demanding,
-            state: State::NEW,
+            demanding: facts.demanding,
+            state: SkillState::NEW,
         };
-        Look::Skill(Box::new(skill), diagnostics)
+        Inspection::Skill(Box::new(skill), diagnostics)
     }
 }
 
-/// Notes the name that a bad file gives itself: people will ask for it by that.
-fn with_name(look: Look, raw: Option<&Node<'_>>) -> Look {
+/// Adds the name in an invalid file's front matter: users will ask for it by that name.
+fn with_name(inspection: Inspection, raw: Option<&Node<'_>>) -> Inspection {
     let written = raw.and_then(|raw| raw.get("name")).and_then(Node::as_str);
-    match (look, written.and_then(|name| SkillName::lenient(name).ok())) {
-        (Look::Invalid(invalid), Some(name)) => Look::Invalid(Invalid { name: Some(name.as_str().into()), ..invalid }),
-        (look, _) => look,
+    match (inspection, written.and_then(|name| SkillName::lenient(name).ok())) {
+        (Inspection::Invalid(invalid), Some(name)) => {
+            Inspection::Invalid(InvalidSkill { name: Some(name.as_str().into()), ..invalid })
+        }
+        (inspection, _) => inspection,
     }
 }
 
@@ -382,7 +392,7 @@ fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(us
     let mut filled = 0;
     loop {
         // Front matter that goes on for blocks is rare and may be a trap: doubling keeps the scans linear.
-        let more = filled.max(BLOCK);
+        let more = filled.max(BLOCK_SIZE);
         if block.len() < filled + more {
             block.resize(filled + more, 0);
         }
@@ -404,7 +414,7 @@ fn fill(handle: &OwnedFd, block: &mut Vec<u8>, kind: FileKind) -> io::Result<(us
     }
 }
 
-/// Where the body of a `SKILL.yaml` stands, how large it is, and what is to be said about it.
+/// Returns the location of a `SKILL.yaml`'s body, its size, and a diagnostic about it, if there is one.
 fn yaml_body(dir: &Path, name: &str, prompt_file: Option<&str>) -> ((BodyAt, u64), Option<Diagnostic>) {
     let opened = SkillDir::open(name, dir);
     if let Some(path) = prompt_file {
@@ -427,11 +437,17 @@ fn yaml_body(dir: &Path, name: &str, prompt_file: Option<&str>) -> ((BodyAt, u64
     ((BodyAt::WholeFile(beside.into()), text.len() as u64), None)
 }
 
-/// Whether the skill file at `rel` is still the one that was read: the same stamp, and no `SKILL.yaml` beside it.
-pub(crate) fn unchanged(base: BorrowedFd<'_>, rel: &[u8], stamp: Stamp, scratch: &mut Scratch) -> bool {
-    if there(base, scratch.path(rel, SkillFile::Yaml.name())) != Err(Errno::NOENT) {
+/// Returns whether the skill file at `rel` is still the one that was read: the same stamp, and no `SKILL.yaml` beside
+/// it.
+pub(crate) fn is_skill_file_unchanged(
+    base: BorrowedFd<'_>,
+    rel: &[u8],
+    stamp: FileStamp,
+    scratch: &mut ScanBuffers,
+) -> bool {
+    if check_exists(base, scratch.path(rel, SkillFile::Yaml.name())) != Err(Errno::NOENT) {
         return false;
     }
     let file = scratch.path(rel, SkillFile::Markdown.name());
-    rustix::fs::statat(base, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| Stamp::of_stat(&stat) == stamp)
+    rustix::fs::statat(base, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| FileStamp::of_stat(&stat) == stamp)
 }

@@ -12,27 +12,28 @@ use skillcue_format::{Code, Diagnostic, MAX_FILE, Triggers};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::checkout::Origins;
-use crate::discovery::{Effort, Enablement};
-use crate::many::{MANY, all_pairs};
-use crate::{Invalid, Skill, SkillDir, Source, TreeLimits};
+use crate::discovery::Effort;
+use crate::parallel::{MIN_PARALLEL, all_pairs};
+use crate::{Enablement, InvalidSkill, Skill, SkillDir, Source, TreeLimits};
 use skillcue_base::Shown;
 
-/// Every discovered skill, sorted by name, and what was found on the way. Immutable: share it by `Arc`, and let a
-/// refresh make a new one.
+/// Every discovered skill, sorted by name, and the diagnostics of the discovery. Immutable: share it by `Arc`, and let
+/// a refresh make a new one.
 #[derive(Debug)]
 pub struct Catalog {
     /// Sorted by name, then precedence: of one name, the first is the one that counts.
     skills: Vec<Box<Skill>>,
-    /// How many of them count.
+    /// How many of them are not shadowed.
     count: usize,
-    invalid: Vec<Invalid>,
+    invalid: Vec<InvalidSkill>,
     diagnostics: Vec<Diagnostic>,
     effort: Effort,
     by_name: OnceLock<HashTable<u32>>,
     generation: OnceLock<Generation>,
 }
 
-/// Changes if and only if some skill's metadata does: not with bodies, file times or what is enabled.
+/// An id of all metadata of a catalog. It changes if and only if some skill's metadata does: not with bodies, file
+/// times or what is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u128);
 
@@ -42,31 +43,31 @@ impl fmt::Display for Generation {
     }
 }
 
-/// What decides about each skill when a catalog is put together.
-pub(crate) struct Rules<'r> {
+/// The rules by which a catalog decides about each skill.
+pub(crate) struct CatalogRules<'r> {
     pub(crate) enablement: &'r Enablement,
     pub(crate) origins: Origins<'r>,
 }
 
 impl Catalog {
-    pub(crate) fn put_together(
+    pub(crate) fn assemble(
         mut skills: Vec<Box<Skill>>,
-        mut invalid: Vec<Invalid>,
+        mut invalid: Vec<InvalidSkill>,
         mut diagnostics: Vec<Diagnostic>,
-        rules: &Rules<'_>,
+        rules: &CatalogRules<'_>,
         effort: Effort,
         missing: &mut dyn FnMut(&Skill) -> Vec<String>,
     ) -> Catalog {
         resolve_names(&mut skills, &rules.origins, &mut diagnostics);
         let shared = rules.enablement.shared(&skills, |skill| rules.origins.is_foreign(skill));
-        // Skills lie all over memory: one pass over all of them, on all cores.
+        // Skills are scattered in memory: one pass over all of them, on all cores.
         let decide = |skill: &mut Box<Skill>| {
             skill.state.foreign = rules.origins.is_foreign(skill);
             skill.state.enabled = is_enabled(skill, rules.enablement.of(skill, &shared));
             (usize::from(!skill.shadowed()), usize::from(skill.demanding))
         };
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
-        let (count, demanding) = if skills.len() < MANY {
+        let (count, demanding) = if skills.len() < MIN_PARALLEL {
             skills.iter_mut().map(decide).fold((0, 0), add)
         } else {
             skills.par_iter_mut().map(decide).reduce(|| (0, 0), add)
@@ -94,7 +95,7 @@ impl Catalog {
         catalog
     }
 
-    /// What a checkout wanted to switch and may not: skills that are not its own.
+    /// Returns diagnostics for the skills that a checkout's files switch and that are not its own.
     fn refused_switches(&self, enablement: &Enablement, shared: &std::collections::HashSet<String>) -> Vec<Diagnostic> {
         let Some(foreign) = enablement.foreign.as_deref() else { return Vec::new() };
         let mut refused = Vec::new();
@@ -116,45 +117,47 @@ impl Catalog {
         refused
     }
 
-    /// The skills that count, sorted by name: of each name the highest, and only those whose requirements are met.
+    /// Returns the effective skills, sorted by name: of each name the one of highest precedence, and only those whose
+    /// requirements are met.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter().map(AsRef::as_ref).filter(|skill: &&Skill| !skill.shadowed() && skill.available())
     }
 
-    /// All of them, shadowed and unavailable ones too.
+    /// Returns all skills, shadowed and unavailable ones too.
     pub fn all(&self) -> &[Box<Skill>] {
         &self.skills
     }
 
-    /// How many names there are.
+    /// Returns the number of distinct names.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no skill.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Skill files that are not usable.
-    pub fn invalid(&self) -> &[Invalid] {
+    /// Returns the skill files that cannot be used.
+    pub fn invalid(&self) -> &[InvalidSkill] {
         &self.invalid
     }
 
-    /// Everything that was found on the way, sorted by file and place.
+    /// Returns the diagnostics of the discovery, sorted by file and position.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// How much work it was.
+    /// Returns how much work the discovery was.
     pub fn effort(&self) -> Effort {
         self.effort
     }
 
-    /// The skill of that name, in constant time. `name@source` and `plugin:name` reach those that a higher one hides.
+    /// Returns the skill of that name, in constant time. `name@source` and `plugin:name` reach those that another
+    /// shadows.
     ///
     /// ```
-    /// # use skillcue_catalog::{Discovery, Root, Source};
+    /// # use skillcue_catalog::{Discovery, SkillRoot, Source};
     /// let dir = tempfile::tempdir()?;
     /// for (root, text) in [("user", "Mine."), ("project", "Ours.")] {
     ///     std::fs::create_dir_all(dir.path().join(root).join("pdf"))?;
@@ -162,8 +165,8 @@ impl Catalog {
     ///     std::fs::write(dir.path().join(root).join("pdf/SKILL.md"), file)?;
     /// }
     /// let catalog = Discovery::new([
-    ///     Root::new(dir.path().join("user"), Source::User),
-    ///     Root::new(dir.path().join("project"), Source::Project),
+    ///     SkillRoot::new(dir.path().join("user"), Source::User),
+    ///     SkillRoot::new(dir.path().join("project"), Source::Project),
     /// ])
     /// .run();
     /// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Ours.");
@@ -171,25 +174,25 @@ impl Catalog {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn get(&self, address: &str) -> Option<&Skill> {
-        let (place, nth) = match address.rsplit_once('#') {
-            Some((place, nth)) => (place, nth.parse::<usize>().ok()?.checked_sub(1)?),
+        let (base, nth) = match address.rsplit_once('#') {
+            Some((base, nth)) => (base, nth.parse::<usize>().ok()?.checked_sub(1)?),
             None => (address, 0),
         };
         // Of servers, the names themselves have a colon.
-        if let Some(skill) = self.named(place).nth(nth) {
+        if let Some(skill) = self.named(base).nth(nth) {
             return Some(skill);
         }
-        if let Some((name, source)) = place.rsplit_once('@') {
+        if let Some((name, source)) = base.rsplit_once('@') {
             let source = Source::from_word(source)?;
             return self.named(name).filter(|skill| skill.source() == source).nth(nth);
         }
-        if let Some((plugin, name)) = place.split_once(':') {
+        if let Some((plugin, name)) = base.split_once(':') {
             return self.named(name).filter(|skill| skill.plugin() == Some(plugin)).nth(nth);
         }
         None
     }
 
-    /// All skills of a name, highest first.
+    /// Returns all skills of a name, highest precedence first.
     pub fn named<'c>(&'c self, name: &str) -> impl Iterator<Item = &'c Skill> + use<'c> {
         let table = self.by_name.get_or_init(|| self.index());
         let first = table.find(hash(name), |at| self.skills[*at as usize].name() == name).map_or(0, |at| *at as usize);
@@ -208,13 +211,13 @@ impl Catalog {
         table
     }
 
-    /// The invalid skill file that somebody who asks for `name` means.
-    pub fn invalid_named(&self, name: &str) -> Option<&Invalid> {
-        let is_called = |invalid: &&Invalid| invalid.dir_name() == name || invalid.name.as_deref() == Some(name);
+    /// Returns the invalid skill file whose directory or front matter has this name.
+    pub fn invalid_named(&self, name: &str) -> Option<&InvalidSkill> {
+        let is_called = |invalid: &&InvalidSkill| invalid.dir_name() == name || invalid.name.as_deref() == Some(name);
         self.invalid.iter().find(is_called)
     }
 
-    /// Names that somebody who wrote `name` may have meant, closest first. Never those of disabled or hidden skills.
+    /// Returns names that are similar to `name`, closest first. Never those of disabled or hidden skills.
     pub fn close_names(&self, name: &str) -> Vec<&str> {
         let wanted = name.to_lowercase();
         let near = wanted.chars().count().div_ceil(3).min(3);
@@ -233,32 +236,32 @@ impl Catalog {
             })
             .collect();
         close.sort_unstable();
-        // A skill that only people may load must not be named to a model; its manifest is looked at last.
+        // A skill that only people may load must not be named to a model. Checked last, as it needs the manifest.
         let shown = |name: &&str| self.get(name).is_some_and(|skill| !skill.hides_from_models());
         close.into_iter().map(|(_, name)| name).filter(shown).take(3).collect()
     }
 
-    /// The skills that pass a filter.
+    /// Returns the skills that pass a filter.
     pub fn select<'c>(&'c self, filter: &'c Filter) -> impl Iterator<Item = &'c Skill> {
         self.skills().filter(|skill| filter.passes(skill))
     }
 
-    /// The lightweight entries that prompt building sees, of enabled and disabled skills alike. They own their data.
+    /// Returns the lightweight entries for prompt building, of enabled and disabled skills alike. They own their data.
     pub fn index_entries(&self) -> Vec<IndexEntry> {
         self.skills().map(IndexEntry::of).collect()
     }
 
-    /// An id of all metadata.
+    /// Returns an id of all metadata. Computed once.
     pub fn generation(&self) -> Generation {
         *self.generation.get_or_init(|| {
-            // Every place counts, whether it was shadowed or collapsed: which of the two may depend on bodies.
-            let mut places = Vec::with_capacity(self.skills.len());
+            // Every location counts, whether it was shadowed or collapsed: which of the two may depend on bodies.
+            let mut locations = Vec::with_capacity(self.skills.len());
             for skill in &self.skills {
-                places.extend(skill.places().into_iter().map(|place| (place.path, place.root, skill.digest())));
+                locations.extend(skill.locations().into_iter().map(|it| (it.path, it.root, skill.digest())));
             }
-            places.sort_by(|a, b| (&a.0, a.1.source).cmp(&(&b.0, b.1.source)));
-            let mut bytes = Vec::with_capacity(places.len() * 96);
-            for (path, root, digest) in places {
+            locations.sort_by(|a, b| (&a.0, a.1.source).cmp(&(&b.0, b.1.source)));
+            let mut bytes = Vec::with_capacity(locations.len() * 96);
+            for (path, root, digest) in locations {
                 let parts = [
                     path.as_os_str().as_encoded_bytes(),
                     root.source.as_str().as_bytes(),
@@ -275,7 +278,7 @@ impl Catalog {
     }
 }
 
-/// Decides, among skills sorted by name and precedence, which of one name counts; collapses identical copies.
+/// Decides, among skills sorted by name and precedence, which one of a name is effective; collapses identical copies.
 fn resolve_names(skills: &mut Vec<Box<Skill>>, origins: &Origins<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let alone = all_pairs(skills, |a, b| a.bytes(a.name) != b.bytes(b.name));
     if alone {
@@ -291,8 +294,8 @@ fn resolve_names(skills: &mut Vec<Box<Skill>>, origins: &Origins<'_>, diagnostic
         }
         let twin = kept[first..].iter_mut().find(|other| is_copy(other, &skill) && !replaces(other, &skill, origins));
         if let Some(other) = twin {
-            let place = skill.place();
-            other.extra_mut().copies.push(place);
+            let location = skill.location();
+            other.extra_mut().copies.push(location);
             continue;
         }
         let peers = kept[first..].iter().filter(|other| other.is_addressed_like(&skill)).count();
@@ -309,16 +312,16 @@ fn resolve_names(skills: &mut Vec<Box<Skill>>, origins: &Origins<'_>, diagnostic
     *skills = kept;
 }
 
-/// Equal front matter and equal file size: the same skill in two places, as far as level 1 can tell.
+/// Returns whether two skills are copies as far as level 1 can tell: their front matter and their file sizes are equal.
 fn is_copy(a: &Skill, b: &Skill) -> bool {
-    // What two servers list are two skills, however alike.
+    // Skills that two servers list are two skills, however similar.
     let local = a.server().is_none() && b.server().is_none();
     local && a.stamp.size == b.stamp.size && a.file == b.file && a.front_matter() == b.front_matter()
 }
 
-/// Whether a checkout's skill that looks like a copy of the user's own says or brings something else. Only here bodies and
-/// other files are read: else a checkout could put its own text or its own scripts in the place of a skill that the user
-/// knows, without a word.
+/// Returns whether a checkout's skill that looks like a copy of the user's own has another body or other files. Only
+/// here bodies and other files are read: otherwise a checkout could silently put its own text or its own scripts in the
+/// place of a skill that the user knows.
 fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
     if !origins.is_foreign(foreign) || origins.is_foreign(own) {
         return false;
@@ -332,7 +335,8 @@ fn replaces(foreign: &Skill, own: &Skill, origins: &Origins<'_>) -> bool {
     theirs.is_none() || theirs != ours || !has_equal_files(foreign, own)
 }
 
-/// Whether two skills bring the same files: names, sizes, bytes. What cannot be compared counts as different.
+/// Returns whether two skills have the same files: names, sizes, bytes. Files that cannot be compared count as
+/// different.
 fn has_equal_files(foreign: &Skill, own: &Skill) -> bool {
     let files = |skill: &Skill| {
         let dir = SkillDir::open(skill.name(), &skill.dir()).ok()?;
@@ -349,7 +353,8 @@ fn has_equal_files(foreign: &Skill, own: &Skill) -> bool {
 }
 
 fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
-    // An address says more than a name. A plain name means the skill that has it; one that is hidden has only its address.
+    // An address is more specific than a name. A plain name means the effective skill of that name; a shadowed one has
+    // only its address.
     let address = skill.address();
     let plain = (!skill.shadowed()).then(|| skill.name());
     for word in [Some(address.as_str()), plain].into_iter().flatten() {
@@ -363,21 +368,21 @@ fn is_enabled(skill: &Skill, enablement: &Enablement) -> bool {
     !skill.root().opt_in && (skill.source() != Source::Bundled || skill.manifest().default_enabled())
 }
 
-/// Which skills to list.
+/// A filter for listings of skills.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only of this source.
+    /// Only skills of this source.
     pub source: Option<Source>,
     /// Only names that match.
     pub name: Option<Regex>,
-    /// Only descriptions that hold this word, in any case.
+    /// Only descriptions that contain this word, in any case.
     pub keyword: Option<String>,
-    /// Only enabled ones, or only disabled ones.
+    /// Only enabled skills, or only disabled ones.
     pub enabled: Option<bool>,
 }
 
 impl Filter {
-    /// Whether a skill passes all of it.
+    /// Returns whether a skill passes all conditions.
     pub fn passes(&self, skill: &Skill) -> bool {
         self.source.is_none_or(|source| skill.source() == source)
             && self.enabled.is_none_or(|enabled| skill.enabled() == enabled)
@@ -389,22 +394,22 @@ impl Filter {
     }
 }
 
-/// What prompt building sees of a skill: no body, no way back into the catalog.
+/// The metadata of a skill for prompt building: no body, no reference to the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexEntry {
     /// The skill's name.
     pub name: String,
-    /// What it does and when to use it.
+    /// The description: what it does and when to use it.
     pub description: String,
-    /// What it brings.
+    /// The kinds of things that it provides.
     pub types: Vec<String>,
-    /// When to consider it.
+    /// The triggers: when to consider it.
     pub triggers: Triggers,
-    /// Where it comes from.
+    /// The source that it comes from.
     pub source: Source,
     /// Its directory.
     pub dir: PathBuf,
-    /// Whether it is on.
+    /// Whether it is enabled.
     pub enabled: bool,
 }
 

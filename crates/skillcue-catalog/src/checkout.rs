@@ -1,13 +1,13 @@
-//! Which skills came with a checkout.
+//! Checkouts, and which skills came with one.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Root, Skill, Source, user_roots};
+use crate::{Skill, SkillRoot, Source, user_roots};
 
-/// A directory whose content other people may have written: the project that one works in.
+/// A directory whose content other people may have written: the project that the user works in.
 ///
 /// ```
 /// use std::path::Path;
@@ -27,13 +27,13 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The checkout in this directory.
+    /// Makes the checkout in this directory.
     pub fn new(dir: impl AsRef<Path>) -> Checkout {
         Checkout { dir: real(dir.as_ref()), own: Vec::new() }
     }
 
-    /// Excepts what is the user's own wherever the checkout is: the usual places below the home directory, or all of that
-    /// if it is inside the checkout.
+    /// Excepts the user's own directories, wherever the checkout is: the usual ones below the home directory, or all of
+    /// the home directory if it is inside the checkout.
     #[must_use]
     pub fn of_user(self, home: impl AsRef<Path>) -> Checkout {
         let home = real(home.as_ref());
@@ -44,51 +44,56 @@ impl Checkout {
         usual.chain([home.join(".claude/plugins")]).fold(self, Checkout::except)
     }
 
-    /// Excepts a directory that is the user's own. A real path: where a link leads from there is not excepted.
+    /// Excepts a directory that is the user's own. A real path: the target of a link in it is not excepted.
     #[must_use]
     pub fn except(mut self, own: impl Into<PathBuf>) -> Checkout {
         self.own.push(own.into());
         self
     }
 
-    /// Whether what is at this real path came with the checkout.
+    /// Returns whether the file or directory at this real path came with the checkout.
     pub fn holds(&self, real: &Path) -> bool {
         real.starts_with(&self.dir) && !self.own.iter().any(|own| real.starts_with(own))
     }
 
-    /// How much of the directory at a real path came with the checkout.
-    fn share_of(&self, real: &Path) -> Share {
+    /// Returns how much of the directory at a real path came with the checkout.
+    fn share_of(&self, real: &Path) -> CheckoutShare {
         if self.holds(real) && !self.own.iter().any(|own| own.starts_with(real)) {
-            Share::All
+            CheckoutShare::All
         } else if self.dir.starts_with(real) || real.starts_with(&self.dir) {
-            Share::Part
+            CheckoutShare::Part
         } else {
-            Share::None
+            CheckoutShare::None
         }
     }
 }
 
+/// How much of a directory came with a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Share {
+enum CheckoutShare {
     None,
     Part,
     All,
 }
 
-/// Tells for each skill whether it came with the checkout.
+/// Decides for each skill whether it came with the checkout.
 #[derive(Debug)]
 pub(crate) struct Origins<'d> {
     checkout: Option<&'d Checkout>,
-    /// Of each root, by rank: its real path, and how much of it is the checkout's.
-    roots: Vec<(PathBuf, Share)>,
+    /// For each root, by rank: its real path, and how much of it is the checkout's.
+    roots: Vec<(PathBuf, CheckoutShare)>,
 }
 
 impl<'d> Origins<'d> {
-    /// Takes the roots by rank, with the real paths of those that are known to exist.
-    pub(crate) fn new(checkout: Option<&'d Checkout>, roots: &[Arc<Root>], known: Vec<Option<PathBuf>>) -> Origins<'d> {
+    /// Makes it from the roots by rank, with the real paths of those that are known to exist.
+    pub(crate) fn new(
+        checkout: Option<&'d Checkout>,
+        roots: &[Arc<SkillRoot>],
+        known: Vec<Option<PathBuf>>,
+    ) -> Origins<'d> {
         let Some(of) = checkout else { return Origins { checkout, roots: Vec::new() } };
         let known = known.into_iter().chain(std::iter::repeat(None));
-        let of_root = |(root, known): (&Arc<Root>, Option<PathBuf>)| {
+        let of_root = |(root, known): (&Arc<SkillRoot>, Option<PathBuf>)| {
             let real = known.unwrap_or_else(|| root.path.clone());
             let share = of.share_of(&real);
             (real, share)
@@ -96,7 +101,8 @@ impl<'d> Origins<'d> {
         Origins { checkout, roots: roots.iter().zip(known).map(of_root).collect() }
     }
 
-    /// Whether a checkout brings the skill: by the root below which it was found, or by where its files really are.
+    /// Returns whether a checkout brings the skill: by the root below which it was found, or by the real path of its
+    /// files.
     pub(crate) fn is_foreign(&self, skill: &Skill) -> bool {
         let root = skill.root();
         // A person has named inline skills for this run; skills of servers need consent of their own.
@@ -113,14 +119,14 @@ impl<'d> Origins<'d> {
         }
         match self.roots.get(root.rank as usize) {
             _ if skill.canonical().is_some() => false,
-            Some((_, Share::All)) => true,
-            Some((real, Share::Part)) => checkout.holds(&real.join(OsStr::from_bytes(skill.bytes(skill.rel)))),
+            Some((_, CheckoutShare::All)) => true,
+            Some((real, CheckoutShare::Part)) => checkout.holds(&real.join(OsStr::from_bytes(skill.bytes(skill.rel)))),
             _ => false,
         }
     }
 }
 
-/// The path without links; as it is, if nothing is there.
+/// Returns the path without links; unchanged, if it does not exist.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

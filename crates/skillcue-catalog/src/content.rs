@@ -1,163 +1,19 @@
 //! The content of a skill: every file with its SHA-256, and one [`ContentId`] for all of them.
 
+mod id;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use skillcue_base::{Digest, Digester, ErrorInfo, Shown, os_message};
 
+pub use id::{ContentId, Leaf, Leaves};
+
 use crate::{EntryKind, EntryMetadata, FileError, SkillDir, TreeEntry, TreeGap, TreeLimits};
-
-/// The identity of a skill's content: one SHA-256 over the paths of all its files, what is in each, and whether it may be
-/// executed. Consent is bound to it, and `skillcue.lock` pins it, in the same 64 hexadecimal digits.
-///
-/// [`ContentId::of`] reads a directory. [`ContentId::of_listed`] takes a list of files that are elsewhere, such as on a
-/// server. Both give the same id for the same files, as long as the directory has no links, no executable files and none
-/// of the directories that listings leave out (`.git`, `node_modules`): a list has no word for those.
-///
-/// ```
-/// use skillcue_base::Digest;
-/// use skillcue_catalog::{ContentId, SkillDir};
-///
-/// let tmp = tempfile::tempdir()?;
-/// std::fs::write(tmp.path().join("SKILL.md"), "# Forms")?;
-/// let id = ContentId::of(&SkillDir::open("pdf", tmp.path())?)?;
-/// assert_eq!(id, ContentId::of_listed([("SKILL.md", Digest::of("# Forms"))]));
-/// assert_eq!(id.to_string().parse(), Ok(id));
-///
-/// std::fs::write(tmp.path().join("SKILL.md"), "# forms")?;
-/// assert_ne!(id, ContentId::of(&SkillDir::open("pdf", tmp.path())?)?);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ContentId(Digest);
-
-impl ContentId {
-    /// The limits of [`ContentId::of`]. What has more cannot be consented to.
-    pub const LIMITS: TreeLimits =
-        TreeLimits { max_files: 20_000, max_bytes: 512 * 1024 * 1024, max_depth: 100, max_entries: 1 << 17 };
-
-    /// Reads every file of a skill and returns the id of all of it.
-    ///
-    /// Files that listings leave out (`node_modules`, compiled Python, `.git`) are included, because they run too. Of a
-    /// link, its target's text is included. Fails rather than leaving out a file.
-    pub fn of(dir: &SkillDir) -> Result<ContentId, ContentError> {
-        let content = Content::of(dir, &ContentId::LIMITS)?;
-        match content.unpinnable.iter().find(|odd| odd.reason == UnpinnableReason::NotUtf8) {
-            Some(odd) => Err(ContentError::NotUtf8 { path: odd.path.clone() }),
-            None => Ok(content.id()),
-        }
-    }
-
-    /// Returns the id of files that are listed by path and SHA-256, none of them executable.
-    pub fn of_listed<P: Into<String>>(files: impl IntoIterator<Item = (P, Digest)>) -> ContentId {
-        let leaf = |digest| Leaf::File { digest, executable: false };
-        ContentId::of_leaves(&files.into_iter().map(|(path, digest)| (path.into(), leaf(digest))).collect())
-    }
-
-    /// Returns the id of files as a lock lists them.
-    pub fn of_leaves(leaves: &Leaves) -> ContentId {
-        let mut digester = Digester::default();
-        add_leaves(&mut digester, leaves);
-        ContentId(digester.finish())
-    }
-}
-
-fn add_leaves(digester: &mut Digester, leaves: &Leaves) {
-    for (path, leaf) in leaves {
-        // Neither may contain the byte that ends it: no two trees give the same text.
-        digester.update(path).update([0]).update(leaf.to_string()).update([0]);
-    }
-}
-
-impl fmt::Display for ContentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for ContentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for ContentId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<ContentId, String> {
-        text.parse().map(ContentId)
-    }
-}
-
-/// One file of a skill as a lock pins it: the digest, with ` x` behind it if the file may be executed; `-> TARGET` for a
-/// link.
-///
-/// ```
-/// use skillcue_base::Digest;
-/// use skillcue_catalog::Leaf;
-///
-/// let script = Leaf::File { digest: Digest::of("true"), executable: true };
-/// assert!(script.to_string().ends_with(" x"));
-/// assert_eq!("-> ../a.md".parse(), Ok(Leaf::Link { target: "../a.md".to_owned() }));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leaf {
-    /// An ordinary file.
-    File {
-        /// The digest of its bytes.
-        digest: Digest,
-        /// Whether its owner, its group or others may execute it.
-        executable: bool,
-    },
-    /// A symbolic link.
-    Link {
-        /// Where it leads, as it is written.
-        target: String,
-    },
-}
-
-impl fmt::Display for Leaf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Leaf::File { digest, executable } => write!(f, "{digest}{}", if *executable { " x" } else { "" }),
-            Leaf::Link { target } => write!(f, "-> {target}"),
-        }
-    }
-}
-
-impl FromStr for Leaf {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Leaf, String> {
-        if let Some(target) = text.strip_prefix("-> ") {
-            return Ok(Leaf::Link { target: target.to_owned() });
-        }
-        let (digest, executable) = text.strip_suffix(" x").map_or((text, false), |digest| (digest, true));
-        Ok(Leaf::File { digest: digest.parse()?, executable })
-    }
-}
-
-impl Serialize for Leaf {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Leaf {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Leaf, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// The files of a skill, by their path in it.
-pub type Leaves = BTreeMap<String, Leaf>;
 
 /// Everything in a skill's directory, read to the last byte.
 ///
@@ -184,22 +40,22 @@ pub struct Content {
     pub unpinnable: Vec<Unpinnable>,
 }
 
-/// Something in a skill's directory that no lock can pin.
+/// An entry in a skill's directory that no lock can pin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unpinnable {
     /// Its path.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: UnpinnableReason,
     /// The identity of its content: for a link, the target.
     text: Vec<u8>,
 }
 
-/// Why something can be neither locked nor installed.
+/// The reason why an entry can be neither locked nor installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum UnpinnableReason {
-    /// Its name is not UTF-8. What is in a directory of such a name is not looked at.
+    /// Its name is not UTF-8. The entries of a directory with such a name are not read.
     NotUtf8,
     /// It is a link out of the skill's directory.
     LinkOut,
@@ -224,7 +80,7 @@ impl fmt::Display for UnpinnableReason {
     }
 }
 
-/// Why the content of a skill cannot be told.
+/// The reason why the content of a skill cannot be determined.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ContentError {
@@ -327,10 +183,10 @@ impl Content {
         Ok(content)
     }
 
-    /// Returns the id of all of it. It equals one that a lock pins only if a lock can pin all of it.
+    /// Returns the id of all entries. It equals one that a lock pins only if a lock can pin all of them.
     pub fn id(&self) -> ContentId {
         let mut digester = Digester::default();
-        add_leaves(&mut digester, &self.leaves);
+        id::add_leaves(&mut digester, &self.leaves);
         for odd in &self.unpinnable {
             let text: &[u8] = match odd.reason {
                 UnpinnableReason::NotUtf8 => b"unread",
@@ -339,7 +195,7 @@ impl Content {
             };
             digester.update(odd.path.as_os_str().as_bytes()).update([0]).update(text).update(&odd.text).update([0]);
         }
-        ContentId(digester.finish())
+        ContentId::from_digest(digester.finish())
     }
 
     fn add_unpinnable(&mut self, entry: &TreeEntry<'_>, reason: UnpinnableReason, text: Vec<u8>) {
@@ -349,8 +205,8 @@ impl Content {
 
 /// Stamps of all files of a skill. No file is read, so it takes far less time than a [`ContentId`].
 ///
-/// Taken before a [`ContentId`] and again later, two equal ones mean that the files are still those of the id: every change
-/// of a file sets its time, as exactly as the file system keeps times.
+/// If stamps taken before a [`ContentId`] equal those taken later, the files are still those of the id: every change of
+/// a file sets its time, as exactly as the file system keeps times.
 ///
 /// ```
 /// use skillcue_catalog::{ContentStamps, SkillDir};
@@ -368,7 +224,7 @@ impl Content {
 pub struct ContentStamps(BTreeMap<PathBuf, EntryMetadata>);
 
 impl ContentStamps {
-    /// Looks at every file below a skill's directory, following no link.
+    /// Takes the stamp of every file below a skill's directory, following no link.
     pub fn of(dir: &SkillDir) -> Result<ContentStamps, ContentError> {
         let mut stamps = BTreeMap::new();
         let mut tree = dir.tree(&ContentId::LIMITS)?;
@@ -413,12 +269,12 @@ fn read(entry: &TreeEntry<'_>, buffer: &mut [u8], max_bytes: u64) -> io::Result<
             Err(error) => return Err(error),
         }
     }
-    // After reading: it is the mode of what was read.
+    // After reading: it is the mode of the file that was read.
     let mode = file.metadata()?.mode();
     Ok(ReadFile { digest: digester.finish(), size, mode })
 }
 
-/// Whether a link at `path` stays in the tree, as far as its text says.
+/// Returns whether a link at `path` stays in the tree, judged by its text.
 fn stays_inside(path: &Path, target: &Path) -> bool {
     let mut depth = path.components().count() - 1;
     for part in target.components() {
@@ -435,8 +291,6 @@ fn stays_inside(path: &Path, target: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -460,7 +314,7 @@ mod tests {
         assert_eq!(leaves, [("a/b/run", abc), ("a/in", "-> ../a/b/run".to_owned())]);
         assert_eq!(tree.sizes["a/b/run"], 3);
         assert_eq!(tree.unpinnable.len(), 2);
-        assert_ne!(tree.id(), ContentId::of_leaves(&tree.leaves), "what cannot be pinned counts");
+        assert_ne!(tree.id(), ContentId::of_leaves(&tree.leaves), "entries that cannot be pinned count");
     }
 
     /// Locks that exist pin ids of this form: another one would make all of them fail.
@@ -523,29 +377,5 @@ mod tests {
         std::fs::create_dir(dir.path().join("d")).unwrap();
         let deep = TreeLimits { max_entries: 4, ..all };
         assert_eq!(text(deep), "d is more than 0 directories deep");
-    }
-
-    fn leaf() -> impl Strategy<Value = Leaf> {
-        prop_oneof![
-            (any::<[u8; 32]>(), any::<bool>())
-                .prop_map(|(bytes, executable)| Leaf::File { digest: bytes.into(), executable }),
-            "[a-z/. x>-]{0,12}".prop_map(|target| Leaf::Link { target }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn what_a_lock_pins_is_read_back(leaves in proptest::collection::btree_map("[a-z/]{1,6}", leaf(), 0..6)) {
-            let text = serde_json::to_string(&leaves).unwrap();
-            prop_assert_eq!(&serde_json::from_str::<Leaves>(&text).unwrap(), &leaves);
-        }
-
-        #[test]
-        fn other_files_have_another_id(
-            one in proptest::collection::btree_map("[a-c/]{1,3}", leaf(), 0..4),
-            other in proptest::collection::btree_map("[a-c/]{1,3}", leaf(), 0..4),
-        ) {
-            prop_assert_eq!(one == other, ContentId::of_leaves(&one) == ContentId::of_leaves(&other));
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Roots in, a catalog out.
+//! Discovery: roots in, a catalog out.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -9,75 +9,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use skillcue_format::{Code, Diagnostic};
 
-use crate::candidate::Invalid;
-use crate::catalog::Rules;
+use crate::candidate::InvalidSkill;
+use crate::catalog::CatalogRules;
 use crate::checkout::Origins;
+use crate::discovery_state::{DiscoveryState, TouchedDirs};
 use crate::index_cache::{IndexCache, encode};
-use crate::many::{all_pairs, sort_by};
-use crate::memory::{Memory, Touched};
-use crate::section::{Child, Section, is_young};
+use crate::parallel::{all_pairs, sort_by};
+use crate::section::{RootSection, SectionEntry, is_recent};
 use crate::walk::{Findings, walk};
-use crate::{Catalog, Checkout, RemoteSkill, Root, Skill, SkillFile};
+use crate::{Catalog, Checkout, Enablement, RemoteSkill, Skill, SkillFile, SkillRoot};
 use skillcue_base::os_message;
 
-/// Which skills are switched on, beyond the defaults.
-///
-/// Names as [`Catalog::get`] takes them: a plain name means the skill that wins it, an address exactly one. What is enabled explicitly is on, what is disabled explicitly is off, and
-/// everything else follows its source: on, except bundled skills that say otherwise, and what stands below a root that
-/// is [off until enabled](Root::off_until_enabled).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Enablement {
-    /// On, whatever else is said.
-    pub enable: HashSet<String>,
-    /// Off, unless enabled explicitly.
-    pub disable: HashSet<String>,
-    /// In place of the two above, what counts for skills that [came with a checkout](Skill::is_foreign): the checkout's own
-    /// files have a say in those, and in no others.
-    pub foreign: Option<Box<Enablement>>,
-}
-
-impl Enablement {
-    /// What counts for a skill. `shared` are names that a checkout's skills have in common with the user's.
-    pub(crate) fn of(&self, skill: &Skill, shared: &HashSet<String>) -> &Enablement {
-        let is_theirs = skill.is_foreign() && !shared.contains(skill.name());
-        self.foreign.as_deref().filter(|_| is_theirs).unwrap_or(self)
-    }
-
-    /// The names of the user's own skills among `skills` that a checkout's files switch: a skill of the same name, or a
-    /// copy, would be a way to switch the user's.
-    pub(crate) fn shared(&self, skills: &[Box<Skill>], is_foreign: impl Fn(&Skill) -> bool) -> HashSet<String> {
-        let Some(foreign) = self.foreign.as_deref() else { return HashSet::new() };
-        let plain = |word: &String| word.split('@').next().unwrap_or_default().to_owned();
-        let off = foreign.disable.difference(&self.disable).map(plain);
-        let words: HashSet<String> = foreign.enable.difference(&self.enable).map(plain).chain(off).collect();
-        if words.is_empty() {
-            return words;
-        }
-        let is_own = |skill: &Skill| {
-            !is_foreign(skill)
-                || skill.places().iter().any(|place| !place.root.foreign && place.root.source != crate::Source::Project)
-        };
-        let own = skills.iter().filter(|skill| words.contains(skill.name()) && is_own(skill));
-        own.map(|skill| skill.name().to_owned()).collect()
-    }
-}
-
-/// How to look for skills.
+/// A search for skills, configured.
 ///
 /// ```
-/// use skillcue_catalog::{Discovery, Root, Source};
+/// use skillcue_catalog::{Discovery, SkillRoot, Source};
 ///
 /// let dir = tempfile::tempdir()?;
 /// std::fs::create_dir(dir.path().join("pdf"))?;
 /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n# How\n")?;
 ///
-/// let catalog = Discovery::new([Root::new(dir.path(), Source::Inline)]).run();
+/// let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::Inline)]).run();
 /// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Reads PDF files.");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Discovery {
-    roots: Vec<Root>,
+    roots: Vec<SkillRoot>,
     cache: Option<PathBuf>,
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
@@ -91,31 +49,32 @@ pub struct Discovery {
 pub struct Effort {
     /// Skill files that were opened and read.
     pub read: usize,
-    /// Skill files that the index cache vouched for.
+    /// Skill files that were reused from the index cache or an earlier run.
     pub reused: usize,
 }
 
 impl Discovery {
-    /// Looks below these roots. They are ordered by their source's precedence, those of one source as given.
-    pub fn new(roots: impl IntoIterator<Item = Root>) -> Discovery {
+    /// Searches below these roots. They are ordered by their source's precedence, those of one source as given.
+    pub fn new(roots: impl IntoIterator<Item = SkillRoot>) -> Discovery {
         Discovery { roots: roots.into_iter().collect(), ..Discovery::default() }
     }
 
-    /// Looks below these roots, too.
+    /// Searches below these roots, too.
     #[must_use]
-    pub fn and_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Discovery {
+    pub fn and_roots(mut self, roots: impl IntoIterator<Item = SkillRoot>) -> Discovery {
         self.roots.extend(roots);
         self
     }
 
-    /// Remembers what was seen in this file, for a faster second start.
+    /// Sets the file of the index cache, for a faster second start.
     #[must_use]
     pub fn cache(mut self, file: impl Into<PathBuf>) -> Discovery {
         self.cache = Some(file.into());
         self
     }
 
-    /// Where programs that skills require are looked for. Without it every requirement counts as met.
+    /// Sets the directories in which programs that skills require are searched for. Without it every requirement counts
+    /// as met.
     #[must_use]
     pub fn search_path(mut self, dirs: impl IntoIterator<Item = PathBuf>) -> Discovery {
         self.search_path = Some(dirs.into_iter().collect());
@@ -129,88 +88,92 @@ impl Discovery {
         self
     }
 
-    /// Takes what is inside this checkout for what it is, by whatever root it is found: see [`Skill::is_foreign`].
+    /// Sets the checkout: skills inside it are foreign, whichever root they are found below. See [`Skill::is_foreign`].
     #[must_use]
     pub fn checkout(mut self, checkout: Checkout) -> Discovery {
         self.checkout = Some(checkout);
         self
     }
 
-    /// Looks for further skills inside skills, too.
+    /// Sets whether to search for further skills inside skills.
     #[must_use]
     pub fn nested(mut self, nested: bool) -> Discovery {
         self.nested = nested;
         self
     }
 
-    /// Adds skills that servers list. Nobody is asked for them.
+    /// Sets the skills that servers list. No server is contacted.
     #[must_use]
     pub fn remote(mut self, listed: impl IntoIterator<Item = RemoteSkill>) -> Discovery {
         self.remote = listed.into_iter().collect();
         self
     }
 
-    /// Goes and looks. Never fails: what is wrong is among the catalog's diagnostics.
+    /// Runs the discovery. Never fails: errors are among the catalog's diagnostics.
     pub fn run(&self) -> Catalog {
-        self.go(None, None)
+        self.discover(None, None)
     }
 
-    /// Goes and looks again, and reads only what changed since the memory was made; fills it for the next time. A memory
-    /// that knows nothing makes it a [`run`](Discovery::run), index cache and all; later ones do without that.
+    /// Runs the discovery again, and reads only files that changed since `state` was filled; fills it for the next run.
+    /// With an empty state this is a [`run`](Discovery::run), which also uses the index cache; later runs do without
+    /// that.
     ///
-    /// `touched`: somebody has watched all roots since, and nothing happened but at these real paths. Then nothing else is
-    /// even asked about. Without it the system is asked about every file.
+    /// `touched` are the real paths at which something changed since, as reported by a watcher of all roots. Then no
+    /// system call is made for other files. Without it, the stamp of every file is checked.
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Memory, Root, Source};
+    /// use skillcue_catalog::{Discovery, DiscoveryState, SkillRoot, Source};
     ///
     /// let dir = tempfile::tempdir()?.keep().canonicalize()?;
     /// for name in ["csv", "pdf"] {
     ///     std::fs::create_dir(dir.join(name))?;
-    ///     std::fs::write(dir.join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: As it was.\n---\n"))?;
+    ///     let text = format!("---\nname: {name}\ndescription: As it was.\n---\n");
+    ///     std::fs::write(dir.join(name).join("SKILL.md"), text)?;
     /// }
-    /// let (discovery, mut memory) = (Discovery::new([Root::new(&dir, Source::Inline)]), Memory::default());
-    /// assert_eq!(discovery.run_again(&mut memory, None).effort().read, 2);
+    /// let discovery = Discovery::new([SkillRoot::new(&dir, Source::Inline)]);
+    /// let mut state = DiscoveryState::default();
+    /// assert_eq!(discovery.run_again(&mut state, None).effort().read, 2);
     ///
     /// let file = dir.join("pdf/SKILL.md");
     /// std::fs::write(&file, "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
-    /// let catalog = discovery.run_again(&mut memory, Some(&[file].into()));
+    /// let catalog = discovery.run_again(&mut state, Some(&[file].into()));
     /// assert_eq!((catalog.effort().read, catalog.effort().reused), (1, 1));
     /// assert_eq!(catalog.get("pdf").unwrap().manifest().description(), "Reads PDF files.");
     /// # std::fs::remove_dir_all(&dir)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn run_again(&self, memory: &mut Memory, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
-        self.go(Some(memory), touched)
+    pub fn run_again(&self, state: &mut DiscoveryState, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
+        self.discover(Some(state), touched)
     }
 
-    fn go(&self, mut memory: Option<&mut Memory>, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
+    fn discover(&self, mut state: Option<&mut DiscoveryState>, touched: Option<&BTreeSet<PathBuf>>) -> Catalog {
         let mut roots = self.roots.clone();
         roots.sort_by_key(|root| root.source);
-        let roots: Vec<Arc<Root>> = (0..).zip(roots).map(|(rank, root)| Arc::new(Root { rank, ..root })).collect();
-        let remembers = memory.as_ref().is_some_and(|memory| memory.knows(roots.len()));
-        let cache = self.cache.as_deref().filter(|_| !self.nested && !remembers).map(IndexCache::open);
+        let roots: Vec<Arc<SkillRoot>> =
+            (0..).zip(roots).map(|(rank, root)| Arc::new(SkillRoot { rank, ..root })).collect();
+        let has_state = state.as_ref().is_some_and(|state| state.knows(roots.len()));
+        let cache = self.cache.as_deref().filter(|_| !self.nested && !has_state).map(IndexCache::open);
         let scanned_ns = now_ns();
         let mut found = Vec::with_capacity(roots.len());
         let mut fresh_sections = Vec::new();
         for root in &roots {
-            let section = match &mut memory {
-                Some(memory) if remembers => memory.take(root.rank),
+            let section = match &mut state {
+                Some(state) if has_state => state.take(root.rank),
                 _ => cache.as_ref().and_then(|cache| cache.section(root)),
             };
-            let touched = touched.filter(|_| remembers).zip(section.as_ref());
-            let touched = touched.map(|(paths, section)| Touched::of(&root.path, section, paths));
-            // Stamps that nobody has asked about are as old as they were.
+            let touched = touched.filter(|_| has_state).zip(section.as_ref());
+            let touched = touched.map(|(paths, section)| TouchedDirs::of(&root.path, section, paths));
+            // Stamps that are not checked now are as old as they were.
             let scanned_ns = touched.as_ref().zip(section.as_ref()).map_or(scanned_ns, |(_, old)| old.scanned_ns);
             let findings = walk(root, section.as_ref(), touched.as_ref(), self.nested);
-            let settled = Settled::of(findings, section, scanned_ns);
-            if cache.is_some() && settled.changed {
-                fresh_sections.push(encode(root, &settled.section(scanned_ns)));
+            let contents = RootContents::of(findings, section, scanned_ns);
+            if cache.is_some() && contents.changed {
+                fresh_sections.push(encode(root, &contents.section(scanned_ns)));
             }
-            if let Some(memory) = memory.as_mut().filter(|_| !self.nested) {
-                memory.put(root.rank, settled.section(scanned_ns));
+            if let Some(state) = state.as_mut().filter(|_| !self.nested) {
+                state.put(root.rank, contents.section(scanned_ns));
             }
-            found.push(settled);
+            found.push(contents);
         }
         let mut failure = None;
         if let (Some(cache), Some(path), false) = (cache, &self.cache, fresh_sections.is_empty()) {
@@ -223,27 +186,27 @@ impl Discovery {
         self.assemble(&roots, found, failure)
     }
 
-    fn assemble(&self, roots: &[Arc<Root>], found: Vec<Settled>, failure: Option<Diagnostic>) -> Catalog {
+    fn assemble(&self, roots: &[Arc<SkillRoot>], found: Vec<RootContents>, failure: Option<Diagnostic>) -> Catalog {
         let mut effort = Effort::default();
         let mut skills: Vec<Box<Skill>> = Vec::new();
-        let mut invalid: Vec<Invalid> = Vec::new();
+        let mut invalid: Vec<InvalidSkill> = Vec::new();
         let mut diagnostics: Vec<Diagnostic> = failure.into_iter().collect();
         let mut followed = false;
-        // Real paths of the roots that have something: asking costs a system call for each directory above.
+        // Real paths of the roots that are not empty: each costs a system call for every directory above.
         let mut real: Vec<Option<PathBuf>> = Vec::with_capacity(found.len());
-        for (root, mut settled) in roots.iter().zip(found) {
-            let is_empty = settled.skills.is_empty() && settled.invalid.is_empty();
+        for (root, mut contents) in roots.iter().zip(found) {
+            let is_empty = contents.skills.is_empty() && contents.invalid.is_empty();
             real.push(if is_empty { None } else { root.path.canonicalize().ok() });
-            effort.read += settled.opened;
-            effort.reused += settled.reused;
-            followed |= settled.followed;
-            invalid.append(&mut settled.invalid);
-            diagnostics.append(&mut settled.diagnostics);
-            diagnostics.extend(settled.remarks.into_iter().map(|(_, found)| found));
+            effort.read += contents.opened;
+            effort.reused += contents.reused;
+            followed |= contents.followed;
+            invalid.append(&mut contents.invalid);
+            diagnostics.append(&mut contents.diagnostics);
+            diagnostics.extend(contents.remarks.into_iter().map(|(_, found)| found));
             if skills.is_empty() {
-                skills = settled.skills;
+                skills = contents.skills;
             } else {
-                skills.append(&mut settled.skills);
+                skills.append(&mut contents.skills);
             }
         }
         if followed || overlap(&real) {
@@ -254,21 +217,21 @@ impl Discovery {
             skills.append(&mut crate::remote::skills(&self.remote, roots, &mut diagnostics));
         }
         sort_skills(&mut skills);
-        let mut programs = Programs { dirs: self.search_path.as_deref(), known: HashMap::new() };
+        let mut programs = ProgramLookup { dirs: self.search_path.as_deref(), known: HashMap::new() };
         let origins = Origins::new(self.checkout.as_ref(), roots, real);
-        let rules = Rules { enablement: &self.enablement, origins };
-        Catalog::put_together(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
+        let rules = CatalogRules { enablement: &self.enablement, origins };
+        Catalog::assemble(skills, invalid, diagnostics, &rules, effort, &mut |skill| programs.missing(skill))
     }
 }
 
-/// What a root holds, whether it was read or remembered.
-struct Settled {
+/// The skills and findings of one root, whether they were read now or reused from a section.
+struct RootContents {
     skills: Vec<Box<Skill>>,
     remarks: Vec<(u32, Diagnostic)>,
-    invalid: Vec<Invalid>,
+    invalid: Vec<InvalidSkill>,
     diagnostics: Vec<Diagnostic>,
-    findings_dirs: Vec<crate::walk::ListedDir>,
-    again: Vec<Box<[u8]>>,
+    dirs: Vec<crate::walk::ListedDir>,
+    volatile: Vec<Box<[u8]>>,
     followed: bool,
     opened: usize,
     reused: usize,
@@ -276,18 +239,18 @@ struct Settled {
     changed: bool,
 }
 
-impl Settled {
-    fn of(mut findings: Findings, section: Option<Section>, scanned_ns: i128) -> Settled {
+impl RootContents {
+    fn of(mut findings: Findings, section: Option<RootSection>, scanned_ns: i128) -> RootContents {
         let reused = findings.reused.len() + findings.reused_invalid.len();
-        // A root that is not there, or holds nothing, is not worth remembering.
+        // A root that does not exist, or is empty, is not worth caching.
         let something = !(findings.skills.is_empty() && findings.invalid.is_empty() && findings.dirs.is_empty());
-        let mut settled = Settled {
+        let mut contents = RootContents {
             skills: Vec::new(),
             remarks: Vec::new(),
             invalid: Vec::new(),
             diagnostics: std::mem::take(&mut findings.diagnostics),
-            findings_dirs: std::mem::take(&mut findings.dirs),
-            again: std::mem::take(&mut findings.again),
+            dirs: std::mem::take(&mut findings.dirs),
+            volatile: std::mem::take(&mut findings.volatile),
             followed: findings.followed,
             opened: findings.opened,
             reused,
@@ -295,31 +258,32 @@ impl Settled {
         };
         if let Some(section) = section {
             let all = findings.reused.len() == section.skills.len();
-            // Skills behind links and the like are read anew each time and are no change. Nor is a file that is still
-            // too young to be vouched for, if it has not changed.
-            let excused = findings.skills.iter().filter(|skill| is_still_young(skill, &section, scanned_ns)).count();
-            let memorable = findings.skills.iter().filter(|skill| is_memorable(skill)).count();
-            let news = memorable > excused || findings.invalid.iter().any(is_memorable_invalid);
-            settled.changed = !(findings.reused.len() + excused == section.skills.len()
+            // Skills behind links and the like are read anew each time and are no change. Nor is an unchanged file
+            // whose stamp is still too recent to be trusted.
+            let excused =
+                findings.skills.iter().filter(|skill| is_unchanged_but_recent(skill, &section, scanned_ns)).count();
+            let cacheable = findings.skills.iter().filter(|skill| is_cacheable(skill)).count();
+            let news = cacheable > excused || findings.invalid.iter().any(is_cacheable_invalid);
+            contents.changed = !(findings.reused.len() + excused == section.skills.len()
                 && !news
                 && findings.reused_invalid.len() == section.invalid.len()
-                && settled.findings_dirs.len() == section.dirs.len()
-                && settled.findings_dirs.iter().all(|dir| {
+                && contents.dirs.len() == section.dirs.len()
+                && contents.dirs.iter().all(|dir| {
                     section.dir(&dir.rel).and_then(|n| section.listed(n)).is_some_and(|old| old.stamp == dir.stamp)
                 }));
-            settled.keep(section, &findings, all);
+            contents.keep(section, &findings, all);
         }
-        settled.invalid.append(&mut findings.invalid);
-        if settled.skills.is_empty() {
-            settled.skills = findings.skills;
+        contents.invalid.append(&mut findings.invalid);
+        if contents.skills.is_empty() {
+            contents.skills = findings.skills;
         } else {
-            settled.skills.append(&mut findings.skills);
+            contents.skills.append(&mut findings.skills);
         }
-        settled
+        contents
     }
 
-    /// Takes over what still holds.
-    fn keep(&mut self, section: Section, findings: &Findings, all: bool) {
+    /// Takes over the entries of a section that are still valid.
+    fn keep(&mut self, section: RootSection, findings: &Findings, all: bool) {
         if all {
             self.skills = section.skills;
             self.remarks = section.remarks;
@@ -343,20 +307,20 @@ impl Settled {
             (0..).zip(section.invalid).filter(|(n, _)| kept.contains(n)).map(|(_, invalid)| invalid).collect();
     }
 
-    /// What should be remembered.
-    fn section(&self, scanned_ns: i128) -> Section {
-        let mut section = Section { scanned_ns, ..Section::default() };
-        let mut memorable: Vec<&Skill> =
-            self.skills.iter().map(AsRef::as_ref).filter(|skill| is_memorable(skill)).collect();
-        sort_by(&mut memorable, |a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
+    /// Returns the section to cache for the next run.
+    fn section(&self, scanned_ns: i128) -> RootSection {
+        let mut section = RootSection { scanned_ns, ..RootSection::default() };
+        let mut cacheable: Vec<&Skill> =
+            self.skills.iter().map(AsRef::as_ref).filter(|skill| is_cacheable(skill)).collect();
+        sort_by(&mut cacheable, |a, b| (a.bytes(a.name), a.bytes(a.rel)).cmp(&(b.bytes(b.name), b.bytes(b.rel))));
         let mut by_path: HashMap<PathBuf, Vec<&Diagnostic>> = HashMap::new();
         for found in self.diagnostics.iter().chain(self.remarks.iter().map(|(_, found)| found)) {
             if let Some(path) = &found.path {
                 by_path.entry(path.clone()).or_default().push(found);
             }
         }
-        for (number, skill) in (0..).zip(&memorable) {
-            section.skills.push(Box::new(skill.memory()));
+        for (number, skill) in (0..).zip(&cacheable) {
+            section.skills.push(Box::new(skill.to_cached()));
             if !by_path.is_empty()
                 && let Some(found) = by_path.get(&skill.path())
             {
@@ -364,36 +328,36 @@ impl Settled {
             }
         }
         for invalid in &self.invalid {
-            if is_memorable_invalid(invalid) {
+            if is_cacheable_invalid(invalid) {
                 section.invalid.push(invalid.clone());
             } else {
-                section.again.push(invalid.rel.clone());
+                section.volatile.push(invalid.rel.clone());
             }
         }
-        let odd = self.skills.iter().filter(|skill| !is_memorable(skill) && skill.canonical().is_none());
-        section.again.extend(odd.map(|skill| skill.bytes(skill.rel).into()));
-        section.again.extend(self.again.iter().cloned());
-        section.dirs.clone_from(&self.findings_dirs);
+        let odd = self.skills.iter().filter(|skill| !is_cacheable(skill) && skill.canonical().is_none());
+        section.volatile.extend(odd.map(|skill| skill.bytes(skill.rel).into()));
+        section.volatile.extend(self.volatile.iter().cloned());
+        section.dirs.clone_from(&self.dirs);
         section.dirs.sort_by(|a, b| a.rel.cmp(&b.rel));
-        section.adopt();
+        section.index_children();
         section
     }
 }
 
-/// Whether the index cache can vouch for a skill by its file's stamp alone.
-fn is_memorable(skill: &Skill) -> bool {
+/// Returns whether a cached skill can be validated by its file's stamp alone.
+fn is_cacheable(skill: &Skill) -> bool {
     skill.file == SkillFile::Markdown && skill.extra.is_none()
 }
 
-fn is_memorable_invalid(invalid: &Invalid) -> bool {
+fn is_cacheable_invalid(invalid: &InvalidSkill) -> bool {
     invalid.stamp.is_some() && invalid.file == SkillFile::Markdown
 }
 
-/// Whether a skill was read again only because its stamp is too young, and is what the section says it is.
-fn is_still_young(skill: &Skill, section: &Section, scanned_ns: i128) -> bool {
-    let Some(Child::Skill(number)) = section.file(skill.bytes(skill.rel)) else { return false };
-    is_memorable(skill)
-        && is_young(skill.stamp(), scanned_ns)
+/// Returns whether a skill was read again only because its stamp is too recent, and is unchanged.
+fn is_unchanged_but_recent(skill: &Skill, section: &RootSection, scanned_ns: i128) -> bool {
+    let Some(SectionEntry::Skill(number)) = section.file(skill.bytes(skill.rel)) else { return false };
+    is_cacheable(skill)
+        && is_recent(skill.stamp(), scanned_ns)
         && section.skill(number).is_some_and(|old| old.stamp == skill.stamp && old.digest() == skill.digest())
 }
 
@@ -402,23 +366,23 @@ fn now_ns() -> i128 {
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// Whether one root stands inside another, or two are the same directory.
+/// Returns whether one root is inside another, or two are the same directory.
 fn overlap(real: &[Option<PathBuf>]) -> bool {
     let real: Vec<&PathBuf> = real.iter().flatten().collect();
     real.iter().enumerate().any(|(at, a)| real[..at].iter().any(|b| a.starts_with(b) || b.starts_with(a)))
 }
 
-/// Of skills, and of bad files, that are one directory reached in several ways, keeps the highest; a real path before a
-/// link. Returns the files that went.
-fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<Invalid>) -> HashSet<PathBuf> {
+/// Removes duplicates of skills and invalid files: of one directory that is reached in several ways, keeps the one of
+/// highest precedence; a real path before a link. Returns the files that were removed.
+fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<InvalidSkill>) -> HashSet<PathBuf> {
     let mut real_roots: HashMap<u32, PathBuf> = HashMap::new();
     let mut order: Vec<(u32, bool, PathBuf, PathBuf)> = Vec::with_capacity(skills.len());
     for skill in &*skills {
-        let rank = skill.shelf.root.rank;
+        let rank = skill.arena.root.rank;
         let linked = skill.canonical();
         let real = linked.map_or_else(
             || {
-                let root = &skill.shelf.root.path;
+                let root = &skill.arena.root.path;
                 let base =
                     real_roots.entry(rank).or_insert_with(|| root.canonicalize().unwrap_or_else(|_| root.clone()));
                 base.join(std::ffi::OsStr::from_bytes(skill.bytes(skill.rel)))
@@ -445,19 +409,19 @@ fn drop_duplicates(skills: &mut Vec<Box<Skill>>, invalid: &mut Vec<Invalid>) -> 
         }
     }
     dropped.retain(|path| !kept.contains(path));
-    // The same path twice (one root given twice) is one too many as well.
+    // One path twice (one root given twice) is a duplicate as well.
     let mut left = kept;
     skills.retain(|skill| left.remove(&skill.path()));
     invalid.retain(|bad| left.remove(&bad.path));
     dropped
 }
 
-/// By name, then precedence, then place. Mostly they are in order already.
+/// Sorts skills by name, then precedence, then path. Mostly they are in order already.
 fn sort_skills(skills: &mut [Box<Skill>]) {
     let before = |a: &Skill, b: &Skill| {
         a.bytes(a.name)
             .cmp(b.bytes(b.name))
-            .then_with(|| a.shelf.root.rank.cmp(&b.shelf.root.rank))
+            .then_with(|| a.arena.root.rank.cmp(&b.arena.root.rank))
             .then_with(|| a.bytes(a.rel).cmp(b.bytes(b.rel)))
     };
     if !all_pairs(skills, |a, b| before(a, b).is_le()) {
@@ -465,19 +429,19 @@ fn sort_skills(skills: &mut [Box<Skill>]) {
     }
 }
 
-/// Answers whether programs are there, asking the file system once each.
-struct Programs<'p> {
+/// Finds out whether programs are installed, with one search of the file system for each.
+struct ProgramLookup<'p> {
     dirs: Option<&'p [PathBuf]>,
     known: HashMap<String, bool>,
 }
 
-impl Programs<'_> {
-    /// The programs that a skill requires and that are not there, as it names them.
+impl ProgramLookup<'_> {
+    /// Returns the programs that a skill requires and that are not installed, as it names them.
     fn missing(&mut self, skill: &Skill) -> Vec<String> {
         let Some(dirs) = self.dirs.filter(|_| skill.demanding) else { return Vec::new() };
         let mut missing: Vec<String> = Vec::new();
         for program in skill.manifest().requires() {
-            let there = *self.known.entry(program.to_owned()).or_insert_with(|| is_there(dirs, program));
+            let there = *self.known.entry(program.to_owned()).or_insert_with(|| is_installed(dirs, program));
             if !there && !missing.iter().any(|known| known == program) {
                 missing.push(program.to_owned());
             }
@@ -486,10 +450,10 @@ impl Programs<'_> {
     }
 }
 
-fn is_there(dirs: &[PathBuf], program: &str) -> bool {
+fn is_installed(dirs: &[PathBuf], program: &str) -> bool {
     let executable = |path: &Path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
-    // A path is no program's name: a skill must not probe the file system.
+    // A path is not a program's name: a skill must not probe the file system.
     !program.contains('/') && dirs.iter().any(|dir| executable(&dir.join(program)))
 }

@@ -1,16 +1,16 @@
-//! The index cache: one file that remembers what discovery saw, so that a second start need only ask for stamps.
+//! The index cache: one file with the findings of a discovery, so that a second start only checks stamps.
 //!
 //! One section a root, each with its checksum. The file is written beside itself and renamed, so that readers see the
-//! old one or the new one; of two writers the later wins, and the other's work is done again next time. Anything that
-//! does not add up — another version, a torn write, a flipped bit — is as if it were not there: damage costs time,
-//! never correctness.
+//! old one or the new one; of two writers the later wins, and the other's work is done again next time. Anything
+//! inconsistent — another version, a torn write, a flipped bit — is treated as absent: damage costs time, never
+//! correctness.
 //!
 //! The head of [`FORMAT`] is a table (for each section its root, offset, length, the length of its head and the head's
-//! checksum); the sections follow. A section is a head, then parts
-//! with checksums of their own: for every thousand skills their records (stamps), their paths and names, and their
-//! passages (what is known of their front matter); then blocks of front matter. A start reads the head and, in parallel,
-//! records and paths, of which it keeps the paths. Passages and blocks are read and checked when somebody asks for what
-//! is in them, and if they turn out damaged, the skill files themselves take their place.
+//! checksum); the sections follow. A section is a head, then parts with checksums of their own: for every thousand
+//! skills their records (stamps), their paths and names, and their layouts (where their front matter and its fields
+//! are); then blocks of front matter. A start reads the head and, in parallel, records and paths, of which it keeps the
+//! paths. Layouts and blocks are read and checked when something in them is needed, and if they turn out damaged, the
+//! skill files themselves are read instead.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -22,90 +22,94 @@ use skillcue_base::binary::{BinaryFormat, Extent, KeptFile, Reader, Writer, chec
 use skillcue_base::replace_file;
 use skillcue_format::{Code, Diagnostic, Severity, Span};
 
-use crate::candidate::Invalid;
-use crate::section::{Child, Section};
-use crate::skill::{Passage, Passages, Shelf, Slice, State};
-use crate::skill_dir::SmallStamp;
+use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::candidate::InvalidSkill;
+use crate::section::{RootSection, SectionEntry};
+use crate::skill::SkillState;
+use crate::skill_dir::CompactStamp;
 use crate::walk::ListedDir;
-use crate::{Root, Skill, SkillFile, Stamp};
+use crate::{FileStamp, Skill, SkillFile, SkillRoot};
 
-/// The magic changes whenever the layout or the meaning of anything in it does. The build counts because another one may
-/// read front matter differently.
+/// The file's format. The magic changes whenever the layout or the meaning of anything in it does. The build counts
+/// because another one may read front matter differently.
 const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcidx08", build: env!("CARGO_PKG_VERSION") };
-/// How much text a block holds, about.
-const BLOCK: usize = 1 << 20;
-/// How many skills a chunk describes. Its records are forgotten once they are read, and the next ones take their memory.
-const CHUNK: usize = 1024;
-/// How long a skill's record is, and how long its passage.
-const RECORD: usize = 4 * 4 + 24 + 1;
-const PASSAGE: usize = 3 * 4 + 4 * 8 + 2 * 4 + 16;
-/// Most sections, and most bytes, that the file may hold. The least recently written go first.
+/// How many bytes of text a block has, about.
+const BLOCK_SIZE: usize = 1 << 20;
+/// How many skills a chunk describes. Its records are freed once they are read, and the next ones reuse their memory.
+const SKILLS_PER_CHUNK: usize = 1024;
+/// The size of a skill's record, and of its layout, in bytes.
+const RECORD_SIZE: usize = 4 * 4 + 24 + 1;
+const LAYOUT_SIZE: usize = 3 * 4 + 4 * 8 + 2 * 4 + 16;
+/// How many sections, and how many bytes, the file may have. The least recently written are dropped first.
 const MAX_SECTIONS: usize = 64;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The cache file, open for reading, and where its sections are.
+/// The cache file, open for reading, and the table of its sections.
 #[derive(Debug, Default)]
 pub(crate) struct IndexCache {
     file: Option<Arc<KeptFile>>,
-    table: Vec<Entry>,
+    table: Vec<SectionTableEntry>,
 }
 
-/// A part of a cache file, read when asked for.
+/// A part of a cache file, read when first needed.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct CacheBlock {
     file: Arc<KeptFile>,
     extent: Extent,
-    /// Nothing, if it could not be read or is damaged.
+    /// `None`, if it could not be read or is damaged.
     bytes: OnceLock<Option<Vec<u8>>>,
 }
 
-impl Block {
-    /// What is in it, if it is whole. The file may have been replaced since: the handle still leads to the old one.
+impl CacheBlock {
+    /// Returns its bytes, if they are intact. The file may have been replaced since: the handle is still that of the
+    /// old one.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         let read = || self.extent.read(|offset, length| self.file.read(offset, length));
         self.bytes.get_or_init(read).as_deref()
     }
 }
 
-/// The passages of a chunk's skills, and the blocks that their front matter is in.
+/// The front matter layouts of a chunk's skills, and the blocks that their front matter is in.
 #[derive(Debug)]
-pub(crate) struct KeptPassages {
-    passages: Block,
-    blocks: Arc<[Block]>,
+pub(crate) struct CachedLayouts {
+    layouts: CacheBlock,
+    blocks: Arc<[CacheBlock]>,
 }
 
-impl KeptPassages {
-    /// The passage of a skill, if it makes sense.
-    pub(crate) fn passage(&self, number: u32) -> Option<Passage> {
-        let at = (number as usize).checked_mul(PASSAGE)?;
-        let bytes = self.passages.bytes()?.get(at..at.checked_add(PASSAGE)?)?;
+impl CachedLayouts {
+    /// Returns the layout of a skill, if it is consistent.
+    pub(crate) fn layout(&self, number: u32) -> Option<FrontMatterLayout> {
+        let at = (number as usize).checked_mul(LAYOUT_SIZE)?;
+        let bytes = self.layouts.bytes()?.get(at..at.checked_add(LAYOUT_SIZE)?)?;
         let mut reader = Reader::new(bytes);
         let block = reader.u32()?;
-        let yaml = Slice { start: reader.u32()?, end: reader.u32()? };
-        let mut within = || -> Option<Slice> {
+        let yaml = ByteRange { start: reader.u32()?, end: reader.u32()? };
+        let mut within = || -> Option<ByteRange> {
             let (start, length) = (yaml.start.checked_add(reader.u32()?)?, reader.u32()?);
             let end = start.checked_add(length).filter(|end| *end <= yaml.end)?;
-            Some(Slice { start, end })
+            Some(ByteRange { start, end })
         };
         let (description, version, model, allowed_tools) = (within()?, within()?, within()?, within()?);
         let (first_line, body) = (reader.u32()?, reader.u32()?);
         let digest = reader.array()?;
-        Some(Passage { block, yaml, description, version, model, allowed_tools, first_line, body, digest })
+        Some(FrontMatterLayout { block, yaml, description, version, model, allowed_tools, first_line, body, digest })
     }
 
-    pub(crate) fn block(&self, number: u32) -> Option<&Block> {
+    pub(crate) fn block(&self, number: u32) -> Option<&CacheBlock> {
         self.blocks.get(number as usize)
     }
 }
 
+/// One row of the table of sections.
 #[derive(Debug, Clone)]
-struct Entry {
+struct SectionTableEntry {
     root: Vec<u8>,
     offset: u64,
-    /// Of head and blocks.
+    /// The length of head and parts together.
     length: u64,
+    /// The length of the head.
     head: u64,
-    /// Of the head.
+    /// The checksum of the head.
     checksum: u64,
 }
 
@@ -121,7 +125,7 @@ impl IndexCache {
         let mut reader = Reader::new(&table);
         let mut entries = Vec::new();
         while !reader.is_empty() {
-            let entry = Entry {
+            let entry = SectionTableEntry {
                 root: reader.blob()?.to_vec(),
                 offset: reader.u64()?,
                 length: reader.u64()?,
@@ -136,8 +140,8 @@ impl IndexCache {
         Some(IndexCache { file: Some(Arc::new(file)), table: entries })
     }
 
-    /// What the cache holds about a root.
-    pub(crate) fn section(&self, root: &Arc<Root>) -> Option<Section> {
+    /// Returns the section of a root.
+    pub(crate) fn section(&self, root: &Arc<SkillRoot>) -> Option<RootSection> {
         let key = root.path.as_os_str().as_bytes();
         let entry = self.table.iter().find(|entry| entry.root == key)?;
         let file = self.file.as_ref()?;
@@ -147,16 +151,16 @@ impl IndexCache {
         let mut offset = entry.offset + entry.head;
         let mut parts =
             || -> Option<Vec<Extent>> { (0..reader.count()?).map(|_| reader.extent(&mut offset)).collect() };
-        let (records, names, passages, blocks) = (parts()?, parts()?, parts()?, parts()?);
-        if offset != entry.offset + entry.length || records.len() != names.len() || names.len() != passages.len() {
+        let (records, names, layouts, blocks) = (parts()?, parts()?, parts()?, parts()?);
+        if offset != entry.offset + entry.length || records.len() != names.len() || names.len() != layouts.len() {
             return None;
         }
-        let block = |extent| Block { file: Arc::clone(file), extent, bytes: OnceLock::new() };
-        let blocks: Arc<[Block]> = blocks.into_iter().map(block).collect();
+        let block = |extent| CacheBlock { file: Arc::clone(file), extent, bytes: OnceLock::new() };
+        let blocks: Arc<[CacheBlock]> = blocks.into_iter().map(block).collect();
         let chunk = |at: usize| {
-            let passages = KeptPassages { passages: block(passages[at]), blocks: Arc::clone(&blocks) };
-            let (text, passages) = (read(names[at])?, Passages::Kept(passages));
-            decode_chunk(&read(records[at])?, Shelf { text, passages, root: Arc::clone(root) })
+            let layouts = CachedLayouts { layouts: block(layouts[at]), blocks: Arc::clone(&blocks) };
+            let (text, layouts) = (read(names[at])?, Layouts::Cached(layouts));
+            decode_chunk(&read(records[at])?, SkillArena { text, layouts, root: Arc::clone(root) })
         };
         let skills: Option<Vec<Vec<Box<Skill>>>> = match records.len() {
             0 | 1 => (0..records.len()).map(chunk).collect(),
@@ -169,15 +173,15 @@ impl IndexCache {
         self.file.as_ref()?.read(offset, usize::try_from(length).ok()?)
     }
 
-    /// Writes the file anew: the given sections first, then what it held about other roots.
-    pub(crate) fn write(mut self, path: &Path, sections: &[Encoded]) -> io::Result<()> {
+    /// Writes the file anew: the given sections first, then those of other roots that it had.
+    pub(crate) fn write(mut self, path: &Path, sections: &[EncodedSection]) -> io::Result<()> {
         let mut kept = Vec::new();
         let mut total: u64 = 0;
         for entry in std::mem::take(&mut self.table) {
             total = total.saturating_add(entry.length);
             let fresh = sections.iter().any(|section| section.root == entry.root);
             if !fresh && kept.len() + sections.len() < MAX_SECTIONS && total < MAX_BYTES {
-                // As they are: their checksums go with them.
+                // Copied as they are, with their checksums.
                 kept.extend(self.bytes(entry.offset, entry.length).map(|bytes| (entry, bytes)));
             }
         }
@@ -212,26 +216,26 @@ impl IndexCache {
     }
 }
 
-/// A section, written down.
-pub(crate) struct Encoded {
+/// A section, encoded.
+pub(crate) struct EncodedSection {
     pub(crate) root: Vec<u8>,
     head: Vec<u8>,
-    /// Records, names and passages of every chunk, then blocks.
+    /// Records, names and layouts of every chunk, then blocks.
     parts: Vec<Vec<u8>>,
 }
 
-/// Writes a section down.
-pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
+/// Encodes a section.
+pub(crate) fn encode(root: &SkillRoot, section: &RootSection) -> EncodedSection {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
-    let [mut records, mut names, mut passages] = [const { Vec::new() }; 3];
-    for chunk in section.skills.chunks(CHUNK) {
+    let [mut records, mut names, mut layouts] = [const { Vec::new() }; 3];
+    for chunk in section.skills.chunks(SKILLS_PER_CHUNK) {
         let written = encode_chunk(chunk, &mut blocks);
         records.push(written.records.into_bytes());
         names.push(written.names);
-        passages.push(written.passages.into_bytes());
+        layouts.push(written.layouts.into_bytes());
     }
     let mut out = Writer::with_capacity(4096);
-    for parts in [&records, &names, &passages, &blocks] {
+    for parts in [&records, &names, &layouts, &blocks] {
         out.count(parts.len());
         for part in parts {
             out.extent(part);
@@ -248,7 +252,7 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
         out.blob(&invalid.rel);
         out.blob(invalid.name.as_deref().unwrap_or_default().as_bytes());
         out.u8(u8::from(invalid.stamp.is_some()));
-        put_stamp(&mut out, invalid.stamp.unwrap_or(Stamp { modified_ns: 0, size: 0, inode: 0 }));
+        put_stamp(&mut out, invalid.stamp.unwrap_or(FileStamp { modified_ns: 0, size: 0, inode: 0 }));
         out.count(invalid.diagnostics.len());
         for found in &invalid.diagnostics {
             put_diagnostic(&mut out, found);
@@ -258,10 +262,10 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     for dir in &section.dirs {
         out.blob(&dir.rel);
         put_stamp(&mut out, dir.stamp);
-        out.u8(u8::from(dir.tame));
+        out.u8(u8::from(dir.stable));
     }
-    out.count(section.again.len());
-    for rel in &section.again {
+    out.count(section.volatile.len());
+    for rel in &section.volatile {
         out.blob(rel);
     }
     for start in &section.starts {
@@ -270,38 +274,38 @@ pub(crate) fn encode(root: &Root, section: &Section) -> Encoded {
     out.count(section.children.len());
     for child in &section.children {
         let (kind, number) = match *child {
-            Child::Skill(number) => (0_u32, number),
-            Child::Invalid(number) => (1, number),
-            Child::Dir(number) => (2, number),
-            Child::Again(number) => (3, number),
+            SectionEntry::Skill(number) => (0_u32, number),
+            SectionEntry::Invalid(number) => (1, number),
+            SectionEntry::Dir(number) => (2, number),
+            SectionEntry::Volatile(number) => (3, number),
         };
         out.u32(number << 2 | kind);
     }
-    let parts = [records, names, passages, blocks].into_iter().flatten().collect();
-    Encoded { root: root.path.as_os_str().as_bytes().to_vec(), head: out.into_bytes(), parts }
+    let parts = [records, names, layouts, blocks].into_iter().flatten().collect();
+    EncodedSection { root: root.path.as_os_str().as_bytes().to_vec(), head: out.into_bytes(), parts }
 }
 
-/// What is written of a chunk's skills, but for their front matter.
-struct Chunk {
+/// The encoded skills of a chunk, without their front matter.
+struct EncodedChunk {
     records: Writer,
     names: Vec<u8>,
-    passages: Writer,
+    layouts: Writer,
 }
 
-/// Writes some skills down; their front matter goes into the blocks.
-fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
-    let mut chunk = Chunk {
-        records: Writer::with_capacity(skills.len() * RECORD),
+/// Encodes some skills; their front matter is appended to the blocks.
+fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> EncodedChunk {
+    let mut chunk = EncodedChunk {
+        records: Writer::with_capacity(skills.len() * RECORD_SIZE),
         names: Vec::with_capacity(skills.len() * 32),
-        passages: Writer::with_capacity(skills.len() * PASSAGE),
+        layouts: Writer::with_capacity(skills.len() * LAYOUT_SIZE),
     };
     for skill in skills {
-        let Chunk { records, names, passages } = &mut chunk;
+        let EncodedChunk { records, names, layouts } = &mut chunk;
         let (rel, name) = (skill.bytes(skill.rel), skill.bytes(skill.name));
         let start = names.len();
         names.extend_from_slice(rel);
         let end = names.len();
-        // Nearly every skill is called as its directory is.
+        // Nearly every skill has the name of its directory.
         if !rel.ends_with(name) {
             names.extend_from_slice(name);
         }
@@ -314,70 +318,70 @@ fn encode_chunk(skills: &[Box<Skill>], blocks: &mut Vec<Vec<u8>>) -> Chunk {
         records.u64(skill.stamp.inode);
         records.u8(u8::from(skill.demanding));
 
-        if blocks.last().is_none_or(|block| block.len() >= BLOCK) {
-            blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
+        if blocks.last().is_none_or(|block| block.len() >= BLOCK_SIZE) {
+            blocks.push(Vec::with_capacity(BLOCK_SIZE + BLOCK_SIZE / 8));
         }
         let number = blocks.len() - 1;
         let block = &mut blocks[number];
-        passages.count(number);
-        passages.count(block.len());
+        layouts.count(number);
+        layouts.count(block.len());
         block.extend_from_slice(skill.front_matter().as_bytes());
-        passages.count(block.len());
-        let passage = skill.passage_or_rescued();
-        // Relative to the front matter, wherever that comes to stand.
-        for slice in [passage.description, passage.version, passage.model, passage.allowed_tools] {
-            // A description that stands elsewhere was unfolded, and is made anew when somebody asks.
-            let inside = passage.yaml.start <= slice.start && slice.end <= passage.yaml.end;
-            let slice = if inside { slice } else { Slice { start: passage.yaml.start, end: passage.yaml.start } };
-            passages.u32(slice.start - passage.yaml.start);
-            passages.u32(slice.end - slice.start);
+        layouts.count(block.len());
+        let layout = skill.layout_or_reread();
+        // Relative to the front matter, wherever that is put.
+        for slice in [layout.description, layout.version, layout.model, layout.allowed_tools] {
+            // A description elsewhere was unfolded, and is made anew when it is needed.
+            let inside = layout.yaml.start <= slice.start && slice.end <= layout.yaml.end;
+            let slice = if inside { slice } else { ByteRange { start: layout.yaml.start, end: layout.yaml.start } };
+            layouts.u32(slice.start - layout.yaml.start);
+            layouts.u32(slice.end - slice.start);
         }
-        passages.u32(passage.first_line);
-        passages.u32(passage.body);
-        passages.raw(&passage.digest);
+        layouts.u32(layout.first_line);
+        layouts.u32(layout.body);
+        layouts.raw(&layout.digest);
     }
-    debug_assert_eq!(chunk.records.len(), skills.len() * RECORD);
-    debug_assert_eq!(chunk.passages.len(), skills.len() * PASSAGE);
+    debug_assert_eq!(chunk.records.len(), skills.len() * RECORD_SIZE);
+    debug_assert_eq!(chunk.layouts.len(), skills.len() * LAYOUT_SIZE);
     chunk
 }
 
-/// The skills of a chunk.
-fn decode_chunk(records: &[u8], shelf: Shelf) -> Option<Vec<Box<Skill>>> {
-    let shelf = Arc::new(shelf);
-    let length = shelf.text.len();
+/// Decodes the skills of a chunk.
+fn decode_chunk(records: &[u8], arena: SkillArena) -> Option<Vec<Box<Skill>>> {
+    let arena = Arc::new(arena);
+    let length = arena.text.len();
     let mut reader = Reader::new(records);
-    let mut skills = Vec::with_capacity(records.len() / RECORD);
-    for number in 0..u32::try_from(records.len() / RECORD).ok()? {
-        let mut slice = || -> Option<Slice> {
-            let slice = Slice { start: reader.u32()?, end: reader.u32()? };
+    let mut skills = Vec::with_capacity(records.len() / RECORD_SIZE);
+    for number in 0..u32::try_from(records.len() / RECORD_SIZE).ok()? {
+        let mut slice = || -> Option<ByteRange> {
+            let slice = ByteRange { start: reader.u32()?, end: reader.u32()? };
             (slice.start <= slice.end && slice.end as usize <= length).then_some(slice)
         };
         let (rel, name) = (slice()?, slice()?);
-        let stamp = SmallStamp {
+        let stamp = CompactStamp {
             seconds: reader.u64()?.cast_signed(),
             nanoseconds: reader.u32()?,
             size: reader.u32()?,
             inode: reader.u64()?,
         };
         skills.push(Box::new(Skill {
-            shelf: Arc::clone(&shelf),
+            arena: Arc::clone(&arena),
             number,
             rel,
             name,
             stamp,
-            made: OnceLock::new(),
+            lazy: OnceLock::new(),
             extra: None,
             file: SkillFile::Markdown,
             demanding: reader.u8()? == 1,
-            state: State::NEW,
+            state: SkillState::NEW,
         }));
     }
     Some(skills)
 }
 
-/// Reads the rest of a section's head, which is under `reader`.
-fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) -> Option<Section> {
-    let mut section = Section { skills, scanned_ns: reader.i128()?, ..Section::default() };
+/// Decodes the rest of a section's head from `reader`.
+fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<SkillRoot>) -> Option<RootSection> {
+    let mut section = RootSection { skills, scanned_ns: reader.i128()?, ..RootSection::default() };
     for _ in 0..reader.count()? {
         let number = reader.u32()?;
         let path = section.skill(number)?.path();
@@ -394,7 +398,7 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
         for _ in 0..reader.count()? {
             diagnostics.push(diagnostic(reader, path.clone())?);
         }
-        section.invalid.push(Invalid {
+        section.invalid.push(InvalidSkill {
             dir,
             path,
             name,
@@ -406,10 +410,10 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
     }
     for _ in 0..reader.count()? {
         let rel = reader.blob()?.into();
-        section.dirs.push(ListedDir { rel, stamp: stamp(reader)?, tame: reader.u8()? == 1 });
+        section.dirs.push(ListedDir { rel, stamp: stamp(reader)?, stable: reader.u8()? == 1 });
     }
     for _ in 0..reader.count()? {
-        section.again.push(reader.blob()?.into());
+        section.volatile.push(reader.blob()?.into());
     }
     for _ in 0..=section.dirs.len() {
         section.starts.push(reader.u32()?);
@@ -420,17 +424,17 @@ fn decode(reader: &mut Reader<'_>, skills: Vec<Box<Skill>>, root: &Arc<Root>) ->
         let word = reader.u32()?;
         let number = word >> 2;
         section.children.push(match word & 3 {
-            0 => Child::Skill(number),
-            1 => Child::Invalid(number),
-            2 => Child::Dir(number),
-            _ => Child::Again(number),
+            0 => SectionEntry::Skill(number),
+            1 => SectionEntry::Invalid(number),
+            2 => SectionEntry::Dir(number),
+            _ => SectionEntry::Volatile(number),
         });
     }
     Some(section)
 }
 
-fn stamp(reader: &mut Reader<'_>) -> Option<Stamp> {
-    Some(Stamp { modified_ns: reader.i128()?, size: reader.u64()?, inode: reader.u64()? })
+fn stamp(reader: &mut Reader<'_>) -> Option<FileStamp> {
+    Some(FileStamp { modified_ns: reader.i128()?, size: reader.u64()?, inode: reader.u64()? })
 }
 
 fn diagnostic(reader: &mut Reader<'_>, path: PathBuf) -> Option<Diagnostic> {
@@ -449,7 +453,7 @@ fn diagnostic(reader: &mut Reader<'_>, path: PathBuf) -> Option<Diagnostic> {
     Some(found)
 }
 
-fn put_stamp(out: &mut Writer, stamp: Stamp) {
+fn put_stamp(out: &mut Writer, stamp: FileStamp) {
     out.i128(stamp.modified_ns);
     out.u64(stamp.size);
     out.u64(stamp.inode);

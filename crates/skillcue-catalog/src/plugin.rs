@@ -1,4 +1,4 @@
-//! Plugins: bundles with a `.claude-plugin/plugin.json` that bring skills along.
+//! Plugins: bundles with a `.claude-plugin/plugin.json` that contain skills.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,18 +6,19 @@ use serde::Deserialize;
 use skillcue_format::{Code, Diagnostic, MAX_FILE};
 
 use crate::walk::SKIPPED_DIRECTORIES;
-use crate::{Root, SkillDir, Source};
+use crate::{SkillDir, SkillRoot, Source};
 use skillcue_base::{Shown, is_hidden};
 
-/// Where a plugin describes itself.
+/// The path of a plugin's manifest.
 const MANIFEST: &str = ".claude-plugin/plugin.json";
-/// How deep below a directory plugins are looked for: `cache/MARKETPLACE/PLUGIN/VERSION`.
+/// How deep below a directory plugins are searched for: `cache/MARKETPLACE/PLUGIN/VERSION`.
 const MAX_DEPTH: usize = 5;
-/// How many directories are looked at for plugins.
+/// How many directories are searched for plugins.
 const MAX_DIRS: usize = 10_000;
 
+/// The fields of a `plugin.json` that matter here.
 #[derive(Deserialize)]
-struct Plugin {
+struct PluginManifest {
     name: String,
     #[serde(default)]
     skills: Option<Paths>,
@@ -30,7 +31,7 @@ enum Paths {
     Many(Vec<String>),
 }
 
-/// The roots of one plugin's skills: its `skills` directory, and what its manifest names beside.
+/// Returns the roots of one plugin's skills: its `skills` directory, and the directories that its manifest names.
 ///
 /// ```
 /// use skillcue_catalog::plugin_roots;
@@ -44,7 +45,7 @@ enum Paths {
 /// assert!(diagnostics.is_empty());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn plugin_roots(dir: &Path) -> (Vec<Root>, Vec<Diagnostic>) {
+pub fn plugin_roots(dir: &Path) -> (Vec<SkillRoot>, Vec<Diagnostic>) {
     match read(dir) {
         Ok(plugin) => roots(dir, plugin),
         Err(reason) => {
@@ -56,18 +57,18 @@ pub fn plugin_roots(dir: &Path) -> (Vec<Root>, Vec<Diagnostic>) {
     }
 }
 
-fn read(dir: &Path) -> Result<Plugin, String> {
+fn read(dir: &Path) -> Result<PluginManifest, String> {
     let text = SkillDir::open("plugin", dir)
         .and_then(|dir| dir.read_to_string(MANIFEST, MAX_FILE))
         .map_err(|error| error.to_string())?;
-    let plugin: Plugin = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let plugin: PluginManifest = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if plugin.name.is_empty() || plugin.name.contains([':', '@', '/', '\\', '#']) || plugin.name.contains(is_hidden) {
-        return Err(format!("{:?} is no plugin's name", plugin.name));
+        return Err(format!("{:?} is not a valid plugin name", plugin.name));
     }
     Ok(plugin)
 }
 
-fn roots(dir: &Path, plugin: Plugin) -> (Vec<Root>, Vec<Diagnostic>) {
+fn roots(dir: &Path, plugin: PluginManifest) -> (Vec<SkillRoot>, Vec<Diagnostic>) {
     let more = match plugin.skills {
         None => Vec::new(),
         Some(Paths::One(path)) => vec![path],
@@ -84,17 +85,17 @@ fn roots(dir: &Path, plugin: Plugin) -> (Vec<Root>, Vec<Diagnostic>) {
             Code::InvalidPlugin,
             format!("the plugin names a directory that is not its own: {}", Shown(path)),
         )
-        .with_help("a plugin's skills stand below its own directory")
+        .with_help("move the skills below the plugin's own directory")
         .at(dir.join(MANIFEST))
     });
     let refused = refused.collect();
     paths.sort();
     paths.dedup();
-    let root = |path| Root { plugin: Some(plugin.name.as_str().into()), ..Root::new(path, Source::Plugin) };
+    let root = |path| SkillRoot { plugin: Some(plugin.name.as_str().into()), ..SkillRoot::new(path, Source::Plugin) };
     (paths.into_iter().map(root).collect(), refused)
 }
 
-/// The plugins that stand somewhere below a directory, in the order of their paths.
+/// Returns the directories of the plugins below a directory, in the order of their paths.
 pub fn plugins_below(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = vec![(dir.to_path_buf(), 0)];
@@ -120,7 +121,7 @@ pub fn plugins_below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What Claude Code has written down about its plugins.
+/// Claude Code's record of its plugins: `installed_plugins.json`.
 #[derive(Deserialize)]
 struct InstalledPlugins {
     plugins: std::collections::BTreeMap<String, Installations>,
@@ -141,8 +142,9 @@ struct Installation {
     project_path: Option<PathBuf>,
 }
 
-/// The plugins that are installed in a directory as Claude Code keeps it (`~/.claude/plugins`), for the project `here`: by
-/// its `installed_plugins.json`; without one, the newest of each in its cache. Clones of whole marketplaces are none.
+/// Returns the plugins that are installed in a directory as Claude Code keeps it (`~/.claude/plugins`), for the project
+/// `here`: by its `installed_plugins.json`; without one, the newest version of each in its cache. Clones of whole
+/// marketplaces are not plugins.
 ///
 /// ```
 /// let dir = tempfile::tempdir()?;
@@ -176,7 +178,7 @@ pub fn installed_plugins(dir: &Path, here: Option<&Path>) -> Vec<PathBuf> {
     newest
 }
 
-/// The one of a plugin's installations that counts here: the project's before the user's.
+/// Returns the installation of a plugin that applies to the project `here`: the project's before the user's.
 fn installation(of_one: Installations, here: Option<&Path>) -> Option<PathBuf> {
     let all = match of_one {
         Installations::Many(all) => all,
@@ -190,7 +192,7 @@ fn installation(of_one: Installations, here: Option<&Path>) -> Option<PathBuf> {
     one.install_path.join(MANIFEST).is_file().then(|| one.install_path.clone())
 }
 
-/// The numbers of a version, so that 1.10 is newer than 1.9.
+/// Returns the numbers of a version, so that 1.10 is newer than 1.9.
 fn version(plugin: &Path) -> Vec<u64> {
     let name = plugin.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_down_counts_and_clones_of_marketplaces_do_not() {
+    fn installed_plugins_are_those_of_the_record_and_no_clones_of_marketplaces() {
         let dir = tempfile::tempdir().unwrap();
         let plugin = |below: &str| {
             let plugin = dir.path().join(below);

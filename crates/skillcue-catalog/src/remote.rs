@@ -1,4 +1,4 @@
-//! Skills that stand on no disk here: a server lists them.
+//! Remote skills: listed by a server, and not on this machine's disk.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,58 +6,61 @@ use std::sync::{Arc, OnceLock};
 
 use skillcue_format::{Code, Diagnostic, FileKind, Node, Parsed};
 
-use crate::skill::{Passage, Passages, Shelf, Slice, State};
-use crate::skill_dir::SmallStamp;
-use crate::{Root, Skill, SkillFile, Source};
+use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::skill::SkillState;
+use crate::skill_dir::CompactStamp;
+use crate::{Skill, SkillFile, SkillRoot, Source};
 
 /// A skill as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteSkill {
-    /// What the user calls the server.
+    /// The user's name for the server.
     pub server: Arc<str>,
     /// The URI of its `SKILL.md`.
     pub uri: String,
-    /// Its front matter as one line of JSON, which is YAML, too.
+    /// Its front matter as one line of JSON, which is also YAML.
     pub front_matter: String,
     /// The size of its `SKILL.md`.
     pub size: u64,
 }
 
-/// Makes skills of what servers list, called `server:name`: nothing that a server says can take the name of another's
-/// skill, and whoever reads the name sees where it comes from.
+/// Makes skills of the ones that servers list, called `server:name`: no server can take the name of another's skill,
+/// and the name shows where the skill comes from.
 pub(crate) fn skills(
     listed: &[RemoteSkill],
-    roots: &[Arc<Root>],
+    roots: &[Arc<SkillRoot>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Box<Skill>> {
     let first_rank = narrow(roots.len());
     let is_plugin = |server: &str| roots.iter().any(|root| root.plugin.as_deref() == Some(server));
-    let mut shelves: HashMap<(&str, &str), Vec<(&RemoteSkill, &str)>> = HashMap::new();
+    let mut groups: HashMap<(&str, &str), Vec<(&RemoteSkill, &str)>> = HashMap::new();
     let mut refused: Vec<&str> = Vec::new();
     for skill in listed {
-        // `name:skill` must mean one thing.
+        // `name:skill` must be unambiguous.
         if is_plugin(&skill.server) {
             if !refused.contains(&&*skill.server) {
                 refused.push(&skill.server);
-                let message =
-                    format!("the server `{0}` is called like the plugin `{0}`: its skills are left out", skill.server);
+                let message = format!(
+                    "the server `{0}` has the same name as the plugin `{0}`: its skills are left out",
+                    skill.server
+                );
                 let help = "give the server another name in skillcue.toml";
                 diagnostics.push(Diagnostic::new(Code::Remote, message).with_help(help));
             }
             continue;
         }
         match skill.uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.strip_suffix("/SKILL.md")?))) {
-            Some((scheme, rel)) => shelves.entry((&skill.server, scheme)).or_default().push((skill, rel)),
+            Some((scheme, rel)) => groups.entry((&skill.server, scheme)).or_default().push((skill, rel)),
             None => diagnostics.push(unusable(skill, "its URI does not end in `/SKILL.md`")),
         }
     }
-    let mut shelves: Vec<_> = shelves.into_iter().collect();
-    shelves.sort_unstable_by_key(|(of, _)| *of);
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_unstable_by_key(|(of, _)| *of);
     let mut made = Vec::with_capacity(listed.len());
-    for (rank, ((server, scheme), skills)) in (first_rank..).zip(shelves) {
+    for (rank, ((server, scheme), skills)) in (first_rank..).zip(groups) {
         let mut text = Vec::new();
         let mut parts = Vec::with_capacity(skills.len());
-        let mut passages = Vec::with_capacity(skills.len());
+        let mut layouts = Vec::with_capacity(skills.len());
         for (skill, rel) in skills {
             let parsed = Parsed::new_front_matter(&skill.front_matter, FileKind::Markdown);
             let Some(manifest) = parsed.manifest else {
@@ -69,38 +72,38 @@ pub(crate) fn skills(
             let mut put = |part: &str| {
                 let start = narrow(text.len());
                 text.extend_from_slice(part.as_bytes());
-                Slice { start, end: narrow(text.len()) }
+                ByteRange { start, end: narrow(text.len()) }
             };
             let (rel, name) = (put(rel), put(&format!("{server}:{}", manifest.name())));
             let digest = parsed.raw.as_ref().map_or(0, Node::digest).to_le_bytes();
             let yaml = put(&skill.front_matter);
-            passages.push(Passage { yaml, first_line: 1, digest, ..Passage::default() });
+            layouts.push(FrontMatterLayout { yaml, first_line: 1, digest, ..FrontMatterLayout::default() });
             parts.push((rel, name, skill.size));
         }
-        let root = Root {
+        let root = SkillRoot {
             rank,
             server: Some(server.into()),
-            // A path made of it is a URI again.
-            ..Root::new(PathBuf::from(format!("{scheme}://")), Source::Mcp)
+            // A path joined to it is a URI again.
+            ..SkillRoot::new(PathBuf::from(format!("{scheme}://")), Source::Mcp)
         };
-        let shelf = Arc::new(Shelf { text, passages: Passages::Here(passages), root: Arc::new(root) });
+        let arena = Arc::new(SkillArena { text, layouts: Layouts::InMemory(layouts), root: Arc::new(root) });
         made.extend((0..).zip(parts).map(|(number, (rel, name, size))| {
             Box::new(Skill {
-                shelf: Arc::clone(&shelf),
+                arena: Arc::clone(&arena),
                 number,
                 rel,
                 name,
-                stamp: SmallStamp {
+                stamp: CompactStamp {
                     seconds: 0,
                     nanoseconds: 0,
                     size: u32::try_from(size).unwrap_or(u32::MAX),
                     inode: 0,
                 },
-                made: OnceLock::new(),
+                lazy: OnceLock::new(),
                 extra: None,
                 file: SkillFile::Markdown,
                 demanding: false,
-                state: State::NEW,
+                state: SkillState::NEW,
             })
         }));
     }
@@ -109,10 +112,12 @@ pub(crate) fn skills(
 
 fn unusable(skill: &RemoteSkill, why: &str) -> Diagnostic {
     let message = format!("the server `{}` lists a skill that cannot be used: {why}", skill.server);
-    Diagnostic::new(Code::Remote, message).with_help("tell whoever runs the server").at(PathBuf::from(&skill.uri))
+    Diagnostic::new(Code::Remote, message)
+        .with_help("report it to the operator of the server")
+        .at(PathBuf::from(&skill.uri))
 }
 
 fn narrow(count: usize) -> u32 {
-    // What a server may list is bounded where it is listed.
+    // The size of a server's listing is bounded where it is received.
     u32::try_from(count).unwrap_or(u32::MAX)
 }

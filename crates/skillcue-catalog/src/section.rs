@@ -1,57 +1,57 @@
-//! What an earlier run saw below one root, and whether it may still be believed.
+//! Sections: the findings of an earlier run below one root, and whether their stamps can be trusted.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use skillcue_format::Diagnostic;
 
-use crate::candidate::Invalid;
+use crate::candidate::InvalidSkill;
 use crate::walk::ListedDir;
-use crate::{Skill, Stamp};
+use crate::{FileStamp, Skill};
 
-/// A file written this shortly before it was read may be written again without its time changing: file systems'
-/// clocks tick coarsely. Such a stamp is not trusted. (Git calls these entries racy.)
+/// The age below which a stamp is not trusted: a file written this shortly before it was read may be written again
+/// without its time changing, as file systems' clocks tick coarsely. (Git calls these entries racy.)
 const RACY_NS: i128 = 1_000_000_000;
 
-/// Everything that was found below one root.
+/// Everything that was found below one root, as it is cached.
 #[derive(Debug, Default)]
-pub(crate) struct Section {
-    /// Skills that are a plain `SKILL.md`, sorted by name and place.
+pub(crate) struct RootSection {
+    /// Skills that are a plain `SKILL.md`, sorted by name and path.
     pub(crate) skills: Vec<Box<Skill>>,
-    /// What was remarked about them, by their number.
+    /// Diagnostics about the skills, by their number.
     pub(crate) remarks: Vec<(u32, Diagnostic)>,
-    pub(crate) invalid: Vec<Invalid>,
+    pub(crate) invalid: Vec<InvalidSkill>,
     pub(crate) dirs: Vec<ListedDir>,
-    /// Directories to look at anew each time.
-    pub(crate) again: Vec<Box<[u8]>>,
-    /// When discovery started, in nanoseconds since 1970.
+    /// Directories to inspect anew each time.
+    pub(crate) volatile: Vec<Box<[u8]>>,
+    /// The time at which discovery started, in nanoseconds since 1970.
     pub(crate) scanned_ns: i128,
-    /// What stands in each directory: `children[starts[n]..starts[n + 1]]`.
+    /// The start of each directory's children: those of number `n` are `children[starts[n]..starts[n + 1]]`.
     pub(crate) starts: Vec<u32>,
-    pub(crate) children: Vec<Child>,
-    pub(crate) index: OnceLock<HashMap<Box<[u8]>, Child>>,
+    pub(crate) children: Vec<SectionEntry>,
+    pub(crate) index: OnceLock<HashMap<Box<[u8]>, SectionEntry>>,
 }
 
-/// What stands in a directory, by its number.
+/// One entry of a directory, by its number in the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Child {
+pub(crate) enum SectionEntry {
     Skill(u32),
     Invalid(u32),
     Dir(u32),
-    Again(u32),
+    Volatile(u32),
 }
 
-impl Section {
-    /// Whether a stamp says something: a file changed since would have another one.
-    pub(crate) fn trusts(&self, stamp: Stamp) -> bool {
-        !is_young(stamp, self.scanned_ns)
+impl RootSection {
+    /// Returns whether a stamp can be trusted: a file changed since would have another one.
+    pub(crate) fn trusts(&self, stamp: FileStamp) -> bool {
+        !is_recent(stamp, self.scanned_ns)
     }
 
     pub(crate) fn skill(&self, number: u32) -> Option<&Skill> {
         self.skills.get(number as usize).map(AsRef::as_ref)
     }
 
-    pub(crate) fn invalid(&self, number: u32) -> Option<&Invalid> {
+    pub(crate) fn invalid(&self, number: u32) -> Option<&InvalidSkill> {
         self.invalid.get(number as usize)
     }
 
@@ -59,39 +59,39 @@ impl Section {
         self.dirs.get(number as usize)
     }
 
-    pub(crate) fn again(&self, number: u32) -> Option<&[u8]> {
-        self.again.get(number as usize).map(AsRef::as_ref)
+    pub(crate) fn volatile(&self, number: u32) -> Option<&[u8]> {
+        self.volatile.get(number as usize).map(AsRef::as_ref)
     }
 
-    /// The number of a directory that was listed. They are sorted by path.
+    /// Returns the number of a directory that was listed. They are sorted by path.
     pub(crate) fn dir(&self, rel: &[u8]) -> Option<u32> {
         let found = self.dirs.binary_search_by(|dir| (*dir.rel).cmp(rel)).ok()?;
         u32::try_from(found).ok()
     }
 
-    pub(crate) fn children(&self, number: u32) -> &[Child] {
+    pub(crate) fn children(&self, number: u32) -> &[SectionEntry] {
         let at = |n: usize| self.starts.get(n).map_or(0, |start| *start as usize);
         self.children.get(at(number as usize)..at(number as usize + 1)).unwrap_or_default()
     }
 
-    /// The skill file in a directory. Only asked for when a directory had to be listed again.
-    pub(crate) fn file(&self, rel: &[u8]) -> Option<Child> {
+    /// Returns the skill file in a directory. Only used when a directory had to be listed again.
+    pub(crate) fn file(&self, rel: &[u8]) -> Option<SectionEntry> {
         let index = self.index.get_or_init(|| {
             let mut index = HashMap::with_capacity(self.skills.len() + self.invalid.len());
             for (number, skill) in (0..).zip(&self.skills) {
-                index.insert(skill.bytes(skill.rel).into(), Child::Skill(number));
+                index.insert(skill.bytes(skill.rel).into(), SectionEntry::Skill(number));
             }
             for (number, invalid) in (0..).zip(&self.invalid) {
-                index.insert(invalid.rel.clone(), Child::Invalid(number));
+                index.insert(invalid.rel.clone(), SectionEntry::Invalid(number));
             }
             index
         });
         index.get(rel).copied()
     }
 
-    /// Works out which directory each thing stands in. `dirs` must be sorted by path.
-    pub(crate) fn adopt(&mut self) {
-        let mut pairs: Vec<(u32, Child)> = Vec::with_capacity(self.skills.len() + self.dirs.len());
+    /// Fills `starts` and `children`. `dirs` must be sorted by path.
+    pub(crate) fn index_children(&mut self) {
+        let mut pairs: Vec<(u32, SectionEntry)> = Vec::with_capacity(self.skills.len() + self.dirs.len());
         {
             let numbers: HashMap<&[u8], u32> = (0..).zip(&self.dirs).map(|(number, dir)| (&*dir.rel, number)).collect();
             let mut put = |rel: &[u8], child| {
@@ -102,16 +102,16 @@ impl Section {
                 }
             };
             for (number, skill) in (0..).zip(&self.skills) {
-                put(skill.bytes(skill.rel), Child::Skill(number));
+                put(skill.bytes(skill.rel), SectionEntry::Skill(number));
             }
             for (number, invalid) in (0..).zip(&self.invalid) {
-                put(&invalid.rel, Child::Invalid(number));
+                put(&invalid.rel, SectionEntry::Invalid(number));
             }
             for (number, dir) in (0..).zip(&self.dirs) {
-                put(&dir.rel, Child::Dir(number));
+                put(&dir.rel, SectionEntry::Dir(number));
             }
-            for (number, rel) in (0..).zip(&self.again) {
-                put(rel, Child::Again(number));
+            for (number, rel) in (0..).zip(&self.volatile) {
+                put(rel, SectionEntry::Volatile(number));
             }
         }
         pairs.sort_by_key(|(parent, _)| *parent);
@@ -126,12 +126,13 @@ impl Section {
     }
 }
 
-/// Whether a file was written so shortly before it was read (or after: clocks differ) that its stamp says nothing.
-pub(crate) fn is_young(stamp: Stamp, scanned_ns: i128) -> bool {
+/// Returns whether a file was written so shortly before it was read (or after: clocks differ) that its stamp is not
+/// trusted.
+pub(crate) fn is_recent(stamp: FileStamp, scanned_ns: i128) -> bool {
     stamp.modified_ns + RACY_NS > scanned_ns
 }
 
-/// The directory above.
+/// Returns the path of the directory above.
 pub(crate) fn parent(rel: &[u8]) -> &[u8] {
     rel.iter().rposition(|byte| *byte == b'/').map_or(&[], |slash| &rel[..slash])
 }

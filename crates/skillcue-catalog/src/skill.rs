@@ -1,7 +1,6 @@
 //! One discovered skill: level 1.
 
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -9,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 use skillcue_format::split::{FrontMatterScan, scan};
 use skillcue_format::{DiscoveryInfo, FileKind, MAX_FILE, Manifest, Node, Parsed, Tokens, split_tools};
 
-use crate::index_cache::KeptPassages;
-use crate::skill_dir::SmallStamp;
-use crate::{BodyAt, BodyFile, Root, SkillDir, Source, Stamp};
+use crate::arena::{ByteRange, FrontMatterLayout, Layouts, SkillArena};
+use crate::skill_dir::CompactStamp;
+use crate::{BodyAt, BodyFile, FileStamp, SkillDir, SkillRoot, Source};
 
-/// Which file describes the skill.
+/// The kinds of files that describe a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkillFile {
     /// `SKILL.md`
@@ -27,7 +26,7 @@ pub enum SkillFile {
 }
 
 impl SkillFile {
-    /// The file's name.
+    /// Returns the file's name.
     pub fn name(self) -> &'static str {
         match self {
             SkillFile::Markdown => "SKILL.md",
@@ -37,12 +36,12 @@ impl SkillFile {
         }
     }
 
-    /// How it is read.
+    /// Returns the format in which it is read.
     pub fn kind(self) -> FileKind {
         if self == SkillFile::Yaml { FileKind::Yaml } else { FileKind::Markdown }
     }
 
-    /// The skill file of that name.
+    /// Returns the skill file of that name.
     pub fn of(name: &[u8]) -> Option<SkillFile> {
         [SkillFile::Markdown, SkillFile::Yaml, SkillFile::LowerCase, SkillFile::TitleCase]
             .into_iter()
@@ -50,99 +49,62 @@ impl SkillFile {
     }
 }
 
-/// One discovered skill: its metadata, where it stands, and nothing of its body.
+/// One discovered skill: its metadata, its location, and nothing of its body.
 ///
 /// A catalog holds up to hundreds of thousands of them, so a skill keeps the text of its front matter and makes the
-/// typed [`Manifest`] of it when somebody asks. (Keeping the one that discovery made costs more than making it again:
-/// at 100,000 skills the memory, not the parsing, is what takes time.)
+/// typed [`Manifest`] of it when that is first needed. (Keeping the one that discovery made costs more than making it
+/// again: at 100,000 skills the memory, not the parsing, is what takes time.)
 #[derive(Debug)]
 pub struct Skill {
-    /// Holds the texts.
-    pub(crate) shelf: Arc<Shelf>,
-    /// Which of the shelf's passages is its own.
+    /// The arena that holds its texts.
+    pub(crate) arena: Arc<SkillArena>,
+    /// The number of its layout in the arena.
     pub(crate) number: u32,
-    pub(crate) rel: Slice,
-    pub(crate) name: Slice,
-    pub(crate) stamp: SmallStamp,
-    pub(crate) made: OnceLock<Box<Made>>,
-    pub(crate) extra: Option<Box<Extra>>,
+    pub(crate) rel: ByteRange,
+    pub(crate) name: ByteRange,
+    pub(crate) stamp: CompactStamp,
+    pub(crate) lazy: OnceLock<Box<LazyManifest>>,
+    pub(crate) extra: Option<Box<RareFields>>,
     pub(crate) file: SkillFile,
     /// Whether it requires programs.
     pub(crate) demanding: bool,
-    pub(crate) state: State,
+    pub(crate) state: SkillState,
 }
 
-/// What some skills share. One pointer, counted by one thread: with three, two of them counted by all threads at once,
-/// counting took a twentieth of a start.
-#[derive(Debug)]
-pub(crate) struct Shelf {
-    /// Paths and names, and front matter unless that is kept in the index cache.
-    pub(crate) text: Vec<u8>,
-    pub(crate) passages: Passages,
-    pub(crate) root: Arc<Root>,
-}
-
-/// The passages of some skills, by their number.
-#[derive(Debug)]
-pub(crate) enum Passages {
-    /// They and their front matter are here.
-    Here(Vec<Passage>),
-    /// They and their front matter are in the index cache, and read when somebody asks.
-    Kept(KeptPassages),
-}
-
-/// What is known of a skill's front matter, and not needed to find the skill.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Passage {
-    /// Which block of the index cache it is in, if it is in there.
-    pub(crate) block: u32,
-    pub(crate) yaml: Slice,
-    /// What a listing shows, mostly within the front matter. Without a description all of it must be parsed out of that.
-    pub(crate) description: Slice,
-    pub(crate) version: Slice,
-    pub(crate) model: Slice,
-    pub(crate) allowed_tools: Slice,
-    /// The line on which the front matter starts, and where the body does.
-    pub(crate) first_line: u32,
-    pub(crate) body: u32,
-    /// Of what the front matter says. In bytes, which need no room between them.
-    pub(crate) digest: [u8; 16],
-}
-
-/// What was made of a skill's text when somebody asked for it.
+/// The parsed front matter of a skill, made when first needed.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct LazyManifest {
     manifest: OnceLock<Manifest>,
-    /// What was read from the skill file because the index cache is damaged.
-    rescued: OnceLock<Rescued>,
+    /// The front matter as read from the skill file, because the index cache is damaged.
+    reread: OnceLock<RereadFrontMatter>,
 }
 
-/// The front matter as the skill file has it, and what its passage would have said.
+/// The front matter as read from the skill file, with the values that its layout would have had.
 #[derive(Debug, Default)]
-struct Rescued {
+struct RereadFrontMatter {
     yaml: Box<str>,
     first_line: u32,
     body: u32,
     digest: u128,
 }
 
-/// What only few skills have.
+/// The fields that only few skills have.
 #[derive(Debug, Default)]
-pub(crate) struct Extra {
-    /// Where the skill file really is, if it is a link to that of another directory.
+pub(crate) struct RareFields {
+    /// The real directory of the skill file, if it is a link to that of another directory.
     pub(crate) real_dir: Option<PathBuf>,
     /// The real path of the directory, if a link leads to it.
     pub(crate) canonical: Option<PathBuf>,
     /// The body of a `SKILL.yaml`, and how large it is.
     pub(crate) body: Option<(BodyAt, u64)>,
-    /// Other places with the same front matter and size.
-    pub(crate) copies: Vec<Place>,
+    /// Other locations of skills with the same front matter and size.
+    pub(crate) copies: Vec<Location>,
 }
 
-/// What a listing shows of a skill; everything else is as it is by default.
+/// The fields of a skill that a listing shows; all other fields have their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Glimpse<'s> {
-    /// What the skill does and when to use it.
+pub struct SkillSummary<'s> {
+    /// The description: what the skill does and when to use it.
     pub description: &'s str,
     /// The version, as the author wrote it.
     pub version: Option<&'s str>,
@@ -151,131 +113,120 @@ pub struct Glimpse<'s> {
     allowed_tools: &'s str,
 }
 
-impl<'s> Glimpse<'s> {
-    /// The tools that the skill says it needs.
+impl<'s> SkillSummary<'s> {
+    /// Returns the tools that the skill declares.
     pub fn allowed_tools(self) -> impl Iterator<Item = &'s str> {
         split_tools(self.allowed_tools)
     }
 }
 
-/// One of several places of one skill.
+/// A directory in which a copy of a skill lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Where it was looked for.
-    pub root: Arc<Root>,
+pub struct Location {
+    /// The root below which it was found.
+    pub root: Arc<SkillRoot>,
     /// Its directory.
     pub dir: PathBuf,
     /// Its skill file.
     pub path: PathBuf,
 }
 
-/// What was decided about a skill when the catalog was put together.
+/// The decisions about a skill, made when the catalog was assembled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct SkillState {
     pub(crate) shadowed: bool,
     pub(crate) enabled: bool,
     pub(crate) available: bool,
     pub(crate) foreign: bool,
-    /// Which it is of those with the same name and source.
+    /// Its number among those with the same name and source.
     pub(crate) nth: u16,
 }
 
-impl State {
-    pub(crate) const NEW: State = State { shadowed: false, enabled: true, available: true, foreign: false, nth: 1 };
-}
-
-/// A range of `u32`s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Slice {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-impl Slice {
-    pub(crate) fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
+impl SkillState {
+    pub(crate) const NEW: SkillState =
+        SkillState { shadowed: false, enabled: true, available: true, foreign: false, nth: 1 };
 }
 
 impl Skill {
-    /// The name by which the skill is found.
+    /// Returns the name by which the skill is found.
     pub fn name(&self) -> &str {
-        // Names were text when they were put in; a cache file that lies about that gives an empty name, not a panic.
+        // Names were UTF-8 when they were stored; a forged cache file gives an empty name, not a panic.
         std::str::from_utf8(self.bytes(self.name)).unwrap_or_default()
     }
 
-    /// The typed front matter, made when first asked for and then kept.
+    /// Returns the typed front matter. Parsed at the first call and then kept.
     pub fn manifest(&self) -> &Manifest {
-        self.made.get_or_init(Box::default).manifest.get_or_init(|| self.make_manifest())
+        self.lazy.get_or_init(Box::default).manifest.get_or_init(|| self.make_manifest())
     }
 
-    /// The typed front matter, made anew and not kept: for walks over a whole catalog.
+    /// Returns the typed front matter, parsed anew and not kept: for walks over a whole catalog.
     pub fn make_manifest(&self) -> Manifest {
-        let parsed = Parsed::front_matter(self.front_matter(), self.passage_or_rescued().first_line, self.file.kind());
+        let parsed = Parsed::front_matter(self.front_matter(), self.layout_or_reread().first_line, self.file.kind());
         parsed.manifest.unwrap_or_else(|| Manifest::unknown(self.name()))
     }
 
-    /// What a listing shows, without making a manifest: nothing, if the front matter says something about types, hiding
-    /// or a brief description, or says the rest in an unusual way.
-    pub fn glimpse(&self) -> Option<Glimpse<'_>> {
-        let passage = self.passage()?;
-        let bytes = self.front_bytes(&passage)?;
-        let text = |slice: Slice| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
-        Some(Glimpse {
-            description: text(passage.description)?,
-            version: text(passage.version),
-            model: text(passage.model),
-            allowed_tools: text(passage.allowed_tools).unwrap_or_default(),
+    /// Returns the fields that a listing shows, without making a manifest. `None` if the front matter has types, a
+    /// brief description or `disable-model-invocation`, or has the other fields in an unusual form.
+    pub fn summary(&self) -> Option<SkillSummary<'_>> {
+        let layout = self.layout()?;
+        let bytes = self.front_bytes(&layout)?;
+        let text =
+            |slice: ByteRange| std::str::from_utf8(bytes.get(slice.range())?).ok().filter(|text| !text.is_empty());
+        Some(SkillSummary {
+            description: text(layout.description)?,
+            version: text(layout.version),
+            model: text(layout.model),
+            allowed_tools: text(layout.allowed_tools).unwrap_or_default(),
         })
     }
 
-    /// The raw YAML tree: everything the author wrote.
+    /// Returns the raw YAML tree: everything the author wrote.
     pub fn raw(&self) -> Option<Node<'_>> {
-        Parsed::front_matter(self.front_matter(), self.passage_or_rescued().first_line, self.file.kind()).raw
+        Parsed::front_matter(self.front_matter(), self.layout_or_reread().first_line, self.file.kind()).raw
     }
 
-    /// The text of the front matter.
+    /// Returns the text of the front matter.
     pub fn front_matter(&self) -> &str {
-        let passage = self.passage();
-        match passage.and_then(|passage| self.front_bytes(&passage)?.get(passage.yaml.range())) {
+        let layout = self.layout();
+        match layout.and_then(|layout| self.front_bytes(&layout)?.get(layout.yaml.range())) {
             Some(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-            None => &self.rescued().yaml,
+            None => &self.reread().yaml,
         }
     }
 
-    /// Nothing, if it was in the index cache and that is damaged.
-    fn passage(&self) -> Option<Passage> {
-        match &self.shelf.passages {
-            Passages::Here(passages) => passages.get(self.number as usize).copied(),
-            Passages::Kept(kept) => kept.passage(self.number),
+    /// Returns its front matter layout. `None`, if that was in the index cache and is damaged.
+    fn layout(&self) -> Option<FrontMatterLayout> {
+        match &self.arena.layouts {
+            Layouts::InMemory(layouts) => layouts.get(self.number as usize).copied(),
+            Layouts::Cached(kept) => kept.layout(self.number),
         }
     }
 
-    /// The passage, or what the skill file says in its place: nothing for listings, and no place of its own.
-    pub(crate) fn passage_or_rescued(&self) -> Passage {
-        self.passage().unwrap_or_else(|| {
-            let Rescued { first_line, body, digest, .. } = *self.rescued();
-            Passage { first_line, body, digest: digest.to_le_bytes(), ..Passage::default() }
+    /// Returns the layout, or one made from the skill file: without fields for listings, and without a text range.
+    pub(crate) fn layout_or_reread(&self) -> FrontMatterLayout {
+        self.layout().unwrap_or_else(|| {
+            let RereadFrontMatter { first_line, body, digest, .. } = *self.reread();
+            FrontMatterLayout { first_line, body, digest: digest.to_le_bytes(), ..FrontMatterLayout::default() }
         })
     }
 
-    /// What the front matter is a part of. Nothing, if it was in a block that is damaged.
-    fn front_bytes(&self, passage: &Passage) -> Option<&[u8]> {
-        match &self.shelf.passages {
-            Passages::Here(_) => Some(&self.shelf.text),
-            Passages::Kept(kept) => kept.block(passage.block)?.bytes(),
+    /// Returns the bytes that contain the front matter. `None`, if they were in a block that is damaged.
+    fn front_bytes(&self, layout: &FrontMatterLayout) -> Option<&[u8]> {
+        match &self.arena.layouts {
+            Layouts::InMemory(_) => Some(&self.arena.text),
+            Layouts::Cached(kept) => kept.block(layout.block)?.bytes(),
         }
     }
 
-    fn rescued(&self) -> &Rescued {
-        self.made.get_or_init(Box::default).rescued.get_or_init(|| self.reread().unwrap_or_default())
+    fn reread(&self) -> &RereadFrontMatter {
+        self.lazy.get_or_init(Box::default).reread.get_or_init(|| self.read_front_matter().unwrap_or_default())
     }
 
-    /// The front matter as the skill file has it now.
-    fn reread(&self) -> Option<Rescued> {
+    /// Reads the front matter from the skill file.
+    fn read_front_matter(&self) -> Option<RereadFrontMatter> {
         let bytes = SkillDir::open(self.name(), &self.dir()).ok()?.read(self.file.name(), MAX_FILE).ok()?;
         let FrontMatterScan::Found(front) = scan(&bytes, true) else { return None };
-        Some(Rescued {
+        Some(RereadFrontMatter {
             yaml: std::str::from_utf8(bytes.get(front.yaml.clone())?).ok()?.into(),
             first_line: front.first_line,
             body: u32::try_from(front.body).ok()?,
@@ -283,44 +234,45 @@ impl Skill {
         })
     }
 
-    /// Where it comes from.
+    /// Returns the source that it comes from.
     pub fn source(&self) -> Source {
-        self.shelf.root.source
+        self.arena.root.source
     }
 
-    /// Whether it came with a checkout, whatever its source is called: it is inside the project, one of the project's
-    /// files brings it in, or a link leads there. Nobody has agreed to what it says, so hosts ask before a model reads it.
-    /// Never what a person has named for this run, and never what servers list, which needs consent of its own.
+    /// Returns whether it came with a checkout, whatever its source is called: it is inside the project, one of the
+    /// project's files brings it in, or a link leads there. The user has not agreed to its content, so hosts ask before
+    /// a model reads it. Always false for skills that a person has named for this run, and for those of servers, which
+    /// need consent of their own.
     pub fn is_foreign(&self) -> bool {
         self.state.foreign
     }
 
-    /// The root below which it was found.
-    pub fn root(&self) -> &Root {
-        &self.shelf.root
+    /// Returns the root below which it was found.
+    pub fn root(&self) -> &SkillRoot {
+        &self.arena.root
     }
 
-    /// The plugin it belongs to.
+    /// Returns the plugin it belongs to.
     pub fn plugin(&self) -> Option<&str> {
-        self.shelf.root.plugin.as_deref()
+        self.arena.root.plugin.as_deref()
     }
 
-    /// What the user calls the server that lists it, if it is not on this machine. Its directory and its file are URIs
-    /// then.
+    /// Returns the user's name for the server that lists it, if it is not on this machine. Its directory and its file
+    /// are URIs then.
     pub fn server(&self) -> Option<&str> {
-        self.shelf.root.server.as_deref()
+        self.arena.root.server.as_deref()
     }
 
-    /// Its directory.
+    /// Returns its directory.
     pub fn dir(&self) -> PathBuf {
         let rel = self.bytes(self.rel);
-        let root = &self.shelf.root.path;
+        let root = &self.arena.root.path;
         if rel.is_empty() { root.clone() } else { root.join(OsStr::from_bytes(rel)) }
     }
 
-    /// Appends its directory to some bytes.
+    /// Appends the path of its directory to `out`.
     pub fn put_dir(&self, out: &mut Vec<u8>) {
-        let (root, rel) = (self.shelf.root.path.as_os_str().as_bytes(), self.bytes(self.rel));
+        let (root, rel) = (self.arena.root.path.as_os_str().as_bytes(), self.bytes(self.rel));
         out.extend_from_slice(root);
         if !(rel.is_empty() || root.is_empty() || root.ends_with(b"/")) {
             out.push(b'/');
@@ -328,72 +280,74 @@ impl Skill {
         out.extend_from_slice(rel);
     }
 
-    /// Its skill file.
+    /// Returns the path of its skill file.
     pub fn path(&self) -> PathBuf {
         self.dir().join(self.file.name())
     }
 
-    /// Which file describes it.
+    /// Returns the kind of its skill file.
     pub fn file(&self) -> SkillFile {
         self.file
     }
 
-    /// The skill file's stamp when it was read.
-    pub fn stamp(&self) -> Stamp {
+    /// Returns the skill file's stamp when it was read.
+    pub fn stamp(&self) -> FileStamp {
         self.stamp.wide()
     }
 
-    /// A digest of what the front matter says.
+    /// Returns a digest of the front matter's content.
     pub fn digest(&self) -> u128 {
-        u128::from_le_bytes(self.passage_or_rescued().digest)
+        u128::from_le_bytes(self.layout_or_reread().digest)
     }
 
-    /// How many tokens the body costs, estimated from the file's size: nothing is read for it.
+    /// Returns how many tokens the body costs, estimated from the file's size: nothing is read for it.
     pub fn body_tokens(&self) -> Tokens {
         let bytes = match self.extra.as_ref().and_then(|extra| extra.body.as_ref()) {
             Some((_, size)) => *size,
-            None => self.stamp.size.saturating_sub(self.passage_or_rescued().body).into(),
+            None => self.stamp.size.saturating_sub(self.layout_or_reread().body).into(),
         };
         Tokens::bytes4(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
-    /// Whether it may be used: switched on by configuration or default.
+    /// Returns whether it is switched on, by configuration or default.
     pub fn enabled(&self) -> bool {
         self.state.enabled
     }
 
-    /// Whether all programs it requires are there.
+    /// Returns whether all programs it requires are installed.
     pub fn available(&self) -> bool {
         self.state.available
     }
 
-    /// Returns whether it can be used under its own name: it is switched on, has what it requires, and no other skill has
-    /// its name.
+    /// Returns whether it can be used under its own name: it is switched on, has what it requires, and no other skill
+    /// has its name.
     pub fn is_usable(&self) -> bool {
         self.enabled() && self.available() && !self.shadowed()
     }
 
-    /// Returns whether its author hides it from models (`disable-model-invocation`). A person may still call it by name.
+    /// Returns whether its author hides it from models (`disable-model-invocation`). A person may still call it by
+    /// name.
     pub fn hides_from_models(&self) -> bool {
-        // A skill with a glimpse does not hide. The rest is parsed, and not kept, because whole catalogs are asked.
-        self.glimpse().is_none()
-            && match self.made.get().and_then(|made| made.manifest.get()) {
+        // A skill with a summary does not hide. The others are parsed, and not kept, because callers walk over whole
+        // catalogs.
+        self.summary().is_none()
+            && match self.lazy.get().and_then(|lazy| lazy.manifest.get()) {
                 Some(manifest) => manifest.disable_model_invocation(),
                 None => self.make_manifest().disable_model_invocation(),
             }
     }
 
-    /// Returns whether a model may have it if it asks for exactly this skill: it is switched on, has what it requires, and
-    /// does not hide from models. One that another skill shadows is had by its [`address`](Skill::address).
+    /// Returns whether a model may have it if it asks for exactly this skill: it is switched on, has what it requires,
+    /// and does not hide from models. One that another skill shadows is had by its [`address`](Skill::address).
     pub fn is_open_to_models(&self) -> bool {
         self.enabled() && self.available() && !self.hides_from_models()
     }
 
-    /// Returns whether models are shown it, in lists, matches, tools and resources: it is open to models, and no other skill
-    /// has its name. Every surface asks here.
+    /// Returns whether models are shown it, in lists, matches, tools and resources: it is open to models, and no other
+    /// skill has its name. Every surface asks here.
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_catalog::{Discovery, SkillRoot, Source};
     ///
     /// let dir = tempfile::tempdir()?;
     /// for (name, more) in [("open", ""), ("secret", "disable-model-invocation: true\n")] {
@@ -401,8 +355,8 @@ impl Skill {
     ///     let text = format!("---\nname: {name}\ndescription: Does it.\n{more}---\n");
     ///     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
     /// }
-    /// let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
-    /// let seen: Vec<&str> = catalog.skills().filter(|skill| skill.is_for_models()).map(|skill| skill.name()).collect();
+    /// let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
+    /// let seen: Vec<&str> = catalog.skills().filter(|it| it.is_for_models()).map(|it| it.name()).collect();
     /// assert_eq!(seen, ["open"]);
     /// # Ok::<(), std::io::Error>(())
     /// ```
@@ -410,27 +364,27 @@ impl Skill {
         !self.shadowed() && self.is_open_to_models()
     }
 
-    /// Whether another skill of the same name stands higher.
+    /// Returns whether another skill of its name has a higher precedence.
     pub fn shadowed(&self) -> bool {
         self.state.shadowed
     }
 
-    /// How it is addressed if another skill has its name: `name@source`, or `plugin:name`; with `#2` and so on behind
-    /// it if there are several even of those.
+    /// Returns its address, for when another skill has its name: `name@source`, or `plugin:name`; with `#2` and so on
+    /// behind it if there are several even of those.
     pub fn address(&self) -> String {
         let address = match self.plugin() {
             Some(plugin) => format!("{plugin}:{}", self.name()),
-            // Its name says already whose it is.
+            // Its name has the server's already.
             None if self.server().is_some() => self.name().to_owned(),
             None => format!("{}@{}", self.name(), self.source()),
         };
         if self.state.nth > 1 { format!("{address}#{}", self.state.nth) } else { address }
     }
 
-    /// Returns what finds exactly this skill: its name, or its address if the name means another one.
+    /// Returns the id of exactly this skill: its name, or its address if the name means another one.
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_catalog::{Discovery, SkillRoot, Source};
     ///
     /// let dir = tempfile::tempdir()?;
     /// for root in ["user", "project"] {
@@ -439,7 +393,7 @@ impl Skill {
     ///     std::fs::write(dir.path().join(root).join("pdf/SKILL.md"), text)?;
     /// }
     /// let roots = [("user", Source::User), ("project", Source::Project)];
-    /// let catalog = Discovery::new(roots.map(|(root, source)| Root::new(dir.path().join(root), source))).run();
+    /// let catalog = Discovery::new(roots.map(|(root, source)| SkillRoot::new(dir.path().join(root), source))).run();
     /// let ids: Vec<String> = catalog.named("pdf").map(|skill| skill.id()).collect();
     /// assert_eq!(ids, ["pdf", "pdf@user"]);
     /// # Ok::<(), std::io::Error>(())
@@ -448,42 +402,42 @@ impl Skill {
         if self.shadowed() { self.address() } else { self.name().to_owned() }
     }
 
-    /// Whether only a number tells their addresses apart, given that their names are the same.
+    /// Returns whether only a number distinguishes their addresses, given that their names are equal.
     pub(crate) fn is_addressed_like(&self, other: &Skill) -> bool {
         self.source() == other.source() && self.plugin() == other.plugin() && self.server() == other.server()
     }
 
-    fn copies(&self) -> &[Place] {
+    fn copies(&self) -> &[Location] {
         self.extra.as_ref().map_or(&[], |extra| extra.copies.as_slice())
     }
 
-    /// Every place where the same skill stands, this one first.
-    pub fn places(&self) -> Vec<Place> {
-        let mut places = vec![self.place()];
-        places.extend(self.extra.iter().flat_map(|extra| extra.copies.iter().cloned()));
-        places
+    /// Returns every location of the skill and its collapsed copies, this one first.
+    pub fn locations(&self) -> Vec<Location> {
+        let mut locations = vec![self.location()];
+        locations.extend(self.copies().iter().cloned());
+        locations
     }
 
-    /// Whether both stand in the same places and count as coming from the same sources. Allocates nothing: it is asked
-    /// of whole catalogs.
-    pub fn is_placed_like(&self, other: &Skill) -> bool {
-        let same = |a: &Root, b: &Root| {
+    /// Returns whether both have the same locations and come from the same sources. Allocates nothing: it is called for
+    /// whole catalogs.
+    pub fn is_located_like(&self, other: &Skill) -> bool {
+        let same = |a: &SkillRoot, b: &SkillRoot| {
             a.source == b.source && a.plugin == b.plugin && a.path.as_os_str() == b.path.as_os_str()
         };
         let (mine, theirs) = (self.copies(), other.copies());
         self.bytes(self.rel) == other.bytes(other.rel)
             && self.file == other.file
             && self.state.foreign == other.state.foreign
-            && same(&self.shelf.root, &other.shelf.root)
+            && same(&self.arena.root, &other.arena.root)
             && mine.len() == theirs.len()
             && mine.iter().zip(theirs).all(|(a, b)| a.path == b.path && same(&a.root, &b.root))
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place { root: Arc::clone(&self.shelf.root), dir: self.dir(), path: self.path() }
+    pub(crate) fn location(&self) -> Location {
+        Location { root: Arc::clone(&self.arena.root), dir: self.dir(), path: self.path() }
     }
 
-    /// Where its body stands.
+    /// Returns the location of its body.
     pub fn body_file(&self) -> BodyFile {
         let base_dir = self.dir();
         let extra = self.extra.as_deref();
@@ -499,21 +453,21 @@ impl Skill {
         }
     }
 
-    pub(crate) fn bytes(&self, slice: Slice) -> &[u8] {
-        self.shelf.text.get(slice.range()).unwrap_or_default()
+    pub(crate) fn bytes(&self, slice: ByteRange) -> &[u8] {
+        self.arena.text.get(slice.range()).unwrap_or_default()
     }
 
-    /// The real path of its directory, if a link leads to it.
+    /// Returns the real path of its directory, if a link leads to it.
     pub(crate) fn canonical(&self) -> Option<&Path> {
         self.extra.as_ref()?.canonical.as_deref()
     }
 
-    /// What the index cache remembers of it: the same texts, without what was made of them.
-    pub(crate) fn memory(&self) -> Skill {
-        Skill { shelf: Arc::clone(&self.shelf), made: OnceLock::new(), extra: None, ..*self }
+    /// Returns the skill as a section keeps it: with its texts, without anything parsed from them.
+    pub(crate) fn to_cached(&self) -> Skill {
+        Skill { arena: Arc::clone(&self.arena), lazy: OnceLock::new(), extra: None, ..*self }
     }
 
-    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+    pub(crate) fn extra_mut(&mut self) -> &mut RareFields {
         self.extra.get_or_insert_default()
     }
 }

@@ -12,32 +12,32 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub use error::{FileError, SecurityReason};
-pub use list::{Child, ListedFile, Listing, SkipReason, Skipped, StopReason, Stopped};
+pub use list::{DirectoryEntry, FileListing, ListedFile, SkipReason, Skipped, StopReason, Stopped};
 #[doc(hidden)]
 pub use open::Backend;
 #[cfg(unix)]
-pub(crate) use stamp::SmallStamp;
-pub use stamp::{Stamp, StampPath};
+pub(crate) use stamp::CompactStamp;
+pub use stamp::{FileStamp, StampPath};
 pub use tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
 
-use open::{OpenError, Root};
+use open::{ConfinedDir, ResolveError};
 use skillcue_base::Shown;
 
-/// How often a file that changes while it is read is tried. Editors write once; what is still being written after
+/// How often reading a file is tried while it changes. Editors write once; a file that is still being written after
 /// so many reads is a log, not a skill.
-const STAMPED_ATTEMPTS: usize = 4;
+const MAX_STAMPED_READS: usize = 4;
 
 /// A handle to one skill's directory, through which its files are listed, opened and read.
 ///
 /// A path given to it is resolved below the directory and nowhere else: a `..` or a symbolic link that leads out, an
 /// absolute path, a drive letter, a URI, a backslash, a NUL, a device, a pipe, a socket are all refused with
 /// [`FileError::Security`] and one event at `WARN` with target `skillcue::security`. Links that stay inside work,
-/// as long as they are relative. `~`, `%2e` and `*` mean themselves; whoever has a URI decodes it first, with
+/// as long as they are relative. `~`, `%2e` and `*` mean themselves; a URI must be decoded first, with
 /// [`uri::decode_once`](crate::uri::decode_once).
 ///
-/// Resolving and opening are one step, so a link that is swapped meanwhile does not get out. What stays outside of
-/// this promise: a hard link is the file itself, wherever else it may also stand, and a file system mounted below
-/// the directory belongs to it.
+/// Resolving and opening are one step, so a link that is swapped meanwhile does not get out. Two cases are not covered:
+/// a hard link is the file itself, wherever else it may also be, and a file system mounted below the directory belongs
+/// to it.
 ///
 /// ```
 /// use skillcue_base::ErrorInfo as _;
@@ -62,10 +62,10 @@ const STAMPED_ATTEMPTS: usize = 4;
 pub struct SkillDir {
     skill: Box<str>,
     path: PathBuf,
-    root: Root,
+    root: ConfinedDir,
 }
 
-/// A file of a skill, open for reading, with the [`Stamp`] it had when it was opened.
+/// A file of a skill, open for reading, with the [`FileStamp`] it had when it was opened.
 ///
 /// The stamp is of this very file: it was taken through the handle, not through the path.
 #[derive(Debug)]
@@ -73,46 +73,47 @@ pub struct OpenedFile {
     /// The handle, at the file's beginning.
     pub file: File,
     /// Time, size and identity at the moment of opening.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 impl SkillDir {
     /// Opens the directory `dir` of the skill `skill_name`.
     ///
-    /// `dir` itself is trusted: it is what discovery found, and may be reached through links. The name is for
-    /// messages.
+    /// `dir` itself is trusted: discovery found it, and it may be reached through links. The name is for messages.
     pub fn open(skill_name: &str, dir: &Path) -> Result<Self, FileError> {
         Self::open_with(skill_name, dir, Backend::Auto)
     }
 
-    /// As [`SkillDir::open`], with the resolver chosen by a test.
+    /// Like [`SkillDir::open`], with the resolver chosen by a test.
     #[doc(hidden)]
     pub fn open_with(skill_name: &str, dir: &Path, backend: Backend) -> Result<Self, FileError> {
-        let root = Root::open(dir, backend).map_err(|source| {
-            let error =
-                if source.kind() == io::ErrorKind::NotFound { OpenError::NotFound } else { OpenError::Io(source) };
+        let root = ConfinedDir::open(dir, backend).map_err(|source| {
+            let error = if source.kind() == io::ErrorKind::NotFound {
+                ResolveError::NotFound
+            } else {
+                ResolveError::Io(source)
+            };
             FileError::from_open(skill_name, &dir.to_string_lossy(), error)
         })?;
         Ok(Self { skill: skill_name.into(), path: dir.to_path_buf(), root })
     }
 
-    /// The directory's path, as it was given to [`SkillDir::open`].
+    /// Returns the directory's path, as it was given to [`SkillDir::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The skill's name, as it was given to [`SkillDir::open`].
+    /// Returns the skill's name, as it was given to [`SkillDir::open`].
     pub fn skill(&self) -> &str {
         &self.skill
     }
 
-    /// Returns what the file system says of the directory itself.
+    /// Returns the metadata of the directory itself.
     pub fn metadata(&self) -> io::Result<EntryMetadata> {
         self.root.metadata()
     }
 
-    /// Opens the file at `path`. What comes back is an ordinary file, inside the directory, and opening it never
-    /// blocks.
+    /// Opens the file at `path`. The result is an ordinary file, inside the directory; opening never blocks.
     pub fn open_file(&self, path: &str) -> Result<OpenedFile, FileError> {
         lexical::check(path).map_err(|reason| FileError::security(&self.skill, path, reason))?;
         if path.is_empty() {
@@ -121,7 +122,7 @@ impl SkillDir {
         let file = self.root.open_file(path).map_err(|error| FileError::from_open(&self.skill, path, error))?;
         let metadata = file.metadata().map_err(|source| self.unreadable(path, source))?;
         if metadata.is_file() {
-            Ok(OpenedFile { stamp: Stamp::of(&metadata), file })
+            Ok(OpenedFile { stamp: FileStamp::of(&metadata), file })
         } else if metadata.is_dir() {
             Err(self.not_a_file(path))
         } else {
@@ -131,8 +132,8 @@ impl SkillDir {
 
     /// Reads the whole file at `path`, if it has at most `max_bytes`.
     ///
-    /// The limit holds for what is read, not only for the size that the file claims, so one that grows meanwhile
-    /// cannot exceed it.
+    /// The limit applies to the bytes read, not only to the size in the metadata, so a file that grows meanwhile cannot
+    /// exceed it.
     pub fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, FileError> {
         self.read_opened(path, &self.open_file(path)?, max_bytes)
     }
@@ -142,16 +143,16 @@ impl SkillDir {
         self.text(path, self.read(path, max_bytes)?)
     }
 
-    /// As [`SkillDir::read_to_string`], with the [`Stamp`] of exactly what was read.
+    /// Like [`SkillDir::read_to_string`], with the [`FileStamp`] of exactly what was read.
     ///
-    /// For caches: the stamp is taken before reading and again after, and if they differ somebody wrote meanwhile,
-    /// so the file is read anew. What comes back is never one version's text with another's stamp.
-    pub fn read_stamped(&self, path: &str, max_bytes: u64) -> Result<(String, Stamp), FileError> {
-        for _ in 0..STAMPED_ATTEMPTS {
+    /// For caches: the stamp is taken before reading and again after, and if they differ the file was written
+    /// meanwhile, so it is read anew. The result is never one version's text with another's stamp.
+    pub fn read_stamped(&self, path: &str, max_bytes: u64) -> Result<(String, FileStamp), FileError> {
+        for _ in 0..MAX_STAMPED_READS {
             let opened = self.open_file(path)?;
             let bytes = self.read_opened(path, &opened, max_bytes)?;
             let after = opened.file.metadata().map_err(|source| self.unreadable(path, source))?;
-            if Stamp::of(&after) == opened.stamp {
+            if FileStamp::of(&after) == opened.stamp {
                 return Ok((self.text(path, bytes)?, opened.stamp));
             }
         }
@@ -178,19 +179,19 @@ impl SkillDir {
         String::from_utf8(bytes).map_err(|error| FileError::not_text(&self.skill, path, &error))
     }
 
-    /// What a path means by its letters below the directory of a skill that stands on no disk here: `./a//b/../c` is
-    /// `a/c`, and the directory itself is empty. Refuses what [`SkillDir::open_file`] refuses by its letters, in the same
-    /// way.
+    /// Normalizes a path by its text alone, without looking at a disk, as for a remote skill: `./a//b/../c` is `a/c`,
+    /// and the directory itself is empty. Refuses the paths that [`SkillDir::open_file`] refuses by their text, in the
+    /// same way.
     ///
     /// ```
     /// use skillcue_base::ErrorInfo as _;
     /// use skillcue_catalog::SkillDir;
     ///
-    /// assert_eq!(SkillDir::meaning("pdf", "./a//b/../c.md")?, "a/c.md");
-    /// assert_eq!(SkillDir::meaning("pdf", "../x").unwrap_err().code(), "security");
+    /// assert_eq!(SkillDir::normalize("pdf", "./a//b/../c.md")?, "a/c.md");
+    /// assert_eq!(SkillDir::normalize("pdf", "../x").unwrap_err().code(), "security");
     /// # Ok::<(), skillcue_catalog::FileError>(())
     /// ```
-    pub fn meaning(skill: &str, path: &str) -> Result<String, FileError> {
+    pub fn normalize(skill: &str, path: &str) -> Result<String, FileError> {
         lexical::check(path).map_err(|reason| FileError::security(skill, path, reason))?;
         let mut names: Vec<&str> = Vec::new();
         for segment in path.split('/') {
@@ -211,9 +212,9 @@ impl SkillDir {
 
     /// Lists every file below the directory, sorted by path, within `limits`.
     ///
-    /// `SKILL.md` is a file like the others here. Links that lead out are passed over and counted; that is no
-    /// refusal, nobody asked for them, and so it is not logged as one.
-    pub fn list(&self, limits: &TreeLimits) -> Result<Listing, FileError> {
+    /// `SKILL.md` is a file like the others here. Links that lead out are skipped and counted; they were not requested,
+    /// so that is not logged as a refusal.
+    pub fn list(&self, limits: &TreeLimits) -> Result<FileListing, FileError> {
         tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), "listing");
         list::list(&self.root, "", limits).map_err(|error| FileError::from_open(&self.skill, ".", error))
     }
@@ -236,14 +237,14 @@ impl SkillDir {
     /// assert_eq!(dir.list_below("..", &TreeLimits::default()).unwrap_err().code(), "security");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list_below(&self, path: &str, limits: &TreeLimits) -> Result<Listing, FileError> {
-        let below = SkillDir::meaning(&self.skill, path)?;
+    pub fn list_below(&self, path: &str, limits: &TreeLimits) -> Result<FileListing, FileError> {
+        let below = SkillDir::normalize(&self.skill, path)?;
         tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), path = %Shown(path), "listing");
         list::list(&self.root, &below, limits).map_err(|error| FileError::from_open(&self.skill, path, error))
     }
 
-    /// What stands directly in the directory at `path` (the skill's own is the empty path), sorted by name: the files
-    /// that a listing would tell, and the directories that it would enter, empty ones too.
+    /// Lists the entries of the directory at `path` (the skill's own is the empty path), sorted by name: the files that
+    /// a listing would have, and the directories that it would enter, empty ones too.
     ///
     /// ```
     /// use skillcue_base::ErrorInfo as _;
@@ -262,18 +263,18 @@ impl SkillDir {
     /// assert_eq!(names(".git").unwrap_err().code(), "not_found");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn children(&self, path: &str) -> Result<Vec<Child>, FileError> {
+    pub fn children(&self, path: &str) -> Result<Vec<DirectoryEntry>, FileError> {
         lexical::check(path).map_err(|reason| FileError::security(&self.skill, path, reason))?;
         let error = |error| FileError::from_open(&self.skill, path, error);
         if list::is_ignored(path) {
-            return Err(error(OpenError::NotFound));
+            return Err(error(ResolveError::NotFound));
         }
         tracing::trace!(target: "skillcue::files", skill = %Shown(&self.skill), path = %Shown(path), "listing");
         list::children(&self.root, path, &TreeLimits::default()).map_err(error)
     }
 
-    /// Whether listings pass over what stands at `path`, because it is below a directory such as `.git` or
-    /// `node_modules`. Who serves a skill's files to others serves none of those.
+    /// Returns whether listings skip `path`, because it is below a directory such as `.git` or `node_modules`. A server
+    /// of a skill's files must not serve those.
     ///
     /// ```
     /// use skillcue_catalog::SkillDir;

@@ -1,11 +1,11 @@
-//! Where skills come from.
+//! The sources of skills, and the roots below which they are searched for.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where a skill comes from, highest precedence first.
+/// The source of a skill, highest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -24,11 +24,11 @@ pub enum Source {
 }
 
 impl Source {
-    /// All of them, highest precedence first.
+    /// All sources, highest precedence first.
     pub const ALL: [Source; 6] =
         [Source::Inline, Source::Project, Source::User, Source::Plugin, Source::Bundled, Source::Mcp];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Source::Inline => "inline",
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The source of a word.
+    /// Returns the source of a word.
     ///
     /// ```
     /// use skillcue_catalog::Source;
@@ -57,32 +57,32 @@ impl fmt::Display for Source {
     }
 }
 
-/// A directory to look for skills in.
+/// A directory in which skills are searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct SkillRoot {
     /// The directory. Absolute, if what is shown to people and models should be.
     pub path: PathBuf,
-    /// What its skills count as.
+    /// The source of its skills.
     pub source: Source,
     /// The plugin it belongs to.
     pub plugin: Option<Box<str>>,
     /// The server that lists its skills, if they are not on this machine.
     pub server: Option<Box<str>>,
-    /// Whether somebody named it: then it is a finding if it is not there.
+    /// Whether the user named it: then it is an error if it does not exist.
     pub required: bool,
-    /// Whether its skills are off until somebody enables them: what was fetched, and not put there by a person.
+    /// Whether its skills are off until the user enables them: they were fetched, and not put there by a person.
     pub opt_in: bool,
     /// Whether a checkout brings it: it is one of the project's directories, or a file of the project names it. See
     /// [`Skill::is_foreign`](crate::Skill::is_foreign).
     pub foreign: bool,
-    /// Its place among all roots, set when discovery has ordered them.
+    /// Its position among all roots, set when discovery has ordered them.
     pub(crate) rank: u32,
 }
 
-impl Root {
-    /// A directory that may be there or not.
-    pub fn new(path: impl Into<PathBuf>, source: Source) -> Root {
-        Root {
+impl SkillRoot {
+    /// Makes a root for a directory that need not exist.
+    pub fn new(path: impl Into<PathBuf>, source: Source) -> SkillRoot {
+        SkillRoot {
             path: path.into(),
             source,
             plugin: None,
@@ -94,37 +94,37 @@ impl Root {
         }
     }
 
-    /// A directory that somebody named.
-    pub fn required(path: impl Into<PathBuf>, source: Source) -> Root {
-        Root { required: true, ..Root::new(path, source) }
+    /// Makes a root for a directory that the user named.
+    pub fn required(path: impl Into<PathBuf>, source: Source) -> SkillRoot {
+        SkillRoot { required: true, ..SkillRoot::new(path, source) }
     }
 
-    /// The same, its skills off until somebody enables them.
+    /// Makes its skills off until the user enables them.
     ///
     /// ```
-    /// use skillcue_catalog::{Root, Source};
-    /// assert!(Root::new("/data/skills", Source::User).off_until_enabled().opt_in);
+    /// use skillcue_catalog::{SkillRoot, Source};
+    /// assert!(SkillRoot::new("/data/skills", Source::User).off_until_enabled().opt_in);
     /// ```
     #[must_use]
-    pub fn off_until_enabled(self) -> Root {
-        Root { opt_in: true, ..self }
+    pub fn off_until_enabled(self) -> SkillRoot {
+        SkillRoot { opt_in: true, ..self }
     }
 
-    /// A root that a checkout brings, whatever its source is called: a plugin that a project's file names.
+    /// Marks it as brought by a checkout, whatever its source is called: a plugin that a project's file names.
     ///
     /// ```
-    /// use skillcue_catalog::{Root, Source};
-    /// assert!(Root::new("/repo/vendor/office", Source::Plugin).from_checkout().foreign);
-    /// assert!(Root::new("/repo/skills", Source::Project).foreign);
-    /// assert!(!Root::new("/home/a/.agents/skills", Source::User).foreign);
+    /// use skillcue_catalog::{SkillRoot, Source};
+    /// assert!(SkillRoot::new("/repo/vendor/office", Source::Plugin).from_checkout().foreign);
+    /// assert!(SkillRoot::new("/repo/skills", Source::Project).foreign);
+    /// assert!(!SkillRoot::new("/home/a/.agents/skills", Source::User).foreign);
     /// ```
     #[must_use]
-    pub fn from_checkout(self) -> Root {
-        Root { foreign: true, ..self }
+    pub fn from_checkout(self) -> SkillRoot {
+        SkillRoot { foreign: true, ..self }
     }
 }
 
-/// The directories that hold a project's skills, for the directory `start` and those above it up to `top` (the
+/// Returns the directories that hold a project's skills, for the directory `start` and those above it up to `top` (the
 /// repository's root), nearest first.
 ///
 /// ```
@@ -133,11 +133,11 @@ impl Root {
 /// assert_eq!(roots[0].path, Path::new("/repo/app/.agents/skills"));
 /// assert_eq!(roots[4].path, Path::new("/repo/.agents/skills"));
 /// ```
-pub fn project_roots(start: &Path, top: &Path) -> Vec<Root> {
+pub fn project_roots(start: &Path, top: &Path) -> Vec<SkillRoot> {
     let mut roots = Vec::new();
     for dir in start.ancestors() {
         for below in [".agents/skills", ".claude/skills", ".agent/skills", "skills"] {
-            roots.push(Root::new(dir.join(below), Source::Project));
+            roots.push(SkillRoot::new(dir.join(below), Source::Project));
         }
         if dir == top || !dir.starts_with(top) {
             break;
@@ -146,10 +146,10 @@ pub fn project_roots(start: &Path, top: &Path) -> Vec<Root> {
     roots
 }
 
-/// The directories below a home directory that hold a user's skills.
-pub fn user_roots(home: &Path) -> Vec<Root> {
+/// Returns the directories below a home directory that hold a user's skills.
+pub fn user_roots(home: &Path) -> Vec<SkillRoot> {
     [".agents/skills", ".claude/skills", ".agent/skills"]
         .iter()
-        .map(|below| Root::new(home.join(below), Source::User))
+        .map(|below| SkillRoot::new(home.join(below), Source::User))
         .collect()
 }

@@ -1,8 +1,8 @@
 //! Percent-encoding, undone exactly once.
 //!
-//! Resources arrive as URIs (`skill://docs/pdf/name%20with%20space.md`), files are opened by path. Whoever turns
-//! the one into the other decodes with [`decode_once`] and hands the result to a [`SkillDir`](crate::SkillDir),
-//! which checks what it is given and decodes nothing. Decoding twice is the classical hole: `%252e%252e` would pass
+//! Resources arrive as URIs (`skill://docs/pdf/name%20with%20space.md`), files are opened by path. To turn
+//! the one into the other, decode with [`decode_once`] and hand the result to a [`SkillDir`](crate::SkillDir),
+//! which checks the path and decodes nothing. Decoding twice is the classical hole: `%252e%252e` would pass
 //! a check as `%2e%2e` and climb afterwards as `..`.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// Decodes the `%XX` escapes of a URI's path, once.
 ///
 /// An escape that is not two hexadecimal digits stays as it is. If the decoded bytes are not UTF-8 nothing is
-/// decoded: such a name cannot be asked for, so it will simply not be found.
+/// decoded: no path can name such a file, so it will simply not be found.
 ///
 /// The result is *not* safe to open by itself; only [`SkillDir`](crate::SkillDir) makes it so.
 ///
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_what_the_checks_must_then_refuse() {
+    fn decodes_escapes_that_the_checks_must_then_refuse() {
         assert_eq!(decode_once("%2e%2e%2fsecret%00"), "../secret\0");
     }
 

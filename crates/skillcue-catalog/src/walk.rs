@@ -1,8 +1,8 @@
-//! Finding skill directories below one root, in parallel, reading as little as can be.
+//! The walk that finds skill directories below one root, in parallel, reading as little as possible.
 //!
 //! A directory with a `SKILL.md` needs no listing: the file is simply opened. Only directories without one are listed
-//! and their subdirectories looked at. What an earlier run has seen ([`Section`]) is not even opened again if its
-//! stamp still holds.
+//! and their subdirectories inspected. A skill file of an earlier run ([`RootSection`]) is not even opened again if its
+//! stamp is unchanged.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,43 +17,43 @@ use rayon::prelude::*;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use skillcue_format::{Code, Diagnostic};
 
-use crate::candidate::{Invalid, Look, Scratch, look, look_for};
-use crate::many::{map_chunks, sort_distinct_by};
-use crate::memory::Touched;
-use crate::section::Section;
-use crate::{Root, Skill, SkillFile, Stamp};
+use crate::candidate::{Inspection, InvalidSkill, ScanBuffers, inspect, inspect_file};
+use crate::discovery_state::TouchedDirs;
+use crate::parallel::{map_chunks, sort_distinct_by};
+use crate::section::RootSection;
+use crate::{FileStamp, Skill, SkillFile, SkillRoot};
 use skillcue_base::os_message;
 
-/// How deep below a root skills may stand.
+/// How deep below a root skills may be.
 pub const MAX_DEPTH: usize = 5;
 /// How many directories are listed below one root at the most.
 const MAX_DIRS: usize = 1_000_000;
-/// How many entries of one directory are looked at.
+/// How many entries of one directory are read.
 const MAX_ENTRIES: usize = 1_000_000;
-/// How many bytes are set aside for a directory's names before they are known.
+/// How many bytes are allocated for a directory's names before they are known.
 const MAX_NAMES: usize = 16 << 20;
-/// How many directories one task looks at. Their texts share one piece of memory: small ones leave less unused.
-pub(crate) const CHUNK: usize = 32;
+/// How many directories one task inspects. Their texts share one allocation: small ones leave less unused.
+pub(crate) const DIRS_PER_TASK: usize = 32;
 
-/// Directories that are never looked through: not for skills, and not for a skill's files.
+/// Directories that are never searched: not for skills, and not for a skill's files.
 pub const SKIPPED_DIRECTORIES: [&str; 5] = [".git", "node_modules", "target", "__pycache__", ".venv"];
 
-/// What was found below one root.
+/// The findings below one root.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Boxed: they are moved about, and memory touched for the first time is what costs most.
     pub(crate) skills: Vec<Box<Skill>>,
-    /// Skills of the section that still hold, by their number.
+    /// Skills of the section that are still valid, by their number.
     pub(crate) reused: Vec<u32>,
-    pub(crate) invalid: Vec<Invalid>,
-    /// Invalid files of the section that still hold, by their number.
+    pub(crate) invalid: Vec<InvalidSkill>,
+    /// Invalid skills of the section that are unchanged, by their number.
     pub(crate) reused_invalid: Vec<u32>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Directories that were listed.
     pub(crate) dirs: Vec<ListedDir>,
-    /// Directories that must be looked at anew each time: nothing about them can be remembered.
-    pub(crate) again: Vec<Box<[u8]>>,
-    pub(crate) links: Vec<Link>,
+    /// Directories that must be inspected anew each time: nothing about them can be cached.
+    pub(crate) volatile: Vec<Box<[u8]>>,
+    pub(crate) links: Vec<DirectoryLink>,
     /// Whether any directory link was followed.
     pub(crate) followed: bool,
     /// How many skill files were opened.
@@ -64,19 +64,20 @@ pub(crate) struct Findings {
 #[derive(Debug, Clone)]
 pub(crate) struct ListedDir {
     pub(crate) rel: Box<[u8]>,
-    pub(crate) stamp: Stamp,
-    /// Whether its listing may be trusted as long as the stamp holds: no links in it, nothing odd.
-    pub(crate) tame: bool,
+    pub(crate) stamp: FileStamp,
+    /// Whether its listing can be trusted as long as the stamp is unchanged: no links in it, nothing unusual.
+    pub(crate) stable: bool,
 }
 
+/// A link in a directory, to be followed after the walk.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct DirectoryLink {
     pub(crate) rel: Vec<u8>,
     pub(crate) depth: usize,
 }
 
 impl Findings {
-    /// One of many: every skill is moved once.
+    /// Concatenates findings; every skill is moved once.
     pub(crate) fn concat(parts: Vec<Findings>) -> Findings {
         let mut all = Findings::default();
         all.skills.reserve_exact(parts.iter().map(|part| part.skills.len()).sum());
@@ -94,29 +95,29 @@ impl Findings {
         self.reused_invalid.append(&mut other.reused_invalid);
         self.diagnostics.append(&mut other.diagnostics);
         self.dirs.append(&mut other.dirs);
-        self.again.append(&mut other.again);
+        self.volatile.append(&mut other.volatile);
         self.links.append(&mut other.links);
         self.followed |= other.followed;
         self.opened += other.opened;
         self
     }
 
-    /// Takes a single find, which needs no company to share memory with.
-    pub(crate) fn take_one(&mut self, found: Look, scratch: &mut Scratch) -> bool {
+    /// Adds a single inspection, whose text gets an allocation of its own.
+    pub(crate) fn take_one(&mut self, found: Inspection, scratch: &mut ScanBuffers) -> bool {
         let taken = self.take(found);
         scratch.seal(&mut self.skills);
         taken
     }
 
-    fn take(&mut self, found: Look) -> bool {
+    fn take(&mut self, found: Inspection) -> bool {
         self.opened += 1;
         match found {
-            Look::Skill(skill, diagnostics) => {
+            Inspection::Skill(skill, diagnostics) => {
                 self.skills.push(skill);
                 self.diagnostics.extend(diagnostics);
             }
-            Look::Invalid(invalid) => self.invalid.push(invalid),
-            Look::Nothing => {
+            Inspection::Invalid(invalid) => self.invalid.push(invalid),
+            Inspection::Nothing => {
                 self.opened -= 1;
                 return false;
             }
@@ -125,11 +126,16 @@ impl Findings {
     }
 }
 
-/// Finds everything below `root`. `nested` looks inside skills for further ones.
+/// Finds everything below `root`. With `nested`, also skills inside skills.
 ///
-/// `touched`: where something happened since the section was made; the rest of it is believed without asking. Otherwise
-/// the system is asked about every file.
-pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, touched: Option<&Touched>, nested: bool) -> Findings {
+/// `touched` are the directories that changed since the section was made; the rest of the section is reused without a
+/// check. Without it, the stamp of every file is checked.
+pub(crate) fn walk(
+    root: &Arc<SkillRoot>,
+    section: Option<&RootSection>,
+    touched: Option<&TouchedDirs>,
+    nested: bool,
+) -> Findings {
     let handle = match open_dir(rustix::fs::CWD, root.path.as_os_str().as_bytes()) {
         Ok(handle) => handle,
         Err(error) => {
@@ -148,11 +154,11 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, touched: Option<
     let touched = touched.filter(|_| section.is_some());
     let walker = Walker { root, base: handle.as_fd(), section, touched, nested, listed: AtomicUsize::new(0) };
     let mut findings = Findings::default();
-    let mut scratch = Scratch::new(root);
+    let mut scratch = ScanBuffers::new(root);
     // The root itself may be a skill, unless the section knows that it was listed.
     let is_skill = section.is_none_or(|section| section.dir(b"").is_none())
-        && (walker.known(b"", &mut scratch, &mut findings) || {
-            let found = look(walker.base, root, b"", &mut scratch);
+        && (walker.reuse(b"", &mut scratch, &mut findings) || {
+            let found = inspect(walker.base, root, b"", &mut scratch);
             findings.take_one(found, &mut scratch)
         });
     if !is_skill || nested {
@@ -163,19 +169,19 @@ pub(crate) fn walk(root: &Arc<Root>, section: Option<&Section>, touched: Option<
 }
 
 pub(crate) struct Walker<'w> {
-    pub(crate) root: &'w Arc<Root>,
+    pub(crate) root: &'w Arc<SkillRoot>,
     pub(crate) base: BorrowedFd<'w>,
-    pub(crate) section: Option<&'w Section>,
-    pub(crate) touched: Option<&'w Touched>,
+    pub(crate) section: Option<&'w RootSection>,
+    pub(crate) touched: Option<&'w TouchedDirs>,
     nested: bool,
     listed: AtomicUsize,
 }
 
 impl Walker<'_> {
-    /// Lists the directory `rel` and looks at what is in it.
+    /// Lists the directory `rel` and inspects its subdirectories.
     pub(crate) fn list(&self, rel: &[u8], depth: usize, known: Option<u32>) -> Findings {
         if let (Some(section), Some(number)) = (self.section, known)
-            && let Some(findings) = self.relist(section, number, rel, depth)
+            && let Some(findings) = self.revalidate(section, number, rel, depth)
         {
             return findings;
         }
@@ -194,17 +200,17 @@ impl Walker<'_> {
                 let found = Diagnostic::new(Code::Unreadable, message)
                     .at(self.path(rel))
                     .with_help("check that it is there and that you may read it");
-                Findings { diagnostics: vec![found], again: vec![rel.into()], ..Findings::default() }
+                Findings { diagnostics: vec![found], volatile: vec![rel.into()], ..Findings::default() }
             }
         }
     }
 
-    fn listing(&self, rel: &[u8], depth: usize, listing: Listing) -> Findings {
+    fn listing(&self, rel: &[u8], depth: usize, listing: DirectoryListing) -> Findings {
         let mut findings = Findings::default();
-        let mut scratch = Scratch::new(self.root);
+        let mut scratch = ScanBuffers::new(self.root);
         // A skill file that opening by name did not find: another spelling, a dangling link, or one just written.
         if let Some(file) = listing.skill_file {
-            let found = look_for(self.base, self.root, rel, file, &mut scratch);
+            let found = inspect_file(self.base, self.root, rel, file, &mut scratch);
             if findings.take_one(found, &mut scratch) && !self.nested {
                 return findings;
             }
@@ -212,19 +218,19 @@ impl Walker<'_> {
         if let Some(limit) = listing.limit {
             findings.diagnostics.push(limit);
         }
-        let tame = listing.links.is_empty() && listing.skill_file.is_none() && findings.diagnostics.is_empty();
-        findings.dirs.push(ListedDir { rel: rel.into(), stamp: listing.stamp, tame });
+        let stable = listing.links.is_empty() && listing.skill_file.is_none() && findings.diagnostics.is_empty();
+        findings.dirs.push(ListedDir { rel: rel.into(), stamp: listing.stamp, stable });
         if depth >= MAX_DEPTH {
             return findings;
         }
         let join = |name: &[u8]| if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
         let names = &listing.dirs;
-        findings.links.extend(listing.links.iter().map(|name| Link { rel: join(name), depth: depth + 1 }));
+        findings.links.extend(listing.links.iter().map(|name| DirectoryLink { rel: join(name), depth: depth + 1 }));
         let below = map_chunks(
             &names.each,
-            CHUNK,
-            || Scratch::new(self.root),
-            |scratch: &mut Scratch, chunk| {
+            DIRS_PER_TASK,
+            || ScanBuffers::new(self.root),
+            |scratch: &mut ScanBuffers, chunk| {
                 let mut findings = Findings::default();
                 findings.skills.reserve_exact(chunk.len());
                 let mut groups = Vec::new();
@@ -233,8 +239,8 @@ impl Walker<'_> {
                 for name in chunk {
                     path.truncate(above);
                     path.extend_from_slice(names.text(name));
-                    if !self.known(&path, scratch, &mut findings) {
-                        let is_skill = findings.take(look(self.base, self.root, &path, scratch));
+                    if !self.reuse(&path, scratch, &mut findings) {
+                        let is_skill = findings.take(inspect(self.base, self.root, &path, scratch));
                         if !is_skill || self.nested {
                             groups.push(path.clone());
                         }
@@ -253,7 +259,7 @@ impl Walker<'_> {
     /// Follows the directory links that were found, and those found behind them, in a fixed order.
     fn links(&self, mut findings: Findings) -> Findings {
         let mut visited = HashSet::new();
-        let mut scratch = Scratch::new(self.root);
+        let mut scratch = ScanBuffers::new(self.root);
         while !findings.links.is_empty() {
             let mut links = std::mem::take(&mut findings.links);
             links.sort_by(|a, b| a.rel.cmp(&b.rel));
@@ -269,7 +275,7 @@ impl Walker<'_> {
                 };
                 findings.followed = true;
                 let mut behind = Findings::default();
-                let found = look(self.base, self.root, &link.rel, &mut scratch);
+                let found = inspect(self.base, self.root, &link.rel, &mut scratch);
                 let is_skill = behind.take_one(found, &mut scratch);
                 if !is_skill || self.nested {
                     behind = behind.merge(self.list(&link.rel, link.depth, None));
@@ -280,9 +286,9 @@ impl Walker<'_> {
                     let canonical = if rest.is_empty() { target.clone() } else { target.join(OsStr::from_bytes(rest)) };
                     skill.extra_mut().canonical = Some(canonical);
                 }
-                // What stands behind a link can change without the link's directory noticing.
+                // The target of a link can change without a change of the link's directory.
                 behind.dirs.clear();
-                behind.again.clear();
+                behind.volatile.clear();
                 for invalid in &mut behind.invalid {
                     invalid.stamp = None;
                 }
@@ -297,15 +303,15 @@ impl Walker<'_> {
     }
 
     fn limit(&self, rel: &[u8], what: &str) -> Diagnostic {
-        Diagnostic::new(Code::SearchLimit, format!("{what}: the rest was not looked at"))
+        Diagnostic::new(Code::SearchLimit, format!("{what}: the rest was not searched"))
             .at(self.path(rel))
             .with_help("name a directory that holds skills and little else")
     }
 
-    fn entries(&self, rel: &[u8]) -> io::Result<Listing> {
+    fn entries(&self, rel: &[u8]) -> io::Result<DirectoryListing> {
         let handle = open_dir(self.base, if rel.is_empty() { b"." } else { rel })?;
         let stat = rustix::fs::fstat(&handle)?;
-        // File systems say of a directory's size about what its names take, or nothing of use.
+        // The size of a directory is about what its names take, or nothing of use.
         let size = usize::try_from(stat.st_size).unwrap_or(0).min(MAX_NAMES);
         let (mut dirs, mut count_dirs) = (Vec::with_capacity(size), 0);
         let (mut links, mut skill_file, mut limit) = (Vec::new(), None, None);
@@ -335,11 +341,11 @@ impl Walker<'_> {
             }
         }
         // Names mostly are in the order in which the files were made, and sorted results need no sorting later.
-        let dirs = Names::sorted(dirs, count_dirs);
-        Ok(Listing { stamp: Stamp::of_stat(&stat), dirs, links, skill_file, limit })
+        let dirs = SortedNames::sorted(dirs, count_dirs);
+        Ok(DirectoryListing { stamp: FileStamp::of_stat(&stat), dirs, links, skill_file, limit })
     }
 
-    /// For file systems that do not tell in their listing.
+    /// Returns the kind of an entry, for file systems that do not report it in their listing.
     fn kind(&self, rel: &[u8], name: &[u8]) -> FileType {
         let path = if rel.is_empty() { name.to_vec() } else { [rel, b"/", name].concat() };
         rustix::fs::statat(self.base, path.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
@@ -347,7 +353,7 @@ impl Walker<'_> {
     }
 }
 
-/// Where a link leads: `None` if to no directory, or to one that was visited before.
+/// Returns the target of a link: `None` if it is not a directory, or was visited before.
 fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     let target = match path.canonicalize() {
         Ok(target) => target,
@@ -372,51 +378,52 @@ fn target(path: &Path, visited: &mut HashSet<PathBuf>) -> Result<Option<PathBuf>
     Ok(visited.insert(target.clone()).then_some(target))
 }
 
-struct Listing {
-    stamp: Stamp,
-    dirs: Names,
+/// The entries of a directory that matter for the walk.
+struct DirectoryListing {
+    stamp: FileStamp,
+    dirs: SortedNames,
     links: Vec<Box<[u8]>>,
     skill_file: Option<SkillFile>,
     limit: Option<Diagnostic>,
 }
 
-/// Many names in one piece of memory.
-struct Names {
+/// Many names in one allocation.
+struct SortedNames {
     text: Vec<u8>,
     /// Sorted.
-    each: Vec<Name>,
+    each: Vec<NameRange>,
 }
 
-/// One of them.
-struct Name {
-    /// Its first bytes, such that comparing these numbers compares names: most comparisons need not go to the text.
+/// One name of [`SortedNames`].
+struct NameRange {
+    /// Its first bytes, such that comparing these numbers compares names: most comparisons do not need the text.
     head: [u64; 2],
     start: u32,
     end: u32,
 }
 
-impl Names {
+impl SortedNames {
     /// Reads names that each end with a zero. They are at most 1,000,000, of at most 255 bytes.
-    fn sorted(text: Vec<u8>, count: usize) -> Names {
+    fn sorted(text: Vec<u8>, count: usize) -> SortedNames {
         let mut each = Vec::with_capacity(count);
         let mut start = 0;
         while let Some(length) = text[start..].iter().position(|byte| *byte == 0) {
             let end = start + length;
             let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            each.push(Name { head: head(&text[start..end]), start: narrow(start), end: narrow(end) });
+            each.push(NameRange { head: head(&text[start..end]), start: narrow(start), end: narrow(end) });
             start = end + 1;
         }
-        let names = |name: &Name| &text[name.start as usize..name.end as usize];
+        let names = |name: &NameRange| &text[name.start as usize..name.end as usize];
         sort_distinct_by(&mut each, |a, b| a.head.cmp(&b.head).then_with(|| names(a).cmp(names(b))));
-        Names { text, each }
+        SortedNames { text, each }
     }
 
-    fn text(&self, name: &Name) -> &[u8] {
+    fn text(&self, name: &NameRange) -> &[u8] {
         &self.text[name.start as usize..name.end as usize]
     }
 }
 
-/// The first bytes of a name. What is missing counts as zeros, which no name holds: a beginning comes before what goes on.
+/// Returns the first bytes of a name. Missing bytes count as zeros, which no name contains: a prefix sorts first.
 fn head(name: &[u8]) -> [u64; 2] {
     let mut head = [0; 16];
     let count = name.len().min(16);
@@ -456,7 +463,7 @@ mod tests {
             names.push([&b"a".repeat(length)[..], b"-"].concat());
         }
         let text: Vec<u8> = names.iter().rev().flat_map(|name| [&name[..], b"\0"].concat()).collect();
-        let sorted = Names::sorted(text, names.len());
+        let sorted = SortedNames::sorted(text, names.len());
         names.sort();
         assert!(sorted.each.iter().map(|name| sorted.text(name)).eq(names.iter().map(Vec::as_slice)));
     }

@@ -2,8 +2,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
-#[path = "discovery/again.rs"]
-mod again;
 #[path = "discovery/cache.rs"]
 mod cache;
 #[path = "discovery/generation.rs"]
@@ -12,6 +10,8 @@ mod generation;
 mod hostile;
 #[path = "discovery/layout.rs"]
 mod layout;
+#[path = "discovery/revalidation.rs"]
+mod revalidation;
 #[path = "discovery/sources.rs"]
 mod sources;
 #[path = "support/steps.rs"]
@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use skillcue_catalog::{Catalog, Discovery, Root, Skill, Source};
+use skillcue_catalog::{Catalog, Discovery, Skill, SkillRoot, Source};
 use tempfile::TempDir;
 
 /// A directory tree to discover in.
@@ -58,15 +58,15 @@ impl Tree {
     }
 
     fn discover(&self) -> Catalog {
-        Discovery::new([Root::required(self.path(), Source::Inline)]).run()
+        Discovery::new([SkillRoot::required(self.path(), Source::Inline)]).run()
     }
 
-    /// Makes everything look as if it had been written a while ago: young stamps are not trusted.
+    /// Makes everything look as if it had been written a while ago: recent stamps are not trusted.
     fn age(&self) {
         age(self.path());
     }
 
-    /// The same for one directory by itself.
+    /// Makes one directory itself look as if it had been changed a while ago.
     fn age_dir(&self, dir: &str) {
         let old = SystemTime::now() - Duration::from_secs(10);
         fs::File::open(self.path().join(dir)).unwrap().set_modified(old).unwrap();
@@ -99,19 +99,19 @@ fn codes(catalog: &Catalog) -> Vec<&'static str> {
     catalog.diagnostics().iter().map(|found| found.code.as_str()).collect()
 }
 
-/// Everything a catalog says, to compare one with another.
+/// Returns everything in a catalog as text, to compare one with another.
 fn picture(catalog: &Catalog) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for skill in catalog.all() {
-        glimpses_are_true(skill);
-        let places: Vec<_> = skill.places().into_iter().map(|place| place.path).collect();
+        check_summary(skill);
+        let locations: Vec<_> = skill.locations().into_iter().map(|location| location.path).collect();
         writeln!(
             out,
             "{} {:?} {:?} shadowed {} enabled {} available {} tokens {} body {:?} manifest {:?}",
             skill.name(),
             skill.source(),
-            places,
+            locations,
             skill.shadowed(),
             skill.enabled(),
             skill.available(),
@@ -131,27 +131,27 @@ fn picture(catalog: &Catalog) -> String {
     out
 }
 
-/// What a listing takes without parsing is what parsing gives.
-fn glimpses_are_true(skill: &Skill) {
+/// Checks that a summary, made without parsing, has the values of the parsed manifest.
+fn check_summary(skill: &Skill) {
     let mut dir = b"before ".to_vec();
     skill.put_dir(&mut dir);
     assert_eq!(&dir[7..], skill.dir().as_os_str().as_encoded_bytes());
-    if let Some(glimpse) = skill.glimpse() {
+    if let Some(summary) = skill.summary() {
         let manifest = skill.manifest();
-        assert_eq!((glimpse.description, glimpse.version), (manifest.description(), manifest.version()));
-        assert_eq!(manifest.brief(), skillcue_format::brief(glimpse.description));
-        assert!(manifest.allowed_tools().eq(glimpse.allowed_tools()));
-        assert_eq!(glimpse.model, manifest.model());
+        assert_eq!((summary.description, summary.version), (manifest.description(), manifest.version()));
+        assert_eq!(manifest.brief(), skillcue_format::brief(summary.description));
+        assert!(manifest.allowed_tools().eq(summary.allowed_tools()));
+        assert_eq!(summary.model, manifest.model());
         assert!(manifest.types().eq(["prompt"]) && !manifest.disable_model_invocation());
     }
 }
 
 #[test]
-fn glimpses_of_many_skills_are_true_and_common() {
+fn summaries_of_many_skills_are_correct_and_common() {
     let tree = Tree::new();
     let options = skillcue_bench::Options { count: 500, mended_permille: 100, ..skillcue_bench::Options::default() };
     let made = skillcue_bench::generate(&tree.path().join("tree"), &options).unwrap();
-    let catalog = Discovery::new([Root::required(made.root(), Source::Inline)]).run();
-    catalog.all().iter().for_each(|skill| glimpses_are_true(skill));
-    assert!(catalog.all().iter().filter(|skill| skill.glimpse().is_some()).count() > 400);
+    let catalog = Discovery::new([SkillRoot::required(made.root(), Source::Inline)]).run();
+    catalog.all().iter().for_each(|skill| check_summary(skill));
+    assert!(catalog.all().iter().filter(|skill| skill.summary().is_some()).count() > 400);
 }

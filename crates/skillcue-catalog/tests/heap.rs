@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use skillcue_bench::{Options, generate};
-use skillcue_catalog::{Catalog, Discovery, Root, Source};
+use skillcue_catalog::{Catalog, Discovery, SkillRoot, Source};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -15,7 +15,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const COUNT: usize = 2_000;
 
-/// What is held per skill beyond its own text, in bytes.
+/// Returns a catalog, and the memory that it holds per skill beyond the skill's own text, in bytes.
 fn held(discovery: &Discovery) -> (Catalog, usize) {
     // Thread pools and the like are made once and are not the catalog's.
     drop(discovery.run());
@@ -38,7 +38,7 @@ fn a_catalog_is_small() {
     for path in tree.paths().iter().map(PathBuf::as_path).chain([tree.root()]) {
         File::open(path).unwrap().set_modified(old).unwrap();
     }
-    let discovery = Discovery::new([Root::new(tree.root(), Source::Inline)]);
+    let discovery = Discovery::new([SkillRoot::new(tree.root(), Source::Inline)]);
     let (catalog, cold) = held(&discovery);
     assert_eq!(catalog.len(), COUNT);
     assert!(cold < 400, "{cold} bytes a skill, cold");

@@ -1,7 +1,7 @@
 //! Every refusal is logged, once and on one line (S-1).
 //!
-//! In a process of its own: `tracing` remembers, for the whole process, whether anybody listens to an event, and tests
-//! that run beside this one without listening can make it remember that nobody does.
+//! In a process of its own: `tracing` caches, for the whole process, whether an event has a subscriber, and tests that
+//! run beside this one without a subscriber can make it cache that there is none.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test whose setting fails has failed")]
 
@@ -60,7 +60,7 @@ struct Logged {
     fields: BTreeMap<String, String>,
 }
 
-/// Runs `work` and returns what was logged on this thread meanwhile.
+/// Runs `work` and returns the events that were logged on this thread meanwhile.
 fn record(work: impl FnOnce()) -> Vec<Logged> {
     let log = Arc::new(Mutex::new(Vec::new()));
     tracing::subscriber::with_default(Recorder(Arc::clone(&log)), work);

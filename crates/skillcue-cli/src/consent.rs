@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use skillcue::Skill;
 use skillcue::catalog::SkillDir;
-use skillcue::consent::{BROKEN, Consent, ConsentGate, Question, Subject};
+use skillcue::consent::{BROKEN_FILE_HINT, Consent, ConsentGate, Question, Subject};
 use skillcue_host::{Environment, absolute, project_wants};
 use skillcue_mcp::host::Host;
 
@@ -22,7 +22,7 @@ pub(crate) type Row = Consent;
 pub(crate) fn rows(context: &Context) -> Result<Vec<(Row, bool)>, CliError> {
     let store = context.host()?.consent_store();
     if let Some(trouble) = store.trouble() {
-        context.terminal.warn("consent", &trouble, BROKEN);
+        context.terminal.warn("consent", &trouble, BROKEN_FILE_HINT);
     }
     let rows = store.list().into_iter();
     rows.map(|row| {

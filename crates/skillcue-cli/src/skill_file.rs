@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use skillcue::catalog::{Discovery, FileError, SkillDir, SkillFile};
 use skillcue::format::Code;
-use skillcue::{Catalog, Diagnostic, Root, Source};
+use skillcue::{Catalog, Diagnostic, SkillRoot, Source};
 use skillcue_format::MAX_FILE;
 
 use skillcue_base::os_message;
@@ -34,7 +34,7 @@ impl Targets {
         let mut targets = Targets::default();
         for skill in catalog.all() {
             // Copies that count as one skill have equal front matter; their bodies may differ.
-            let places = skill.places().into_iter().filter(|place| wanted(place.root.source));
+            let places = skill.locations().into_iter().filter(|place| wanted(place.root.source));
             targets.files.extend(places.map(|place| place.path));
         }
         let ours = |path: &Path| below.iter().any(|root| path.starts_with(root));
@@ -66,14 +66,14 @@ impl Targets {
 
     /// Looks as discovery does, so that what is checked is what would be found.
     fn add_dir(&mut self, dir: &Path) {
-        let catalog = Discovery::new([Root::required(dir, Source::Inline)]).run();
+        let catalog = Discovery::new([SkillRoot::required(dir, Source::Inline)]).run();
         if catalog.all().is_empty() && catalog.invalid().is_empty() && catalog.diagnostics().is_empty() {
             let found = Diagnostic::new(Code::NoSkillFile, "no skill stands here, nor below")
                 .with_help("a skill is a directory with a SKILL.md; `skillcue new NAME` makes one");
             return self.diagnostics.push(found.at(dir));
         }
         for skill in catalog.all() {
-            self.files.extend(skill.places().into_iter().map(|place| place.path));
+            self.files.extend(skill.locations().into_iter().map(|place| place.path));
         }
         self.files.extend(catalog.invalid().iter().map(|invalid| invalid.path.clone()));
         // Two skills of one name may well stand in a directory that is checked; they are not used together.

@@ -85,15 +85,15 @@ fn put_whole(skill: &Skill, out: &mut Vec<u8>) {
 /// What [`put_whole`] writes, of a skill whose manifest need not be made for it and whose path is plain. Nothing but
 /// texts copied: 100,000 skills are 70 MB.
 fn put_glimpse(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
-    let glimpse = skill.glimpse()?;
+    let summary = skill.summary()?;
     out.extend_from_slice(b"{\"name\":");
     put(out, skill.name());
     out.extend_from_slice(b",\"description\":");
-    put(out, glimpse.description);
+    put(out, summary.description);
     out.extend_from_slice(b",\"brief_description\":");
-    put(out, &brief(glimpse.description));
+    put(out, &brief(summary.description));
     out.extend_from_slice(b",\"version\":");
-    put_option(out, glimpse.version);
+    put_option(out, summary.version);
     out.extend_from_slice(b",\"source\":");
     put(out, skill.source().as_str());
     out.extend_from_slice(b",\"plugin\":");
@@ -114,14 +114,14 @@ fn put_glimpse(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(b"\",\"enabled\":");
     out.extend_from_slice(if skill.enabled() { b"true" } else { b"false" });
     out.extend_from_slice(b",\"types\":[\"prompt\"],\"allowed_tools\":[");
-    for (at, tool) in glimpse.allowed_tools().enumerate() {
+    for (at, tool) in summary.allowed_tools().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         put(out, tool);
     }
     out.extend_from_slice(b"],\"model\":");
-    put_option(out, glimpse.model);
+    put_option(out, summary.model);
     out.extend_from_slice(b",\"disable_model_invocation\":false,\"tokens\":");
     put_number(out, skill.body_tokens().0);
     out.push(b'}');

@@ -67,14 +67,14 @@ impl<'a> Situation<'a> {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use skillcue_catalog::{Discovery, Root, Skill, Source};
+/// use skillcue_catalog::{Discovery, SkillRoot, Skill, Source};
 /// use skillcue_disclose::{DiscloseConfig, Discloser, Situation};
 /// use skillcue_select::{Census, Selection};
 ///
 /// let dir = tempfile::tempdir()?;
 /// std::fs::create_dir(dir.path().join("pdf"))?;
 /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n# How\n")?;
-/// let catalog = Arc::new(Discovery::new([Root::new(dir.path(), Source::User)]).run());
+/// let catalog = Arc::new(Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run());
 ///
 /// let discloser = Discloser::new(catalog, DiscloseConfig::default())?;
 /// let bodies = |_: &Skill| Ok(Arc::from("# How"));
@@ -425,10 +425,10 @@ fn because(hit: &Hit) -> String {
 fn item<'c>(skill: &'c Skill, style: Style, config: &DiscloseConfig) -> Item<'c> {
     let pinned = !config.pinned.is_empty() && config.pinned.contains(skill.name());
     let (id, source) = (skill.name().into(), skill.source());
-    if let Some(glimpse) = skill.glimpse()
+    if let Some(summary) = skill.summary()
         && !skill.front_matter().contains("priority")
     {
-        let entry = Entry { id, description: glimpse.description.into(), priority: 0, source, pinned };
+        let entry = Entry { id, description: summary.description.into(), priority: 0, source, pinned };
         return Item { entry, is_whole: style == Style::Registry };
     }
     let manifest = skill.make_manifest();

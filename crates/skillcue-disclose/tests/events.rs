@@ -7,7 +7,7 @@
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use skillcue_catalog::{Discovery, Root, Skill, Source};
+use skillcue_catalog::{Discovery, Skill, SkillRoot, Source};
 use skillcue_disclose::{Census, DiscloseConfig, Discloser, Situation};
 use skillcue_select::{Hit, Reason, ReasonKind, Selection};
 use tracing::field::{Field, Visit};
@@ -54,7 +54,7 @@ fn one_event_a_disclosure() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("pdf")).unwrap();
     std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads.\n---\n12345678").unwrap();
-    let catalog = Arc::new(Discovery::new([Root::new(dir.path(), Source::User)]).run());
+    let catalog = Arc::new(Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run());
     let config = DiscloseConfig { counter: "bytes4".parse().unwrap(), ..DiscloseConfig::default() };
     let discloser = Discloser::new(catalog, config).unwrap();
     let (text, trigger) = ("hunter2".to_owned(), "hunter2".to_owned());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use skillcue::catalog::{Listing, SkillDir};
+use skillcue::catalog::{FileListing, SkillDir};
 use skillcue::tools::{
     Arguments, Call, Program, Refused, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, check_loaded,
     for_model, neutralise, said,
@@ -74,7 +74,7 @@ impl ToolProvider for ScriptTools {
         is_wanted.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str, files: &Listing) -> bool {
+    fn brings(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool {
         let catalog = skills.catalog();
         let has_any = |skill: &Skill| opened(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), Some(files)));
         for_model(&catalog, skill).is_ok_and(has_any)

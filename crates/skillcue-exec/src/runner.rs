@@ -451,7 +451,7 @@ fn wishes<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
-    let path = SkillDir::meaning(request.dir.skill(), request.script)?;
+    let path = SkillDir::normalize(request.dir.skill(), request.script)?;
     let mut listed = scripts(request.dir, request.manifest);
     let short = format!("scripts/{path}");
     let found = listed.iter().position(|it| it.path == path).or_else(|| listed.iter().position(|it| it.path == short));

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
-use skillcue_catalog::{ListedFile, Listing, SkillDir, TreeLimits};
+use skillcue_catalog::{FileListing, ListedFile, SkillDir, TreeLimits};
 use skillcue_format::Manifest;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -66,7 +66,7 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
         }
     }
     for named in manifest.scripts() {
-        let Ok(path) = SkillDir::meaning(dir.skill(), &named.path) else { continue };
+        let Ok(path) = SkillDir::normalize(dir.skill(), &named.path) else { continue };
         let description = named.description.as_deref().map(str::to_owned);
         if let Some(info) = look(dir, &path, description) {
             found.insert(path, info);
@@ -78,13 +78,13 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
 }
 
 /// Whether [`scripts`] would find any. `files` are the skill's, if they have been listed.
-pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&Listing>) -> bool {
+pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&FileListing>) -> bool {
     // A listing that stopped early may lack some.
     let Some(files) = files.filter(|files| files.stopped.is_none()) else { return !scripts(dir, manifest).is_empty() };
     let ignored = ignored(manifest);
     let is_near = |path: &str| path.starts_with("scripts/") && path.matches('/').count() <= DEPTH + 1;
     let mut paths = files.files.iter().map(|file| file.path.as_str());
-    let mut named = manifest.scripts().iter().filter_map(|named| SkillDir::meaning(dir.skill(), &named.path).ok());
+    let mut named = manifest.scripts().iter().filter_map(|named| SkillDir::normalize(dir.skill(), &named.path).ok());
     paths.any(|path| is_near(path) && may_be_script(path, &ignored) && look(dir, path, None).is_some())
         || named.any(|path| look(dir, &path, None).is_some())
 }

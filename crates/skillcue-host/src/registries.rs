@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use skillcue::catalog::plugin_roots;
-use skillcue::{Enablement, Root, Source};
+use skillcue::{Enablement, SkillRoot, Source};
 use skillcue_registry::{Disk, Git, Kind, Place, Registry, State};
 
 use crate::environment::Environment;
@@ -70,13 +70,13 @@ pub fn own_address(project: &State, address: &str) -> Option<String> {
 }
 
 /// Where discovery finds what is installed.
-pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<Root> {
-    let mut roots = vec![Root::new(registry.installed_skills_dir(), source).off_until_enabled()];
+pub(crate) fn roots(registry: &Registry, state: &State, source: Source) -> Vec<SkillRoot> {
+    let mut roots = vec![SkillRoot::new(registry.installed_skills_dir(), source).off_until_enabled()];
     for (name, installed) in &state.installed {
         if installed.kind == Kind::Plugin {
             // What is wrong with it was said when it was installed, and `verify` says it again.
             let (of_plugin, _) = plugin_roots(&registry.dir_of(Kind::Plugin, name));
-            let of_plugin = of_plugin.into_iter().map(Root::off_until_enabled);
+            let of_plugin = of_plugin.into_iter().map(SkillRoot::off_until_enabled);
             // A project's registry comes with a checkout, and so does what it names.
             let by_project = source == Source::Project;
             roots.extend(of_plugin.map(|root| if by_project { root.from_checkout() } else { root }));

@@ -11,7 +11,7 @@ use skillcue::config::{AgentSection, Config, DiscloseSection, Distrusted, McpSer
 use skillcue::consent::{self, Answer, Question, Subject};
 use skillcue::format::Severity;
 use skillcue::load::LoaderConfig;
-use skillcue::{Diagnostic, Enablement, Root, Setup, Source};
+use skillcue::{Diagnostic, Enablement, Setup, SkillRoot, Source};
 use skillcue_base::ErrorInfo as _;
 
 use skillcue_base::Digest;
@@ -41,7 +41,7 @@ const MAX_CONFIG: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Settings {
     /// The roots that stay as long as this process.
-    pub roots: Vec<Root>,
+    pub roots: Vec<SkillRoot>,
     /// Those that there were when it began, beside: what is installed, and plugins. None if they do not count.
     further: Option<Further>,
     /// Plugins that the files name.
@@ -149,7 +149,7 @@ impl Settings {
                 let message = format!("{by} {}: {problem}", dir.display());
                 return Err(HostError::usage("usage", message).help("name a directory that holds skills"));
             }
-            self.roots.push(Root::required(environment.resolve(dir), Source::Inline));
+            self.roots.push(SkillRoot::required(environment.resolve(dir), Source::Inline));
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Settings {
             let consent = options.gate(environment);
             // Without a readable file no project is trusted, and the work goes on.
             if let Some(message) = consent.trouble() {
-                let help = consent::BROKEN.to_owned();
+                let help = consent::BROKEN_FILE_HINT.to_owned();
                 self.notices.push(Diagnostic::named("consent", Severity::Warning, message).with_help(help));
             }
             let answer = consent.answer(&question(project, &text));
@@ -266,7 +266,7 @@ impl Settings {
     }
 
     fn configured_places(&mut self, config: &Config, source: Source) {
-        self.roots.extend(config.skills.dirs.iter().map(|dir| Root::required(absolute(dir), source)));
+        self.roots.extend(config.skills.dirs.iter().map(|dir| SkillRoot::required(absolute(dir), source)));
         let by_project = source == Source::Project;
         let plugins = config.skills.plugins.iter();
         self.plugins.extend(plugins.map(|dir| NamedPlugin { dir: absolute(dir), by_project }));
@@ -278,7 +278,7 @@ impl Settings {
         if let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) {
             let roots = skillcue::catalog::project_roots(cwd, project);
             // Whoever stands in their home directory has no project there.
-            let own = |root: &Root| !user.iter().any(|other| other.path == root.path);
+            let own = |root: &SkillRoot| !user.iter().any(|other| other.path == root.path);
             self.roots.extend(roots.into_iter().filter(own));
         }
         self.roots.extend(user);
@@ -287,7 +287,7 @@ impl Settings {
         self.notices.append(&mut further.notices);
         self.further = Some(further);
         match bundled::unpack(environment) {
-            Ok(root) => self.roots.push(Root::new(root, Source::Bundled)),
+            Ok(root) => self.roots.push(SkillRoot::new(root, Source::Bundled)),
             Err(error) => self.notices.push(
                 Diagnostic::named(
                     "bundled_missing",
@@ -335,7 +335,7 @@ impl Settings {
     }
 
     /// Returns every root, those of installed skills and plugins included.
-    pub fn all_roots(&self) -> impl Iterator<Item = &Root> {
+    pub fn all_roots(&self) -> impl Iterator<Item = &SkillRoot> {
         self.roots.iter().chain(self.further.iter().flat_map(|further| &further.roots))
     }
 }
@@ -349,7 +349,7 @@ fn switches(config: &Config) -> Enablement {
 /// Roots that may differ at the next look: those of installed skills and of plugins.
 #[derive(Debug, Clone, Default)]
 struct Further {
-    roots: Vec<Root>,
+    roots: Vec<SkillRoot>,
     /// The registries as they were read.
     user: Option<State>,
     project: Option<State>,

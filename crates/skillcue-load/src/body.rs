@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
-use skillcue_catalog::{BodyAt, BodyFile, FileError, SkillDir, Stamp, StampPath};
+use skillcue_catalog::{BodyAt, BodyFile, FileError, FileStamp, SkillDir, StampPath};
 use skillcue_format::split::body_start;
 
 use crate::error::LoadError;
@@ -80,7 +80,7 @@ struct ReadBody {
 #[derive(Clone, Debug)]
 pub(crate) struct FileVersion {
     path: Arc<StampPath>,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
 impl FileVersion {

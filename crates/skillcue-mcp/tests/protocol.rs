@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{Client, pages, server, skills, write};
 use serde_json::{Value, json};
-use skillcue::catalog::Listing;
+use skillcue::catalog::FileListing;
 use skillcue::remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillcue::{Changes, Skillcue};
@@ -610,7 +610,7 @@ impl ToolProvider for Odd {
         tools
     }
 
-    fn brings(&self, _: &Skillcue, _: &str, _: &Listing) -> bool {
+    fn brings(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
         true
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serializer;
 use skillcue_audit::{Audit, finding_json};
-use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
+use skillcue_catalog::{Catalog, Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
 use skillcue_format::{Code, Diagnostic};
 
 use crate::entries::Installed;
@@ -135,7 +135,7 @@ fn below(dir: &Path, at: &Path) -> Result<PathBuf, RegistryError> {
 }
 
 fn skill(dir: &Path) -> Result<(String, Option<String>), Vec<Diagnostic>> {
-    let catalog = Discovery::new([Root::new(dir, Source::Inline)]).run();
+    let catalog = Discovery::new([SkillRoot::new(dir, Source::Inline)]).run();
     match catalog.all() {
         [skill] if skill.dir() == dir => Ok((skill.name().to_owned(), skill.manifest().version().map(str::to_owned))),
         _ => Err(wrong(&catalog, Code::MissingField, "there is no skill file in it")),

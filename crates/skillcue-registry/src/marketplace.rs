@@ -94,7 +94,7 @@ fn inside(path: &str) -> Result<String, String> {
     if path.split('/').any(|part| part == "..") {
         return Err(format!("the path {} leads out", Shown(path)));
     }
-    SkillDir::meaning("marketplace", path).map_err(|_| format!("the path {} leads out", Shown(path)))
+    SkillDir::normalize("marketplace", path).map_err(|_| format!("the path {} leads out", Shown(path)))
 }
 
 fn place(source: Option<&Value>, root: Option<&str>) -> Result<Place, String> {

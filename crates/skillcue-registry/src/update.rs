@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use skillcue_audit::audit;
-use skillcue_catalog::{Content, ContentId, Discovery, Leaf, Root, Source, plugin_roots};
+use skillcue_catalog::{Content, ContentId, Discovery, Leaf, SkillRoot, Source, plugin_roots};
 use skillcue_format::{Diagnostic, Permissions};
 
 use crate::candidate::{Auditor, Candidate, serialize_findings};
@@ -282,7 +282,7 @@ struct Said {
 
 fn skills(dir: &Path, kind: Kind) -> BTreeMap<String, Said> {
     let roots = match kind {
-        Kind::Skill => vec![Root::new(dir, Source::Inline)],
+        Kind::Skill => vec![SkillRoot::new(dir, Source::Inline)],
         Kind::Plugin => plugin_roots(dir).0,
     };
     let catalog = Discovery::new(roots).run();

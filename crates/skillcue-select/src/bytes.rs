@@ -132,7 +132,7 @@ fn is_sound(index: &Index) -> bool {
 mod tests {
     use super::*;
     use crate::{SelectOptions, Selector, Turn};
-    use skillcue_catalog::{Catalog, Discovery, Root, Source};
+    use skillcue_catalog::{Catalog, Discovery, SkillRoot, Source};
 
     const FRONT: &str = "---\nname: a-b\ndescription: D.\ntriggers:\n  keywords: [x, y z, '->', c++, 表格]\n  verbs: [run]\n  \
         patterns: ['x.*y', '\\d', '(']\n  files: ['*.rs', 'src/*']\n  languages: [c]\n---\n";
@@ -142,7 +142,7 @@ mod tests {
             std::fs::create_dir(dir.join(name)).unwrap();
             std::fs::write(dir.join(name).join("SKILL.md"), FRONT.replace("a-b", name)).unwrap();
         }
-        Discovery::new([Root::new(dir, Source::User)]).run()
+        Discovery::new([SkillRoot::new(dir, Source::User)]).run()
     }
 
     #[test]

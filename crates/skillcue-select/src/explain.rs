@@ -17,13 +17,13 @@ use crate::{Hit, ReasonKind, Selector, Turn, build, files, literal};
 /// Why a skill matches a turn, or does not.
 ///
 /// ```
-/// # use skillcue_catalog::{Discovery, Root, Source};
+/// # use skillcue_catalog::{Discovery, SkillRoot, Source};
 /// # use skillcue_select::{Selector, Turn};
 /// # let dir = tempfile::tempdir()?;
 /// # std::fs::create_dir(dir.path().join("hello"))?;
 /// # let text = "---\nname: hello\ndescription: Greets.\ntriggers:\n  keywords: [greeting]\n---\n";
 /// # std::fs::write(dir.path().join("hello/SKILL.md"), text)?;
-/// # let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+/// # let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
 /// let selector = Selector::of(&catalog);
 /// let why = selector.explain(&catalog, &Turn::new("two greetings in one line"), "hello");
 /// assert!(why.hit.is_none());

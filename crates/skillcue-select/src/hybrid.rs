@@ -25,7 +25,7 @@ impl Selector {
     /// by triggers.
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_catalog::{Discovery, SkillRoot, Source};
     /// use skillcue_select::{Mode, SelectOptions, Selector, TextIndex, Turn};
     ///
     /// let dir = tempfile::tempdir()?;
@@ -34,7 +34,7 @@ impl Selector {
     ///     let text = format!("---\nname: {name}\ndescription: {does}\n---\n");
     ///     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
     /// }
-    /// let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+    /// let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::Project)]).run();
     /// let (selector, texts) = (Selector::of(&catalog), TextIndex::of(&catalog));
     ///
     /// let turn = Turn::new("plan a hike for Sunday");
@@ -60,14 +60,14 @@ impl Selector {
     /// [`Selector::select_with`] finds in [`Mode::Hybrid`].
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_catalog::{Discovery, SkillRoot, Source};
     /// use skillcue_select::{Selector, TextIndex, Turn};
     ///
     /// let dir = tempfile::tempdir()?;
     /// std::fs::create_dir(dir.path().join("hiking"))?;
     /// let text = "---\nname: hiking\ndescription: Plans hikes in the Alps.\n---\n";
     /// std::fs::write(dir.path().join("hiking/SKILL.md"), text)?;
-    /// let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+    /// let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::Project)]).run();
     /// let (selector, texts) = (Selector::of(&catalog), TextIndex::of(&catalog));
     ///
     /// let closest = selector.closest(&catalog, &texts, &Turn::new("plan a hike for Sunday"), 3);

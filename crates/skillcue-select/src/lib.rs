@@ -5,7 +5,7 @@
 //! it would have taken; [`Intent::of`] tells a question about the agent itself from all others.
 //!
 //! ```
-//! use skillcue_catalog::{Discovery, Root, Source};
+//! use skillcue_catalog::{Discovery, SkillRoot, Source};
 //! use skillcue_select::{Mention, SelectOptions, Selector, Turn};
 //!
 //! let dir = tempfile::tempdir()?;
@@ -14,7 +14,7 @@
 //!     let text = format!("---\nname: {name}\ndescription: Helps.\ntriggers:\n  {triggers}\n---\n");
 //!     std::fs::write(dir.path().join(name).join("SKILL.md"), text)?;
 //! }
-//! let catalog = Discovery::new([Root::new(dir.path(), Source::Project)]).run();
+//! let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::Project)]).run();
 //! let selector = Selector::of(&catalog);
 //!
 //! let turn = Turn::new("Is this Objective-C++? Ask $cpp-helper.").files(["src/App.tsx"]);

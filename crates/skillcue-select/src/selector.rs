@@ -21,14 +21,14 @@ use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, 
 /// only when a message holds what a pattern needs.
 ///
 /// ```
-/// use skillcue_catalog::{Discovery, Root, Source};
+/// use skillcue_catalog::{Discovery, SkillRoot, Source};
 /// use skillcue_select::{Intent, SelectOptions, Selector, Turn};
 ///
 /// let dir = tempfile::tempdir()?;
 /// std::fs::create_dir(dir.path().join("pdf-tools"))?;
 /// let text = "---\nname: pdf-tools\ndescription: Reads PDF.\ntriggers:\n  verbs: [extract]\n---\n";
 /// std::fs::write(dir.path().join("pdf-tools/SKILL.md"), text)?;
-/// let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+/// let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
 ///
 /// let selector = Selector::of(&catalog);
 /// let selection = selector.select(&catalog, &Turn::new("We extracted the tables."), &SelectOptions::default());
@@ -92,7 +92,7 @@ impl Selector {
     /// An id of everything in a catalog that its index depends on: the names and what the front matter says, in order.
     ///
     /// ```
-    /// use skillcue_catalog::{Discovery, Root, Source};
+    /// use skillcue_catalog::{Discovery, SkillRoot, Source};
     /// use skillcue_select::Selector;
     ///
     /// let dir = tempfile::tempdir()?;
@@ -100,7 +100,7 @@ impl Selector {
     /// let key = |keyword: &str, body: &str| -> std::io::Result<u128> {
     ///     let text = format!("---\nname: pdf\ndescription: D.\ntriggers: [{keyword}]\n---\n{body}\n");
     ///     std::fs::write(dir.path().join("pdf/SKILL.md"), text)?;
-    ///     Ok(Selector::key(&Discovery::new([Root::new(dir.path(), Source::User)]).run()))
+    ///     Ok(Selector::key(&Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run()))
     /// };
     /// assert_eq!(key("form", "One.")?, key("form", "Another body.")?);
     /// assert_ne!(key("form", "One.")?, key("table", "One.")?);

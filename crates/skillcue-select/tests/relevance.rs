@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use skillcue_catalog::{Discovery, Root, Source};
+use skillcue_catalog::{Discovery, SkillRoot, Source};
 use skillcue_select::{BodyTerms, Document, Ranking, TextIndex, body_key};
 
 const SKILLS: [(&str, &str); 7] = [
@@ -222,7 +222,7 @@ fn a_catalog_is_indexed_with_triggers_and_bodies() {
     add("project", "beta", "");
     add("user", "beta", "version: 2\ntriggers: [zebra]\n");
     let roots = [("project", Source::Project), ("user", Source::User)];
-    let catalog = Discovery::new(roots.map(|(place, source)| Root::new(dir.path().join(place), source))).run();
+    let catalog = Discovery::new(roots.map(|(place, source)| SkillRoot::new(dir.path().join(place), source))).run();
     assert_eq!(catalog.all().len(), 3);
     let name = |ranking: Ranking| ranking.hits.first().map(|hit| catalog.all()[hit.skill].name());
 

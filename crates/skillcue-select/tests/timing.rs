@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use skillcue_catalog::{Discovery, Root, Source};
+use skillcue_catalog::{Discovery, SkillRoot, Source};
 use skillcue_select::{SelectOptions, Selector, Turn};
 
 /// A stream of numbers, the same each time.
@@ -80,7 +80,7 @@ fn timing() {
     for count in counts.split(',').map(|count| count.parse::<u64>().unwrap()) {
         let dir = tempfile::tempdir().unwrap();
         tree(dir.path(), count);
-        let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+        let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
         let start = Instant::now();
         let selector = Selector::of(&catalog);
         let built = start.elapsed();
@@ -130,7 +130,7 @@ fn hostile_patterns() {
         fs::create_dir(dir.path().join("it")).unwrap();
         let text = format!("---\nname: it\ndescription: D.\ntriggers:\n  patterns: ['{pattern}']\n---\n");
         fs::write(dir.path().join("it/SKILL.md"), text).unwrap();
-        let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+        let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
         let selector = Selector::of(&catalog);
         for message in [message.clone() + "x y z = c !", word.clone() + "xyz=c!"] {
             let start = Instant::now();
@@ -150,7 +150,7 @@ fn hostile_patterns() {
             let text = format!("---\nname: s{number}\ndescription: D.\ntriggers:\n  patterns: ['{pattern}']\n---\n");
             fs::write(dir.join("SKILL.md"), text).unwrap();
         }
-        let catalog = Discovery::new([Root::new(dir.path(), Source::User)]).run();
+        let catalog = Discovery::new([SkillRoot::new(dir.path(), Source::User)]).run();
         let start = Instant::now();
         let selector = Selector::of(&catalog);
         println!("{count} patterns: built in {:?}", start.elapsed());

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use skillcue_base::binary::{BinaryFormat, KeptFile, Reader, Writer};
 use skillcue_base::replace_file;
-use skillcue_catalog::{SkillDir, Stamp, StampPath};
+use skillcue_catalog::{FileStamp, SkillDir, StampPath};
 use twox_hash::XxHash3_128;
 
 use crate::message::{Compiled, Ready};
@@ -65,7 +65,7 @@ impl Doors {
 struct Card(i64, u32, u64, u64);
 
 impl Card {
-    fn of(stamp: Stamp) -> Card {
+    fn of(stamp: FileStamp) -> Card {
         let seconds = stamp.modified_ns.div_euclid(1_000_000_000);
         let rest = stamp.modified_ns.rem_euclid(1_000_000_000);
         Card(i64::try_from(seconds).unwrap_or(0), u32::try_from(rest).unwrap_or(0), stamp.size, stamp.inode)

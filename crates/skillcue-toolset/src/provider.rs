@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use skillcue::catalog::{Listing, SkillDir};
+use skillcue::catalog::{FileListing, SkillDir};
 use skillcue::consent;
 use skillcue::tools::{
     Call, Program, ToolContext, ToolDefinition, ToolOutput, ToolProvider, attribute, capital, for_model,
@@ -198,7 +198,7 @@ impl ToolProvider for ToolsetTools {
         named.iter().map(definition).collect()
     }
 
-    fn brings(&self, skills: &Skillcue, skill: &str, _: &Listing) -> bool {
+    fn brings(&self, skills: &Skillcue, skill: &str, _: &FileListing) -> bool {
         let catalog = skills.catalog();
         for_model(&catalog, skill).is_ok_and(|skill| skill.server().is_none() && skill.manifest().toolsets().len() > 0)
     }

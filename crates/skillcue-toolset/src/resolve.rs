@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use skillcue_base::ErrorInfo as _;
-use skillcue_catalog::{FileError, SkillDir, Stamp};
+use skillcue_catalog::{FileError, FileStamp, SkillDir};
 use twox_hash::XxHash3_128;
 
 use crate::MAX_MODULE_BYTES;
@@ -81,7 +81,7 @@ pub(crate) struct Resolver {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Seen {
     /// What was read: id, stamp, and a digest of what it held.
-    pub(crate) read: BTreeMap<String, (Stamp, u128)>,
+    pub(crate) read: BTreeMap<String, (FileStamp, u128)>,
     /// Where something was looked for and not found. Should it turn up, resolving may end elsewhere.
     pub(crate) absent: BTreeSet<String>,
     /// What specifiers meant: importer, specifier, id.
@@ -89,7 +89,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn read(&mut self, id: &str, stamp: Stamp, text: &str) {
+    fn read(&mut self, id: &str, stamp: FileStamp, text: &str) {
         self.read.insert(id.to_owned(), (stamp, XxHash3_128::oneshot(text.as_bytes())));
     }
 }
@@ -189,7 +189,7 @@ impl Resolver {
         }
         if from.is_empty() {
             let path = specifier.strip_prefix("./").unwrap_or(specifier);
-            let path = SkillDir::meaning(self.skill.skill(), path).map_err(|error| of_file(&error))?;
+            let path = SkillDir::normalize(self.skill.skill(), path).map_err(|error| of_file(&error))?;
             return self.probe("", &path, specifier);
         }
         let (_, prefix, path) = self.door(from)?;

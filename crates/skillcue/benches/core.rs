@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use skillcue::catalog::Discovery;
-use skillcue::{LoadRequest, Root, Skillcue, Source};
+use skillcue::{LoadRequest, SkillRoot, Skillcue, Source};
 use skillcue_bench::{Options, Tree, floor, generate};
 use skillcue_format::{FileKind, Parsed};
 
@@ -33,7 +33,7 @@ fn discover(c: &mut Criterion) {
     group.sample_size(10).measurement_time(Duration::from_secs(3));
     for count in sizes() {
         let tree = tree(count);
-        let discovery = Discovery::new([Root::new(tree.root(), Source::Inline)]);
+        let discovery = Discovery::new([SkillRoot::new(tree.root(), Source::Inline)]);
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(BenchmarkId::new("ours", count), |b| b.iter(|| discovery.run()));
         let bare = |b: &mut criterion::Bencher<'_>| b.iter(|| floor::read_4k(tree.paths(), threads()).unwrap());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skillcue::Skillcue;
-use skillcue::catalog::Listing;
+use skillcue::catalog::FileListing;
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -35,7 +35,7 @@ impl ToolProvider for WordCount {
     }
 
     /// No skill changes which tools there are.
-    fn brings(&self, _skills: &Skillcue, _skill: &str, _files: &Listing) -> bool {
+    fn brings(&self, _skills: &Skillcue, _skill: &str, _files: &FileListing) -> bool {
         false
     }
 

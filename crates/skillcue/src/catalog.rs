@@ -2,9 +2,9 @@
 //! [`Catalog`](crate::Catalog), a skill in it [`Skill`](crate::Skill).
 
 pub use skillcue_catalog::{
-    Checkout, Child, ContentId, Discovery, Effort, FileError, Filter, Generation, IndexEntry, Invalid, ListedFile,
-    Listing, Place, SkillDir, SkillFile, SkipReason, Stamp, TreeLimits, installed_plugins, plugin_roots, project_roots,
-    user_roots,
+    Checkout, ContentId, DirectoryEntry, Discovery, Effort, FileError, FileListing, FileStamp, Filter, Generation,
+    IndexEntry, InvalidSkill, ListedFile, Location, SkillDir, SkillFile, SkipReason, TreeLimits, installed_plugins,
+    plugin_roots, project_roots, user_roots,
 };
 
 pub use crate::skills::usable;

@@ -119,7 +119,7 @@ fn is_same(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
             && (old.enabled(), old.available()) == (new.enabled(), new.available())
             // The body of a `SKILL.yaml` stands in another file, which the stamp says nothing about.
             && old.body_tokens() == new.body_tokens()
-            && old.is_placed_like(new)
+            && old.is_located_like(new)
     };
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new))
 }
@@ -127,7 +127,7 @@ fn is_same(old: &[Box<Skill>], new: &[Box<Skill>]) -> bool {
 type Where = (PathBuf, Source, Option<Box<str>>);
 
 fn places(skill: &Skill) -> impl Iterator<Item = Where> {
-    skill.places().into_iter().map(|place| (place.path, place.root.source, place.root.plugin.clone()))
+    skill.locations().into_iter().map(|place| (place.path, place.root.source, place.root.plugin.clone()))
 }
 
 /// What listings show of the skills of one name. Sorted: whether of two copies one hides the other or both are one may

@@ -2,6 +2,6 @@
 //! A [`ConsentStore`] remembers it in a file; implement [`ConsentGate`] to decide by other rules.
 
 pub use skillcue_catalog::consent::{
-    Answer, BROKEN, Consent, ConsentError, ConsentGate, ConsentStore, ContentId, Details, Observed, PermissionRules,
-    Question, ResolvedPermissions, Scope, Subject,
+    Answer, BROKEN_FILE_HINT, Consent, ConsentError, ConsentGate, ConsentStore, ContentId, Details, Observed,
+    PermissionRules, Question, ResolvedPermissions, Scope, Subject,
 };

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use skillcue_base::binary::KeptFile;
 use skillcue_base::replace_file;
-use skillcue_catalog::Root;
+use skillcue_catalog::SkillRoot;
 use skillcue_select::ReadAt;
 use twox_hash::XxHash3_64;
 
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Beside an index cache.
-    pub(crate) fn beside(index_cache: &Path, roots: &[Root]) -> Kept {
+    pub(crate) fn beside(index_cache: &Path, roots: &[SkillRoot]) -> Kept {
         let mut bytes = Vec::new();
         for root in roots {
             for part in [root.path.as_os_str().as_encoded_bytes(), root.source.as_str().as_bytes()] {
@@ -92,7 +92,7 @@ mod tests {
     fn what_is_kept_is_found_again_by_the_same_roots_only() {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("skillcue/index");
-        let of = |path: &str, source| Kept::beside(&cache, &[Root::new(path, source)]);
+        let of = |path: &str, source| Kept::beside(&cache, &[SkillRoot::new(path, source)]);
         of("/a", Source::User).write("select", b"one");
         assert_eq!(of("/a", Source::User).read("select").as_deref(), Some(&b"one"[..]));
         assert_eq!(of("/a", Source::Project).read("select"), None);
@@ -109,7 +109,7 @@ mod tests {
         let cache = dir.path().join("index");
         std::fs::write(&cache, "stays").unwrap();
         for number in 0..MAX_FILES + 5 {
-            Kept::beside(&cache, &[Root::new(format!("/{number}"), Source::User)]).write("select", b"x");
+            Kept::beside(&cache, &[SkillRoot::new(format!("/{number}"), Source::User)]).write("select", b"x");
         }
         assert_eq!(dir.path().read_dir().unwrap().count(), MAX_FILES + 1);
         assert!(cache.exists());

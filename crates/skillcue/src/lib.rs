@@ -89,7 +89,7 @@ pub use error::{Error, Hints};
 pub use request::Request;
 pub use setup::Setup;
 pub use skillcue_base::ErrorInfo;
-pub use skillcue_catalog::{Catalog, Enablement, Root, Skill, Source};
+pub use skillcue_catalog::{Catalog, Enablement, Skill, SkillRoot, Source};
 pub use skillcue_disclose::{Budget, Counter, Decision, DiscloseConfig, Disclosure, Fallback, Policy, Session, Tier};
 pub use skillcue_format::{Diagnostic, Manifest, Tokens};
 pub use skillcue_load::{LoadRequest, Loaded};

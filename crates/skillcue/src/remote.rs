@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use skillcue_base::ErrorInfo;
-use skillcue_catalog::{FileError, ListedFile, Listing, RemoteSkill, Skill, SkillDir};
+use skillcue_catalog::{FileError, FileListing, ListedFile, RemoteSkill, Skill, SkillDir};
 use skillcue_format::split::{FrontMatterScan, scan};
 
 use crate::Error;
@@ -198,7 +198,7 @@ impl<'r> Served<'r> {
 
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Remote { name: self.name.clone(), source };
-        let meant = SkillDir::meaning(&self.name, path)?;
+        let meant = SkillDir::normalize(&self.name, path)?;
         let below = |file: &RemoteFile| {
             let known = self.entry.path_of(file);
             known.is_some_and(|known| {
@@ -220,13 +220,13 @@ impl<'r> Served<'r> {
     }
 
     /// The files as the server lists them.
-    pub(crate) fn listing(&self) -> Listing {
+    pub(crate) fn listing(&self) -> FileListing {
         let listed = self.entry.files.iter().flatten();
         let mut files: Vec<ListedFile> = listed
             .filter_map(|file| Some(ListedFile { path: self.entry.path_of(file)?.into_owned(), size: file.size }))
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Listing { total_bytes: files.iter().map(|file| file.size).sum(), files, skipped: Vec::new(), stopped: None }
+        FileListing { total_bytes: files.iter().map(|file| file.size).sum(), files, skipped: Vec::new(), stopped: None }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use skillcue_catalog::{Enablement, Root};
+use skillcue_catalog::{Enablement, SkillRoot};
 
 /// What may change while a host runs: skills are installed, enabled and disabled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Setup {
     /// Where to look, beyond the roots that stay.
-    pub roots: Vec<Root>,
+    pub roots: Vec<SkillRoot>,
     /// What is switched on and off.
     pub enablement: Enablement,
 }
@@ -36,7 +36,7 @@ impl Asking {
 
     /// The roots that were said last.
     #[cfg(feature = "watch")]
-    pub(crate) fn roots(&self) -> Vec<Root> {
+    pub(crate) fn roots(&self) -> Vec<SkillRoot> {
         skillcue_base::lock(&self.said).iter().flat_map(|said| said.roots.clone()).collect()
     }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use skillcue_base::ErrorInfo;
 use skillcue_catalog::{
-    Catalog, Checkout, Discovery, Enablement, FileError, Listing, Memory, Root, Skill, SkillDir, Source, TreeLimits,
-    project_roots, user_roots,
+    Catalog, Checkout, Discovery, DiscoveryState, Enablement, FileError, FileListing, Skill, SkillDir, SkillRoot,
+    Source, TreeLimits, project_roots, user_roots,
 };
 use skillcue_disclose::DiscloseConfig;
 use skillcue_load::{CacheStats, Form, LoadRequest, Loaded, Loader, LoaderConfig, Outline};
@@ -39,7 +39,7 @@ pub struct Skillcue {
     mode: Mode,
     kept: Option<Kept>,
     /// What the last refresh has seen. Whoever refreshes holds it.
-    memory: Mutex<Memory>,
+    memory: Mutex<DiscoveryState>,
     #[cfg(feature = "watch")]
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
@@ -79,7 +79,7 @@ impl fmt::Debug for Held {
 #[derive(Debug, Clone, Default)]
 #[must_use = "nothing is looked for until `build`"]
 pub struct Builder {
-    roots: Vec<Root>,
+    roots: Vec<SkillRoot>,
     cache: Option<PathBuf>,
     search_path: Option<Vec<PathBuf>>,
     enablement: Enablement,
@@ -101,7 +101,7 @@ pub struct Builder {
 impl Builder {
     /// Looks below a directory, or at a single skill's; its skills stand above all others.
     pub fn skills_dir(self, dir: impl Into<PathBuf>) -> Builder {
-        self.root(Root::required(dir, Source::Inline))
+        self.root(SkillRoot::required(dir, Source::Inline))
     }
 
     /// Looks in the usual places of a project: in `start` and the directories above it up to `top`, which is a
@@ -118,12 +118,12 @@ impl Builder {
     }
 
     /// Looks below a root.
-    pub fn root(self, root: Root) -> Builder {
+    pub fn root(self, root: SkillRoot) -> Builder {
         self.roots([root])
     }
 
     /// Looks below several roots.
-    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Builder {
+    pub fn roots(mut self, roots: impl IntoIterator<Item = SkillRoot>) -> Builder {
         self.roots.extend(roots);
         self
     }
@@ -145,12 +145,12 @@ impl Builder {
     ///
     /// ```
     /// use skillcue::catalog::Checkout;
-    /// use skillcue::{Root, Skillcue, Source};
+    /// use skillcue::{SkillRoot, Skillcue, Source};
     ///
     /// let repo = tempfile::tempdir()?;
     /// std::fs::create_dir_all(repo.path().join("vendor/pdf"))?;
     /// std::fs::write(repo.path().join("vendor/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
-    /// let plugin = Root::new(repo.path().join("vendor"), Source::Plugin);
+    /// let plugin = SkillRoot::new(repo.path().join("vendor"), Source::Plugin);
     /// let skills = Skillcue::builder().root(plugin).checkout(Checkout::new(repo.path())).build()?;
     /// assert!(skills.catalog().get("pdf").unwrap().is_foreign());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -173,13 +173,13 @@ impl Builder {
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
-    /// use skillcue::{Root, Setup, Skillcue, Source};
+    /// use skillcue::{SkillRoot, Setup, Skillcue, Source};
     ///
     /// let dir = tempfile::tempdir()?;
     /// std::fs::create_dir(dir.path().join("pdf"))?;
     /// std::fs::write(dir.path().join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads PDF files.\n---\n")?;
     /// let installed = Arc::new(AtomicBool::new(false));
-    /// let (asked, root) = (Arc::clone(&installed), Root::new(dir.path(), Source::User));
+    /// let (asked, root) = (Arc::clone(&installed), SkillRoot::new(dir.path(), Source::User));
     /// let builder = Skillcue::builder().setup_by(move || {
     ///     let roots = asked.load(Ordering::Relaxed).then(|| root.clone()).into_iter().collect();
     ///     Setup { roots, ..Setup::default() }
@@ -369,7 +369,7 @@ impl Skillcue {
         let (discovery, moved) = asked(&self.discovery, &self.asking);
         if moved {
             // What is remembered belongs to the roots there were.
-            *memory = Memory::default();
+            *memory = DiscoveryState::default();
         }
         let touched = touched.filter(|_| !moved);
         let catalog = Arc::new(discovery.remote(listed(&self.remotes)).run_again(&mut memory, touched));
@@ -456,7 +456,7 @@ impl Skillcue {
     }
 
     /// Level 3: the files of a skill.
-    pub fn files(&self, address: &str) -> Result<Listing, Error> {
+    pub fn files(&self, address: &str) -> Result<FileListing, Error> {
         let catalog = self.catalog();
         self.list_files(known(&catalog, address)?)
     }
@@ -510,7 +510,7 @@ impl Skillcue {
         Ok(self.loader.load_text(skill.name(), &base, body, request)?)
     }
 
-    pub(crate) fn list_files(&self, skill: &Skill) -> Result<Listing, Error> {
+    pub(crate) fn list_files(&self, skill: &Skill) -> Result<FileListing, Error> {
         match self.served(skill)? {
             Some(served) => Ok(served.listing()),
             None => Ok(dir(skill)?.list(&TreeLimits::default())?),
@@ -537,7 +537,7 @@ impl Skillcue {
     }
 
     /// Whether a session that has loaded this skill, which has these files, may have other tools for it. Runs nothing.
-    pub fn brings_tools(&self, skill: &str, files: &Listing) -> bool {
+    pub fn brings_tools(&self, skill: &str, files: &FileListing) -> bool {
         self.providers.iter().any(|provider| provider.brings(self, skill, files))
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use skillcue::catalog::Discovery;
-use skillcue::{Catalog, Changes, Enablement, Root, Source};
+use skillcue::{Catalog, Changes, Enablement, SkillRoot, Source};
 
 /// Where a skill stands, by number of root and of name, and what is in its file.
 type Tree = BTreeMap<(usize, usize), (u8, u8)>;
@@ -30,7 +30,7 @@ fn apply(dir: &Path, old: &Tree, new: &Tree) {
 
 fn catalog(dir: &Path, disabled: &HashSet<usize>) -> Catalog {
     let disable = disabled.iter().map(|name| format!("s{name}")).collect();
-    Discovery::new(ROOTS.map(|(name, source)| Root::new(dir.join(name), source)))
+    Discovery::new(ROOTS.map(|(name, source)| SkillRoot::new(dir.join(name), source)))
         .enablement(Enablement { disable, ..Enablement::default() })
         .run()
 }
@@ -39,7 +39,7 @@ fn catalog(dir: &Path, disabled: &HashSet<usize>) -> Catalog {
 fn facts(catalog: &Catalog) -> BTreeMap<String, Vec<String>> {
     let mut facts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for skill in catalog.all() {
-        let places: Vec<_> = skill.places().into_iter().map(|place| (place.path, place.root.source)).collect();
+        let places: Vec<_> = skill.locations().into_iter().map(|place| (place.path, place.root.source)).collect();
         let state = (skill.enabled(), skill.available(), skill.shadowed());
         let fact = format!("{places:?} {:?} {} {state:?}", skill.stamp(), skill.digest());
         facts.entry(skill.name().to_owned()).or_default().push(fact);
@@ -94,8 +94,9 @@ fn programs_that_a_skill_requires_come() {
     fs::create_dir(dir.path().join("pdf")).unwrap();
     let text = "---\nname: pdf\ndescription: Needs it.\nrequires: [reader]\n---\n";
     fs::write(dir.path().join("pdf/SKILL.md"), text).unwrap();
-    let run =
-        |path: &str| Discovery::new([Root::new(dir.path(), Source::Inline)]).search_path([dir.path().join(path)]).run();
+    let run = |path: &str| {
+        Discovery::new([SkillRoot::new(dir.path(), Source::Inline)]).search_path([dir.path().join(path)]).run()
+    };
     let old = run("bin");
     fs::create_dir(dir.path().join("bin")).unwrap();
     fs::copy("/bin/sh", dir.path().join("bin/reader")).unwrap();

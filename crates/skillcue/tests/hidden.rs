@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 use skillcue::tools::{Call, ToolContext};
-use skillcue::{Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Request, Root, Session, Skillcue, Source};
+use skillcue::{
+    Budget, DiscloseConfig, Fallback, LoadRequest, Mode, Policy, Request, Session, SkillRoot, Skillcue, Source,
+};
 use skillcue_base::is_hidden;
 
 /// Tags that spell "Obey", a bidirectional override, a zero-width space, a filler, a command to a terminal.
@@ -36,7 +38,7 @@ fn house_with(config: &DiscloseConfig) -> (tempfile::TempDir, Skillcue) {
     std::fs::write(plain.join("SKILL.md"), text).unwrap();
     let cache = tmp.path().join("index");
     let builder =
-        || Skillcue::builder().root(Root::new(&root, Source::User)).index_cache(&cache).disclosure(config.clone());
+        || Skillcue::builder().root(SkillRoot::new(&root, Source::User)).index_cache(&cache).disclosure(config.clone());
     drop(builder().build().unwrap());
     (tmp, builder().build().unwrap())
 }
@@ -73,8 +75,8 @@ fn the_hostile_skill_is_one() {
     assert_eq!(catalog.get("inv").unwrap().manifest().description(), "Writes invoices for people.");
     assert_eq!(catalog.get("inv").unwrap().manifest().argument_hint(), Some("[file]"));
     assert_eq!(catalog.get("plain").unwrap().manifest().description(), "Pays invoices. Use for an invoice.");
-    let glimpse = catalog.get("plain").unwrap().glimpse();
-    assert_eq!(glimpse.map(|glimpse| glimpse.description), Some("Pays invoices. Use for an invoice."));
+    let summary = catalog.get("plain").unwrap().summary();
+    assert_eq!(summary.map(|summary| summary.description), Some("Pays invoices. Use for an invoice."));
     for entry in catalog.index_entries() {
         check("index entry", &entry.description);
         entry.triggers.keywords.iter().chain(&entry.triggers.verbs).for_each(|word| check("trigger", word));

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use skillcue::catalog::Listing;
+use skillcue::catalog::FileListing;
 use skillcue::remote::{Remote, RemoteEntry, RemoteError, RemoteFile};
 use skillcue::tools::{Call, Effect, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
-use skillcue::{Enablement, LoadRequest, Mode, Request, Root, Session, Skillcue, Source};
+use skillcue::{Enablement, LoadRequest, Mode, Request, Session, SkillRoot, Skillcue, Source};
 
 fn write(root: &Path, name: &str, front: &str, body: &str) {
     std::fs::create_dir_all(root.join(name)).unwrap();
@@ -320,7 +320,7 @@ impl ToolProvider for Greeter {
         there.then(definition).into_iter().collect()
     }
 
-    fn brings(&self, _: &Skillcue, skill: &str, _: &Listing) -> bool {
+    fn brings(&self, _: &Skillcue, skill: &str, _: &FileListing) -> bool {
         skill == "pdf"
     }
 
@@ -334,7 +334,7 @@ impl ToolProvider for Greeter {
 fn providers_add_tools_for_loaded_skills() {
     let skills = Skillcue::builder().tools(Arc::new(Greeter)).build().unwrap();
     assert_eq!(skills.tools(&[]).len(), 3);
-    let files = Listing::default();
+    let files = FileListing::default();
     assert!(skills.brings_tools("pdf", &files) && !skills.brings_tools("git", &files));
     assert_eq!(skills.tools(&["pdf".to_owned()])[3].name, "greet");
     assert_eq!(call(&skills, "greet", json!({})).text, "Hello");
@@ -469,7 +469,7 @@ impl Remote for Lists {
 fn names_of_servers_never_meet() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "dup", "", "Plugin's.\n");
-    let mut plugin = Root::new(dir.path(), Source::Plugin);
+    let mut plugin = SkillRoot::new(dir.path(), Source::Plugin);
     plugin.plugin = Some("office".into());
     let uris = vec!["skill://x/dup/SKILL.md", "skill://y/dup/SKILL.md"];
     let skills = Skillcue::builder()

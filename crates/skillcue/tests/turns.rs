@@ -31,7 +31,7 @@ fn tree(count: usize) -> tempfile::TempDir {
 fn bundled() -> (tempfile::TempDir, Skillcue) {
     let dir = tempfile::tempdir().unwrap();
     let root = unpack_bundled(dir.path()).unwrap();
-    let skills = Skillcue::builder().root(skillcue::Root::new(root, Source::Bundled)).build().unwrap();
+    let skills = Skillcue::builder().root(skillcue::SkillRoot::new(root, Source::Bundled)).build().unwrap();
     (dir, skills)
 }
 
@@ -399,7 +399,7 @@ fn checkout() -> (tempfile::TempDir, skillcue::Builder) {
     let dir = tempfile::tempdir().unwrap();
     write(&dir.path().join("repo/vendor"), "theirs", "metadata:\n  triggers: [invoice]\n", "EVIL\n");
     write(&dir.path().join("home/.agents/skills"), "mine", "metadata:\n  triggers: [invoice]\n", "GOOD\n");
-    let plugin = skillcue::Root::new(dir.path().join("repo/vendor"), Source::Plugin);
+    let plugin = skillcue::SkillRoot::new(dir.path().join("repo/vendor"), Source::Plugin);
     let (home, repo) = (dir.path().join("home"), dir.path().join("repo"));
     (dir, Skillcue::builder().root(plugin).user(&home).project(&repo, &repo))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use skillcue::eval::Case;
-use skillcue::{Counter, DiscloseConfig, Mode, Root, Session, Skillcue, Source};
+use skillcue::{Counter, DiscloseConfig, Mode, Session, SkillRoot, Skillcue, Source};
 
 /// The skills that a case lists, or generates.
 fn skills_of(case: &Value) -> Vec<Value> {
@@ -60,7 +60,7 @@ fn disclosure() {
             max_per_skill_tokens: None,
             ..DiscloseConfig::default()
         };
-        let root = Root::new(dir.path(), Source::User);
+        let root = SkillRoot::new(dir.path(), Source::User);
         let skills = Skillcue::builder().root(root).disclosure(config).mode(Mode::Keyword).build().unwrap();
         let shown = skills.disclose(case["message"].as_str().unwrap());
         assert_eq!(u64::from(shown.tier.number()), case["tier"].as_u64().unwrap(), "{case}");

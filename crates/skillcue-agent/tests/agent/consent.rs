@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use skillcue::consent::{ConsentStore, Question, Scope, Subject};
-use skillcue::{Root, Skillcue, Source};
+use skillcue::{SkillRoot, Skillcue, Source};
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentConsent, AgentOptions, Asker, Conversation, Policy};
 use skillcue_base::ErrorInfo as _;
@@ -53,7 +53,7 @@ fn checkout() -> House {
 }
 
 fn with(house: House, consent: &AgentConsent) -> House {
-    let root = Root::required(house.dir.path().join("project"), Source::Project);
+    let root = SkillRoot::required(house.dir.path().join("project"), Source::Project);
     let held = consent.clone();
     let skills = Skillcue::builder().root(root).hold_back(move |skill| !held.may_show(skill)).build().unwrap();
     let agent = Agent::new(Arc::new(skills), model(Api::OpenAi, &house.server), AgentOptions::default());

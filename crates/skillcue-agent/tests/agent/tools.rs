@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use skillcue::Skillcue;
-use skillcue::catalog::Listing;
+use skillcue::catalog::FileListing;
 use skillcue::tools::{Call, ToolContext, ToolDefinition, ToolOutput, ToolProvider};
 use skillcue_agent::model::Api;
 use skillcue_agent::{Agent, AgentError, AgentOptions, Message};
@@ -100,7 +100,7 @@ impl ToolProvider for Meeting {
         }]
     }
 
-    fn brings(&self, _: &Skillcue, _: &str, _: &Listing) -> bool {
+    fn brings(&self, _: &Skillcue, _: &str, _: &FileListing) -> bool {
         false
     }
 

@@ -1,9 +1,10 @@
-//! Consent: what a person has allowed, for exactly the content that they looked at.
+//! Consent: the permission that a person has given, for exactly the content that they looked at.
 //!
 //! A [`Question`] names a [`Subject`] (a project's settings, a remote skill, loading a skill of a checkout, a script, a
-//! toolset, a tool), the [`ContentId`] of its content, and the permissions that it asks for beyond the sandbox. Whatever needs
-//! consent asks a [`ConsentGate`]: running scripts and toolsets, reading from MCP servers, applying a project's settings,
-//! and the agent, which puts a person in front of it. [`ConsentStore`] is the gate that remembers answers in a file.
+//! toolset, a tool), the [`ContentId`] of its content, and the permissions that it asks for beyond the sandbox.
+//! Whatever needs consent asks a [`ConsentGate`]: running scripts and toolsets, reading from MCP servers, applying a
+//! project's settings, and the agent, which puts a person in front of it. [`ConsentStore`] is the gate that remembers
+//! answers in a file.
 //!
 //! ```
 //! use skillcue_catalog::SkillDir;
@@ -85,7 +86,7 @@ pub enum Observed {
     NotSeen,
     /// The subject has this content now.
     Content(ContentId),
-    /// The subject is there, and its content cannot be told in advance.
+    /// The subject exists, and its content cannot be determined in advance.
     NoContent,
 }
 
@@ -113,28 +114,30 @@ pub enum Observed {
 /// }
 /// ```
 pub trait ConsentGate: Debug + Send + Sync {
-    /// Answers a question. Returns at once, without asking a person. Ask only about what is then done: it may use up a yes
-    /// that was given for once.
+    /// Answers a question. Returns at once, without asking a person. Ask only about what is then done: it may use up a
+    /// yes that was given for once.
     fn answer(&self, question: &Question) -> Answer;
 
-    /// Remembers that a person has said yes. [`Scope::Always`] replaces whatever was allowed to the same subject before, any
-    /// other scope what was allowed for less than always.
+    /// Remembers that a person has said yes. [`Scope::Always`] replaces whatever was allowed to the same subject
+    /// before, any other scope what was allowed for less than always.
     fn remember(&self, question: &Question, scope: Scope) -> Result<(), ConsentError>;
 
-    /// Returns whether [`answer`](ConsentGate::answer) could be anything but [`Answer::NotAsked`] for this subject. A `false`
-    /// saves the caller the computation of a [`ContentId`].
+    /// Returns whether [`answer`](ConsentGate::answer) could be anything but [`Answer::NotAsked`] for this subject. A
+    /// `false` saves the caller the computation of a [`ContentId`].
     fn knows(&self, subject: &Subject) -> bool {
         let _ = subject;
         true
     }
 
-    /// Ends consent to content that is no longer what `now` says of its subject. It does not come back with the content.
+    /// Ends consent to content that is no longer what `now` says of its subject. It does not come back with the
+    /// content.
     fn observe(&self, now: &dyn Fn(&Subject) -> Observed) -> Result<(), ConsentError> {
         let _ = now;
         Ok(())
     }
 
-    /// Returns the directory in which answers are remembered. No program of a skill is ever allowed to read or write it.
+    /// Returns the directory in which answers are remembered. No program of a skill is ever allowed to read or write
+    /// it.
     fn directory(&self) -> Option<&Path> {
         None
     }
@@ -146,9 +149,9 @@ pub trait ConsentGate: Debug + Send + Sync {
 }
 
 /// The hint for a file of consent that cannot be read.
-pub const BROKEN: &str = "move the file away; everything is then asked about again";
+pub const BROKEN_FILE_HINT: &str = "move the file away; everything is then asked about again";
 
-/// Why something cannot be allowed, or an answer not be remembered.
+/// The reason why something cannot be allowed, or an answer cannot be stored.
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ConsentError {
@@ -178,7 +181,7 @@ pub enum ConsentError {
     #[error(transparent)]
     #[info(code = "consent", hint = match _0 {
         RecordsError::File { .. } => "check that the directory is there and that you may write to it",
-        _ => BROKEN,
+        _ => BROKEN_FILE_HINT,
     })]
     Records(#[from] RecordsError),
 }

@@ -1,4 +1,4 @@
-//! Permissions beyond the sandbox: what their paths mean on this machine, and which of them cannot be granted.
+//! Permissions beyond the sandbox: the resolution of their paths on this machine, and which of them cannot be granted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use skillcue_format::Permissions;
 use super::ConsentError;
 use crate::SkillDir;
 
-/// Permissions with what their paths mean, every link followed: when one leads elsewhere, it is another question.
+/// Permissions with their resolved paths, every link followed: when a link leads elsewhere, it is another question.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ResolvedPermissions {
     /// The permissions as the manifest asks for them.
@@ -23,7 +23,7 @@ pub struct ResolvedPermissions {
     /// The files and directories to write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_paths: Vec<PathBuf>,
-    /// Of the paths that the manifest writes, those that lead elsewhere by a link, and where.
+    /// The paths of the manifest that lead elsewhere by a link, and their targets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<Box<str>, PathBuf>,
 }
@@ -40,7 +40,8 @@ impl ResolvedPermissions {
     }
 }
 
-/// In words, as the manifest asks for them; of a path that leads elsewhere by a link, also where.
+/// Describes the permissions in words, as the manifest asks for them; for a path that leads elsewhere by a link, also
+/// its target.
 ///
 /// ```
 /// use skillcue_catalog::SkillDir;
@@ -67,7 +68,7 @@ impl fmt::Display for ResolvedPermissions {
     }
 }
 
-/// Which permissions can be granted on this machine.
+/// The rules for which permissions can be granted on this machine.
 ///
 /// ```
 /// use skillcue_catalog::SkillDir;
@@ -90,15 +91,15 @@ pub struct PermissionRules {
 }
 
 impl PermissionRules {
-    /// Sets what `~` means in permissions.
+    /// Sets the directory that `~` means in permissions.
     #[must_use]
     pub fn with_home(mut self, home: Option<PathBuf>) -> PermissionRules {
         self.home = home;
         self
     }
 
-    /// Adds directories that no program of a skill may be allowed to write: settings that decide what runs, and what is
-    /// kept about skills.
+    /// Adds directories that no program of a skill may be allowed to write: settings that decide what runs, and stored
+    /// data about skills.
     #[must_use]
     pub fn protecting(mut self, paths: impl IntoIterator<Item = PathBuf>) -> PermissionRules {
         self.protected.extend(paths);
@@ -113,16 +114,16 @@ impl PermissionRules {
         self
     }
 
-    /// Returns the paths that permissions ask for, absolute, but with the links on the way to what they mean. Without those
-    /// that cannot be granted.
+    /// Returns the paths that permissions ask for, absolute, but with links not followed. Without those that cannot be
+    /// granted.
     pub fn names(&self, dir: &SkillDir, permissions: &Permissions) -> Vec<PathBuf> {
         let names = |paths: &[Box<str>], write| -> Vec<PathBuf> {
-            paths.iter().filter_map(|path| self.meaning(dir, path, write).ok()).map(|meant| meant.written).collect()
+            paths.iter().filter_map(|path| self.resolve_path(dir, path, write).ok()).map(|path| path.written).collect()
         };
         [names(&permissions.read, false), names(&permissions.write, true)].concat()
     }
 
-    /// Returns the permissions with what their paths mean now. Refuses what would undo the sandbox.
+    /// Returns the permissions with their paths as they resolve now. Refuses permissions that would undo the sandbox.
     pub fn resolve(&self, dir: &SkillDir, permissions: &Permissions) -> Result<ResolvedPermissions, ConsentError> {
         let refused = |what, path: &str, reason| ConsentError::NotGrantable {
             skill: dir.skill().to_owned(),
@@ -133,12 +134,12 @@ impl PermissionRules {
         for name in &permissions.env {
             check_variable(name).map_err(|reason| refused("the variable", name, reason.to_owned()))?;
         }
-        let list = |what, paths: &[Box<str>]| -> Result<Vec<Meant>, ConsentError> {
+        let list = |what, paths: &[Box<str>]| -> Result<Vec<ResolvedPath>, ConsentError> {
             let write = what == WRITING;
-            paths.iter().map(|path| self.meaning(dir, path, write).map_err(|it| refused(what, path, it))).collect()
+            paths.iter().map(|path| self.resolve_path(dir, path, write).map_err(|it| refused(what, path, it))).collect()
         };
         let (read, write) = (list(READING, &permissions.read)?, list(WRITING, &permissions.write)?);
-        // What lies in a directory that it may write, it can replace by a link to anything.
+        // A program can replace anything in a directory that it may write by a link to anything.
         for (what, texts, meant) in [(READING, &permissions.read, &read), (WRITING, &permissions.write, &write)] {
             for (text, meant) in texts.iter().zip(meant) {
                 if let Some(above) = write.iter().find(|above| meant.is_below(above)) {
@@ -154,20 +155,20 @@ impl PermissionRules {
         let texts = permissions.read.iter().chain(&permissions.write);
         let links = texts.zip(read.iter().chain(&write)).filter(|(_, meant)| meant.is_elsewhere);
         let links = links.map(|(text, meant)| (text.clone(), meant.real.clone())).collect();
-        let real = |list: Vec<Meant>| list.into_iter().map(|meant| meant.real).collect();
+        let real = |list: Vec<ResolvedPath>| list.into_iter().map(|meant| meant.real).collect();
         Ok(ResolvedPermissions { asked: permissions.clone(), read_paths: real(read), write_paths: real(write), links })
     }
 
-    fn meaning(&self, dir: &SkillDir, path: &str, write: bool) -> Result<Meant, String> {
+    fn resolve_path(&self, dir: &SkillDir, path: &str, write: bool) -> Result<ResolvedPath, String> {
         let written = Path::new(path);
-        // Where it is, if nothing below the home directory is a link.
+        // The real path, if nothing below the home directory is a link.
         let mut plain = None;
         let written = if let Some(rest) = path.strip_prefix("~/") {
-            let home = self.home.as_deref().ok_or("it is not known where the home directory is")?;
+            let home = self.home.as_deref().ok_or("the home directory is not known")?;
             plain = home.canonicalize().ok().map(|home| home.join(rest));
             home.join(rest)
         } else if path.starts_with('~') {
-            return Err("only ~/ and what is below it can be meant".to_owned());
+            return Err("only ~/ and paths below it are supported".to_owned());
         } else if written.is_absolute() {
             written.to_path_buf()
         } else {
@@ -176,8 +177,8 @@ impl PermissionRules {
         if written.components().any(|part| part == Component::ParentDir) {
             return Err("it contains ..".to_owned());
         }
-        // What a link means is what counts, now and for the sandbox.
-        let real = as_far_as_it_exists(&written)?;
+        // The target of a link decides, now and for the sandbox.
+        let real = canonicalize_existing(&written)?;
         if real.to_str().is_none() {
             return Err("its name is not UTF-8".to_owned());
         }
@@ -185,38 +186,38 @@ impl PermissionRules {
             self.check(path, write)?;
         }
         let is_elsewhere = real != *plain.as_ref().unwrap_or(&written);
-        Ok(Meant { written, real, is_elsewhere })
+        Ok(ResolvedPath { written, real, is_elsewhere })
     }
 
-    /// Whether a path may be granted at all.
+    /// Checks that a path may be granted at all.
     fn check(&self, path: &Path, write: bool) -> Result<(), String> {
         let never = ["/proc", "/sys", "/dev", "/boot"];
         if path.parent().is_none() {
-            return Err("that is everything".to_owned());
+            return Err("it is the whole file system".to_owned());
         }
         if let Some(system) = never.iter().find(|system| path.starts_with(system)) {
-            return Err(format!("{system} is the kernel's"));
+            return Err(format!("{system} belongs to the kernel"));
         }
         let both = |path: &Path| [path.to_path_buf(), path.canonicalize().unwrap_or_else(|_| path.to_path_buf())];
         if let Some(home) = &self.home
             && both(home).iter().any(|home| home.starts_with(path))
         {
-            return Err("that is the whole home directory, or more".to_owned());
+            return Err("it is the whole home directory, or more".to_owned());
         }
         let home = Path::new("/home");
         if path == home || path == Path::new("/root") || path.parent() == Some(home) {
-            return Err("that is a whole home directory, or more".to_owned());
+            return Err("it is a whole home directory, or more".to_owned());
         }
         let touches = |own: &Path| both(own).iter().any(|own| own.starts_with(path) || path.starts_with(own));
         if self.hidden.iter().any(|own| touches(own)) {
-            return Err("what people have allowed is kept there".to_owned());
+            return Err("consent is stored there".to_owned());
         }
         if write && self.protected.iter().any(|own| touches(own)) {
-            return Err("what decides how Skillcue works is kept there".to_owned());
+            return Err("Skillcue's settings and data are stored there".to_owned());
         }
         let system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/run", "/nix"];
         if write && (system.iter().any(|system| path.starts_with(system)) || path == Path::new("/var")) {
-            return Err("the system is there".to_owned());
+            return Err("it is a directory of the operating system".to_owned());
         }
         Ok(())
     }
@@ -226,22 +227,22 @@ const READING: &str = "reading";
 const WRITING: &str = "writing";
 
 /// A path as it was written, and with every link followed.
-struct Meant {
+struct ResolvedPath {
     written: PathBuf,
     real: PathBuf,
     /// Whether a link below the skill's or the home directory, or anywhere in an absolute path, leads elsewhere.
     is_elsewhere: bool,
 }
 
-impl Meant {
-    fn is_below(&self, other: &Meant) -> bool {
+impl ResolvedPath {
+    fn is_below(&self, other: &ResolvedPath) -> bool {
         let below = |path: &Path| [&other.written, &other.real].iter().any(|it| path != *it && path.starts_with(it));
         below(&self.written) || below(&self.real)
     }
 }
 
-/// The path with every link followed; of what does not exist, the part above it.
-fn as_far_as_it_exists(path: &Path) -> Result<PathBuf, String> {
+/// Returns the path with every link followed; of a path that does not exist, the links of the part that does.
+fn canonicalize_existing(path: &Path) -> Result<PathBuf, String> {
     if let Ok(real) = path.canonicalize() {
         return Ok(real);
     }
@@ -249,7 +250,7 @@ fn as_far_as_it_exists(path: &Path) -> Result<PathBuf, String> {
         return Err("it is a link that leads nowhere".to_owned());
     }
     match (path.parent(), path.file_name()) {
-        (Some(above), Some(name)) => Ok(as_far_as_it_exists(above)?.join(name)),
+        (Some(above), Some(name)) => Ok(canonicalize_existing(above)?.join(name)),
         _ => Ok(path.to_path_buf()),
     }
 }
@@ -257,11 +258,11 @@ fn as_far_as_it_exists(path: &Path) -> Result<PathBuf, String> {
 fn check_variable(name: &str) -> Result<(), &'static str> {
     let ours = ["PATH", "HOME", "TMPDIR", "TMP", "TEMP", "IFS", "ENV", "BASH_ENV"];
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        Err("that is no name of a variable")
+        Err("it is not a valid name of a variable")
     } else if ours.contains(&name) || name.starts_with("SKILL_") {
         Err("it is set by Skillcue")
     } else if name.starts_with("LD_") {
-        Err("it decides what programs are made of")
+        Err("it decides which libraries programs load")
     } else {
         Ok(())
     }
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_undo_the_sandbox_cannot_be_granted() {
+    fn permissions_that_would_undo_the_sandbox_cannot_be_granted() {
         let tmp = tempfile::tempdir().unwrap();
         let home = tmp.path().join("home/me");
         fs::create_dir_all(home.join("skill")).unwrap();
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_means_is_part_of_the_grant() {
+    fn the_target_of_a_link_is_part_of_the_grant() {
         let tmp = tempfile::tempdir().unwrap();
         let at = |path: &str| tmp.path().canonicalize().unwrap().join(path);
         for dir in ["skill", "home/data", "home/harmless", "home/secrets"] {
@@ -359,7 +360,7 @@ mod tests {
         std::os::unix::fs::symlink(at("home/secrets"), at("home/data/x")).unwrap();
         assert!(!asked.cover(&rules.resolve(&dir, &reading).unwrap()), "it leads elsewhere now");
 
-        // What it may write, it could lead elsewhere while it is looked at.
+        // A program could point a path that it may write elsewhere while the path is checked.
         for (read, write) in [("~/data/x", "~/data"), ("~/harmless/x", "~/harmless"), ("~/data/new/x", "~/data/new")] {
             let both = Permissions { read: words(&[read]), write: words(&[write]), ..Permissions::default() };
             assert_eq!(rules.resolve(&dir, &both).unwrap_err().code(), "not_grantable", "{read} {write}");
@@ -368,6 +369,6 @@ mod tests {
         assert!(rules.resolve(&dir, &twice).is_err());
         std::os::unix::fs::symlink(at("nowhere"), at("home/loose")).unwrap();
         let loose = Permissions { write: words(&["~/loose"]), ..Permissions::default() };
-        assert!(rules.resolve(&dir, &loose).is_err(), "it could lead anywhere later");
+        assert!(rules.resolve(&dir, &loose).is_err(), "its target could appear later, anywhere");
     }
 }

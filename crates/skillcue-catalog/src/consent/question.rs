@@ -1,4 +1,4 @@
-//! Questions, and what they are about.
+//! Questions, and their subjects.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::{ContentId, SkillDir};
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Subject {
-    /// The `skillcue.toml` of a project may add servers and directories outside of the project, set limits, and configure
-    /// the agent.
+    /// The `skillcue.toml` of a project may add servers and directories outside of the project, set limits, and
+    /// configure the agent.
     Project {
         /// The project's directory.
         path: PathBuf,
@@ -150,7 +150,7 @@ impl Subject {
     }
 }
 
-/// In words, for messages.
+/// Describes the subject in words, for messages.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -173,7 +173,7 @@ pub struct Question {
     pub content: ContentId,
     /// The permissions that it asks for beyond the sandbox.
     pub permissions: ResolvedPermissions,
-    /// More for the person who decides. Not compared with earlier answers.
+    /// More facts for the person who decides. Not compared with earlier answers.
     pub details: Details,
 }
 

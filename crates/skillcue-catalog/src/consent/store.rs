@@ -40,10 +40,11 @@ impl Consent {
 
 /// Consent in a file that several processes share, and consent for this process alone. Cheap to clone.
 ///
-/// A yes for once is used up by the first answer that it allows. A yes for good replaces all that was allowed to the subject
-/// before; one for once or for the process replaces what was allowed for these, and leaves the file as it is.
+/// A yes for once is used up by the first answer that it allows. A yes for good replaces all that was allowed to the
+/// subject before; one for once or for the process replaces what was allowed for these, and leaves the file as it is.
 ///
-/// A file that cannot be read is an error, never an empty one: nothing counts as allowed, and nothing is written over it.
+/// A file that cannot be read is an error, never an empty one: nothing counts as allowed, and nothing is written over
+/// it.
 ///
 /// ```
 /// use skillcue_base::Digest;
@@ -97,7 +98,7 @@ impl ConsentStore {
         list
     }
 
-    /// Takes back the consent that `is_meant`, in the file and for this process. Returns it.
+    /// Withdraws the consent for which `is_meant` returns true, in the file and for this process. Returns it.
     pub fn withdraw(&self, is_meant: impl Fn(&Consent) -> bool) -> Result<Vec<Consent>, ConsentError> {
         if let Some(trouble) = self.0.kept.trouble() {
             return Err(RecordsError::Format(trouble).into());
@@ -125,7 +126,7 @@ impl ConsentStore {
         once.map(|at| here.remove(at)).is_some()
     }
 
-    /// Looks at all consent, in the file and for this process.
+    /// Returns whether any consent, in the file or for this process, `is_meant`.
     fn any(&self, mut is_meant: impl FnMut(&Consent) -> bool) -> bool {
         self.0.kept.look(|kept| kept.iter().any(&mut is_meant))
             || skillcue_base::lock(&self.0.here).iter().any(&mut is_meant)
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_at_once_is_all_kept() {
+    fn concurrent_consent_is_kept_completely() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("consent.json");
         std::thread::scope(|scope| {

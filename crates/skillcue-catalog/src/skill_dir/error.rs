@@ -1,14 +1,14 @@
-//! Why a file of a skill was not handed out.
+//! Errors of access to a skill's files.
 
 use std::io;
 
-use super::open::OpenError;
+use super::open::ResolveError;
 use skillcue_base::{ErrorInfo, Shown};
 
-/// Why a file of a skill could not be opened, read or listed.
+/// The reason why a file of a skill could not be opened, read or listed.
 ///
-/// Every variant names the skill and the path that was asked for. What is displayed has its control characters
-/// escaped and is cut to a bounded length, so a hostile path can neither forge a log line nor flood one.
+/// Every variant names the skill and the requested path. In the displayed text, control characters are escaped and the
+/// length is bounded, so a hostile path can neither forge a log line nor flood one.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum FileError {
@@ -16,18 +16,18 @@ pub enum FileError {
     #[error("skill \"{}\": refused \"{}\": {reason}", Shown(skill), Shown(path))]
     #[info(transparent = reason)]
     Security {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
-        /// What is wrong with it.
+        /// The reason for the refusal.
         reason: SecurityReason,
     },
-    /// Nothing stands at the path.
+    /// The path does not exist.
     #[error("skill \"{}\": no file \"{}\"", Shown(skill), Shown(path))]
     #[info(code = "not_found", hint = "list the skill's files to see what it has")]
     NotFound {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
@@ -36,7 +36,7 @@ pub enum FileError {
     #[error("skill \"{}\": \"{}\" is a directory, not a file", Shown(skill), Shown(path))]
     #[info(code = "not_a_file", hint = "name a file below this directory")]
     NotAFile {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
@@ -45,16 +45,16 @@ pub enum FileError {
     #[error("skill \"{}\": \"{}\" has {size} bytes, more than the limit of {limit}", Shown(skill), Shown(path))]
     #[info(code = "too_large", hint = "read a part of it, or raise the limit")]
     TooLarge {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
-        /// The file's size; if it grew while it was read, what had been read by then.
+        /// The file's size; if it grew while it was read, the number of bytes read by then.
         size: u64,
         /// The limit it is over.
         limit: u64,
     },
-    /// Text was asked for and the file is not UTF-8.
+    /// Text was requested and the file is not UTF-8.
     #[error(
         "skill \"{}\": \"{}\" is not UTF-8 text: bad byte at offset {offset}, line {line}",
         Shown(skill),
@@ -62,39 +62,39 @@ pub enum FileError {
     )]
     #[info(code = "not_text", hint = "read it as bytes, or save it as UTF-8")]
     NotText {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
-        /// Where the first bad byte stands, from 0.
+        /// The offset of the first bad byte, from 0.
         offset: usize,
-        /// The line it stands in, from 1.
+        /// The line that it is in, from 1.
         line: usize,
     },
     /// The file was written to each time it was read.
     #[error("skill \"{}\": \"{}\" kept changing while it was read", Shown(skill), Shown(path))]
     #[info(code = "unreadable", hint = "try again when nothing writes to it")]
     Changing {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
     },
-    /// The operating system would not let it be read.
+    /// The operating system refused to read it.
     #[error("skill \"{}\": cannot read \"{}\": {source}", Shown(skill), Shown(path))]
     #[info(code = "unreadable", hint = "check that the file exists and its permissions let it be read")]
     Unreadable {
-        /// The skill whose file was asked for.
+        /// The skill whose file was requested.
         skill: Box<str>,
         /// The path as it was given.
         path: Box<str>,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl FileError {
-    /// What was read as text is none.
+    /// Makes the error for bytes that are not UTF-8.
     pub fn not_text(skill: &str, path: &str, error: &std::string::FromUtf8Error) -> FileError {
         let offset = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..offset].split(|byte| *byte == b'\n').count();
@@ -118,20 +118,20 @@ impl FileError {
         Self::Security { skill: skill.into(), path: path.into(), reason }
     }
 
-    pub(super) fn from_open(skill: &str, path: &str, error: OpenError) -> Self {
+    pub(super) fn from_open(skill: &str, path: &str, error: ResolveError) -> Self {
         match error {
-            OpenError::Security(reason) => Self::security(skill, path, reason),
-            OpenError::NotFound => Self::NotFound { skill: skill.into(), path: path.into() },
-            OpenError::Io(source) => Self::Unreadable { skill: skill.into(), path: path.into(), source },
+            ResolveError::Security(reason) => Self::security(skill, path, reason),
+            ResolveError::NotFound => Self::NotFound { skill: skill.into(), path: path.into() },
+            ResolveError::Io(source) => Self::Unreadable { skill: skill.into(), path: path.into(), source },
         }
     }
 
-    /// The skill whose file was asked for.
+    /// Returns the skill whose file was requested.
     pub fn skill(&self) -> &str {
         self.subject().0
     }
 
-    /// The path as it was given, not escaped.
+    /// Returns the path as it was given, not escaped.
     pub fn path(&self) -> &str {
         self.subject().1
     }
@@ -150,7 +150,7 @@ impl FileError {
 }
 
 impl From<FileError> for io::Error {
-    /// Returns what the operating system said, where it said something.
+    /// Returns the operating system's error, where there is one.
     fn from(error: FileError) -> io::Error {
         match error {
             FileError::Unreadable { source, .. } => source,
@@ -160,7 +160,7 @@ impl From<FileError> for io::Error {
     }
 }
 
-/// What is wrong with a path that was refused.
+/// The reason why a path was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, ErrorInfo)]
 #[info(code = "security")]
 #[non_exhaustive]

@@ -1,8 +1,8 @@
-//! What can be told from a path's text alone.
+//! Checks of a path's text alone.
 //!
 //! These checks do not make a path safe, the handle in [`open`](super::open) does. They exist because they can say
-//! *why*: the kernel would answer `C:\x` with "no such file", and a person deserves to hear that backslashes are
-//! refused. They also hold on every platform alike, so a skill that works here works elsewhere.
+//! *why*: the kernel would answer `C:\x` with "no such file", and the user deserves to hear that backslashes are
+//! refused. They are also equal on every platform, so a skill that works here works elsewhere.
 
 use super::error::SecurityReason;
 
@@ -37,7 +37,7 @@ fn has_drive_letter(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// `file:` in any case, and any other scheme that is followed by a slash.
+/// Returns whether a path has a URI scheme: `file:` in any case, or any other scheme that is followed by a slash.
 ///
 /// A bare `word:` is not enough: `notes: draft.md` is a file that people have.
 fn has_uri_scheme(path: &str) -> bool {
@@ -49,11 +49,11 @@ fn has_uri_scheme(path: &str) -> bool {
     well_formed && (rest.starts_with('/') || scheme.eq_ignore_ascii_case("file"))
 }
 
-/// Whether some prefix of the path has more `..` than names.
+/// Returns whether some prefix of the path has more `..` than names.
 ///
 /// The kernel refuses most of these too, but not `missing/../../x`, where it finds that `missing` is missing before
-/// it sees the attempt. A path that climbs out by its letters and stays inside by way of a link is refused as well:
-/// nobody writes one by accident.
+/// it sees the attempt. A path that climbs out by its text and stays inside by way of a link is refused as well:
+/// such paths are not written by accident.
 fn climbs_out(path: &str) -> bool {
     let mut depth = 0_usize;
     for segment in path.split('/') {
@@ -69,7 +69,8 @@ fn climbs_out(path: &str) -> bool {
     false
 }
 
-/// Device names, alternate data streams (`a.md:hidden`), and names that Windows silently shortens.
+/// Returns whether a path has a device name, an alternate data stream (`a.md:hidden`), or a name that Windows silently
+/// shortens.
 fn is_special_on_windows(path: &str) -> bool {
     path.split('/').filter(|segment| !matches!(*segment, "" | "." | "..")).any(|segment| {
         let stem = segment.split('.').next().unwrap_or(segment).trim_end();

@@ -1,7 +1,7 @@
-//! Listing a skill's files: sorted, bounded, and honest about what is missing.
+//! Listings of a skill's files: sorted, bounded, and with the reasons for what is missing.
 //!
-//! The walk is that of a [`SkillTree`], in the order of the whole paths' bytes; files are looked at until a limit is
-//! reached. A link to a file inside counts as that file, which no other user of the walk wants.
+//! The walk is that of a [`SkillTree`], in the order of the whole paths' bytes; files are added until a limit is
+//! reached. A link to a file inside counts as that file, unlike for all other users of the walk.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -12,24 +12,24 @@ use serde::Serialize;
 
 use super::error::SecurityReason;
 use super::lexical;
-use super::open::{OpenError, Probe, Root};
+use super::open::{ConfinedDir, ResolveError, TargetKind};
 use super::tree::{EntryKind, EntryMetadata, GapReason, SkillTree, TreeEntry, TreeGap, TreeLimits};
 use crate::SKIPPED_DIRECTORIES;
 
-/// The files of a skill, as far as the limits let it be told.
+/// The files of a skill, within limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Listing {
+pub struct FileListing {
     /// Every file, sorted by its path's bytes. Each can be opened by that path.
     pub files: Vec<ListedFile>,
     /// The sum of the files' sizes.
     pub total_bytes: u64,
-    /// What was passed over, one row a reason.
+    /// The skipped entries, one row a reason.
     pub skipped: Vec<Skipped>,
-    /// The limit that made the listing incomplete, if one did.
+    /// The limit that made the listing incomplete, if there was one.
     pub stopped: Option<Stopped>,
 }
 
-/// One file of a [`Listing`].
+/// One file of a [`FileListing`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedFile {
     /// Relative to the skill's directory, separated by `/`.
@@ -38,10 +38,10 @@ pub struct ListedFile {
     pub size: u64,
 }
 
-/// What a listing passed over for one [`reason`](SkipReason).
+/// The entries that a listing skipped for one [`reason`](SkipReason).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
     /// How many entries; a directory counts once, whatever is in it.
     pub count: usize,
@@ -49,7 +49,7 @@ pub struct Skipped {
     pub first: String,
 }
 
-/// Why a listing passes over an entry.
+/// The reason why a listing skips an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum SkipReason {
     LinkOut,
     /// A link to nothing.
     DanglingLink,
-    /// A link to a directory inside the skill. Its files are listed where they stand, once; so no circle of links
+    /// A link to a directory inside the skill. Its files are listed where they are, once; so no circle of links
     /// can make a listing endless, nor a few links make it exponentially long.
     DirectoryLink,
     /// A device, a pipe or a socket.
@@ -69,12 +69,12 @@ pub enum SkipReason {
     TooDeep,
     /// A name that no path can ask for: not UTF-8, or with a backslash in it.
     Unaddressable,
-    /// The operating system would not let it be looked at, or it vanished meanwhile.
+    /// The operating system refused access, or it was removed meanwhile.
     Unreadable,
 }
 
 impl SkipReason {
-    /// One such entry in words, for messages: `"out" is a link that leads out of the skill`.
+    /// Returns one such entry in words, for messages: `"out" is a link that leads out of the skill`.
     pub fn noun(self) -> &'static str {
         match self {
             SkipReason::LinkOut => "a link that leads out of the skill",
@@ -89,13 +89,13 @@ impl SkipReason {
     }
 }
 
-/// Where and why a listing is incomplete.
+/// The point and the reason at which a listing is incomplete.
 ///
-/// A directory that is too deep is passed over and the listing goes on; each other limit ends it. If both happen, the
-/// one that ended it is told here and the other is counted in [`Listing::skipped`].
+/// A directory that is too deep is skipped and the listing goes on; each other limit ends it. If both happen, the one
+/// that ended it is here and the other is counted in [`FileListing::skipped`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stopped {
-    /// Which limit was reached.
+    /// The limit that was reached.
     pub reason: StopReason,
     /// That limit's value.
     pub limit: u64,
@@ -104,7 +104,7 @@ pub struct Stopped {
     pub at: String,
 }
 
-/// Which of the [`TreeLimits`] a listing ran into.
+/// The one of the [`TreeLimits`] that a listing reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -133,21 +133,21 @@ impl fmt::Display for Stopped {
 }
 
 /// Starts a walk below the directory at `path`; the skill's own is the empty path.
-pub(super) fn tree(root: &Root, path: &str, limits: &TreeLimits) -> Result<SkillTree, OpenError> {
+pub(super) fn tree(root: &ConfinedDir, path: &str, limits: &TreeLimits) -> Result<SkillTree, ResolveError> {
     let directory = root.open_directory(if path.is_empty() { "." } else { path })?;
-    SkillTree::new(&directory, limits).map_err(OpenError::Io)
+    SkillTree::new(&directory, limits).map_err(ResolveError::Io)
 }
 
 /// Lists the files below the directory at `below`, which is clean; the skill's own is the empty path.
-pub(super) fn list(root: &Root, below: &str, limits: &TreeLimits) -> Result<Listing, OpenError> {
-    let mut listing = Listing::default();
+pub(super) fn list(root: &ConfinedDir, below: &str, limits: &TreeLimits) -> Result<FileListing, ResolveError> {
+    let mut listing = FileListing::default();
     let mut tree = tree(root, below, limits)?;
     let below = Path::new(below);
     while let Some(entry) = tree.next_entry() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(TreeGap { path, reason: GapReason::Unreadable(error) }) if path.as_os_str().is_empty() => {
-                return Err(OpenError::Io(error));
+                return Err(ResolveError::Io(error));
             }
             Err(TreeGap { path, reason }) => {
                 if listing.add_gap(&below.join(path), &reason) {
@@ -174,7 +174,7 @@ pub(super) fn list(root: &Root, below: &str, limits: &TreeLimits) -> Result<List
             }
             continue;
         }
-        let limit = match look(root, &entry, path) {
+        let limit = match file_size(root, &entry, path) {
             Ok(size) => listing.add(path, size, limits),
             Err(reason) => {
                 listing.skip(reason, path);
@@ -190,16 +190,16 @@ pub(super) fn list(root: &Root, below: &str, limits: &TreeLimits) -> Result<List
     Ok(listing)
 }
 
-/// One entry of a directory, as [`SkillDir::children`](super::SkillDir::children) tells it.
+/// One entry of a directory, as [`SkillDir::children`](super::SkillDir::children) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Child {
+pub struct DirectoryEntry {
     /// Its name, without the directory's path.
     pub name: String,
-    /// Its size in bytes, if it is a file; nothing, if it is a directory.
+    /// Its size in bytes, if it is a file; `None`, if it is a directory.
     pub size: Option<u64>,
 }
 
-/// Whether a listing passes over the path because a directory on the way holds no resources, such as `.git`.
+/// Returns whether a listing skips the path because a directory on the way holds no resources, such as `.git`.
 pub(super) fn is_ignored(path: &str) -> bool {
     path.split('/').any(|segment| is_ignored_name(OsStr::new(segment)))
 }
@@ -208,15 +208,19 @@ fn is_ignored_name(name: &OsStr) -> bool {
     SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped)
 }
 
-/// What stands directly in the directory at `path`, sorted by name: what a listing would tell of it, and directories.
-pub(super) fn children(root: &Root, path: &str, limits: &TreeLimits) -> Result<Vec<Child>, OpenError> {
+/// Lists the entries of the directory at `path`, sorted by name: the files that a listing would have, and directories.
+pub(super) fn children(
+    root: &ConfinedDir,
+    path: &str,
+    limits: &TreeLimits,
+) -> Result<Vec<DirectoryEntry>, ResolveError> {
     let mut children = Vec::new();
     let mut tree = tree(root, path, limits)?;
     while let Some(entry) = tree.next_entry() {
         let entry = entry.map_err(|gap| match gap.reason {
-            GapReason::Unreadable(error) => OpenError::Io(error),
+            GapReason::Unreadable(error) => ResolveError::Io(error),
             GapReason::Depth(limit) | GapReason::Entries(limit) => {
-                OpenError::Io(std::io::Error::other(format!("more than {limit} entries")))
+                ResolveError::Io(std::io::Error::other(format!("more than {limit} entries")))
             }
         })?;
         let Some(name) = entry.name().to_str() else {
@@ -225,23 +229,23 @@ pub(super) fn children(root: &Root, path: &str, limits: &TreeLimits) -> Result<V
         };
         if entry.kind() == EntryKind::Directory {
             if lexical::check(name).is_ok() && !is_ignored_name(entry.name()) {
-                children.push(Child { name: name.to_owned(), size: None });
+                children.push(DirectoryEntry { name: name.to_owned(), size: None });
             }
             tree.skip_directory();
             continue;
         }
         let full = if path.is_empty() { name.to_owned() } else { format!("{}/{name}", path.trim_end_matches('/')) };
         if lexical::check(&full).is_ok()
-            && let Ok(size) = look(root, &entry, &full)
+            && let Ok(size) = file_size(root, &entry, &full)
         {
-            children.push(Child { name: name.to_owned(), size: Some(size) });
+            children.push(DirectoryEntry { name: name.to_owned(), size: Some(size) });
         }
     }
     children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(children)
 }
 
-/// The path as a listing tells it: a directory's ends with `/`.
+/// Returns the path as a listing has it: a directory's ends with `/`.
 fn with_slash(path: &Path, is_directory: bool) -> String {
     let mut text = path.to_string_lossy().into_owned();
     if is_directory {
@@ -250,8 +254,8 @@ fn with_slash(path: &Path, is_directory: bool) -> String {
     text
 }
 
-/// The size of the file, which is at `path` below the root; or why it is passed over.
-fn look(root: &Root, entry: &TreeEntry<'_>, path: &str) -> Result<u64, SkipReason> {
+/// Returns the size of the file at `path` below the root, or the reason why it is skipped.
+fn file_size(root: &ConfinedDir, entry: &TreeEntry<'_>, path: &str) -> Result<u64, SkipReason> {
     if entry.kind() == EntryKind::File
         && let Ok(EntryMetadata { kind: EntryKind::File, size, .. }) = entry.metadata()
     {
@@ -259,17 +263,19 @@ fn look(root: &Root, entry: &TreeEntry<'_>, path: &str) -> Result<u64, SkipReaso
     }
     let is_link = entry.kind() == EntryKind::Link;
     match root.probe(path) {
-        Ok(Probe::File { size }) => Ok(size),
-        Ok(Probe::Directory) if is_link => Err(SkipReason::DirectoryLink),
-        Ok(Probe::Special) | Err(OpenError::Security(SecurityReason::SpecialFile)) => Err(SkipReason::SpecialFile),
-        Err(OpenError::Security(_)) => Err(SkipReason::LinkOut),
-        Err(OpenError::NotFound) if is_link => Err(SkipReason::DanglingLink),
-        Ok(Probe::Directory) | Err(OpenError::NotFound | OpenError::Io(_)) => Err(SkipReason::Unreadable),
+        Ok(TargetKind::File { size }) => Ok(size),
+        Ok(TargetKind::Directory) if is_link => Err(SkipReason::DirectoryLink),
+        Ok(TargetKind::Special) | Err(ResolveError::Security(SecurityReason::SpecialFile)) => {
+            Err(SkipReason::SpecialFile)
+        }
+        Err(ResolveError::Security(_)) => Err(SkipReason::LinkOut),
+        Err(ResolveError::NotFound) if is_link => Err(SkipReason::DanglingLink),
+        Ok(TargetKind::Directory) | Err(ResolveError::NotFound | ResolveError::Io(_)) => Err(SkipReason::Unreadable),
     }
 }
 
-impl Listing {
-    /// Takes a file in, or says which limit it exceeds.
+impl FileListing {
+    /// Adds a file, or returns the limit that it exceeds.
     fn add(&mut self, path: &str, size: u64, limits: &TreeLimits) -> Result<(), (StopReason, u64)> {
         if self.files.len() == limits.max_files {
             return Err((StopReason::Files, limits.max_files as u64));
@@ -283,7 +289,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Notes a directory of which nothing can be listed. Returns whether the listing goes on.
+    /// Records a directory of which nothing can be listed. Returns whether the listing goes on.
     fn add_gap(&mut self, path: &Path, reason: &GapReason) -> bool {
         let at = if path.as_os_str().is_empty() { "./".to_owned() } else { with_slash(path, true) };
         match reason {

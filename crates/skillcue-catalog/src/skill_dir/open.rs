@@ -1,4 +1,4 @@
-//! Resolving and opening in one step, below a directory handle.
+//! Opening of paths below a directory handle: they are resolved and opened in one step.
 //!
 //! The kernel does it best: `openat2` with `RESOLVE_BENEATH` walks the path and refuses, during the walk, every step
 //! that would leave the directory. There is no moment between check and use in which a link could be swapped. Where
@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use super::error::SecurityReason;
 use super::tree::EntryMetadata;
 
-/// Who resolves paths. The choice exists for tests: both must give the same answers.
+/// The resolver of paths. The choice exists for tests: both must give the same answers.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
@@ -28,30 +28,30 @@ pub enum Backend {
     Portable,
 }
 
-/// Why something could not be opened, before it is known on whose behalf.
+/// The reason why a path could not be opened, without the skill's name.
 #[derive(Debug)]
-pub(super) enum OpenError {
+pub(super) enum ResolveError {
     Security(SecurityReason),
     NotFound,
     Io(io::Error),
 }
 
-/// What stands at a path, links followed.
+/// The kind of file at a path, links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Probe {
+pub(super) enum TargetKind {
     File { size: u64 },
     Directory,
     Special,
 }
 
-/// A directory handle that nothing is opened above.
+/// A directory handle; nothing above the directory is opened through it.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct ConfinedDir {
     dir: Dir,
     backend: Backend,
 }
 
-impl Root {
+impl ConfinedDir {
     /// Opens `path` with the rights of the process: the one step that is not confined.
     pub(super) fn open(path: &Path, backend: Backend) -> io::Result<Self> {
         Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())?, backend })
@@ -62,10 +62,10 @@ impl Root {
         Ok(EntryMetadata::of(&rustix::fs::fstat(&self.dir)?))
     }
 
-    /// Opens `path` for reading, whatever it is; it never blocks.
+    /// Opens `path` for reading, whatever it is. Never blocks.
     ///
-    /// A pipe without a writer would hold an ordinary open for ever, and a terminal would become the process's own.
-    pub(super) fn open_file(&self, path: &str) -> Result<File, OpenError> {
+    /// A pipe without a writer would block an ordinary open for ever, and a terminal would become the process's own.
+    pub(super) fn open_file(&self, path: &str) -> Result<File, ResolveError> {
         #[cfg(target_os = "linux")]
         if let Some(result) = self.kernel(path, kernel::READ) {
             return result;
@@ -82,7 +82,7 @@ impl Root {
     }
 
     /// Opens the directory at `path` in order to read its entries.
-    pub(super) fn open_directory(&self, path: &str) -> Result<Dir, OpenError> {
+    pub(super) fn open_directory(&self, path: &str) -> Result<Dir, ResolveError> {
         #[cfg(target_os = "linux")]
         if let Some(result) = self.kernel(path, kernel::DIRECTORY) {
             return result.map(Dir::from_std_file);
@@ -90,20 +90,20 @@ impl Root {
         self.dir.open_dir(path).map_err(classify)
     }
 
-    /// Looks at what stands at `path` without opening it for reading.
-    pub(super) fn probe(&self, path: &str) -> Result<Probe, OpenError> {
+    /// Returns the kind of file at `path` without opening it for reading.
+    pub(super) fn probe(&self, path: &str) -> Result<TargetKind, ResolveError> {
         #[cfg(target_os = "linux")]
         if let Some(result) = self.kernel(path, kernel::LOOK) {
-            let metadata = result?.metadata().map_err(OpenError::Io)?;
-            return Ok(Probe::new(metadata.is_file(), metadata.is_dir(), metadata.len()));
+            let metadata = result?.metadata().map_err(ResolveError::Io)?;
+            return Ok(TargetKind::new(metadata.is_file(), metadata.is_dir(), metadata.len()));
         }
         let metadata = self.dir.metadata(path).map_err(classify)?;
-        Ok(Probe::new(metadata.is_file(), metadata.is_dir(), metadata.len()))
+        Ok(TargetKind::new(metadata.is_file(), metadata.is_dir(), metadata.len()))
     }
 
-    /// What the kernel says, or nothing if it must be done without it.
+    /// Returns the kernel's result, or `None` if the portable resolver must be used.
     #[cfg(target_os = "linux")]
-    fn kernel(&self, path: &str, flags: rustix::fs::OFlags) -> Option<Result<File, OpenError>> {
+    fn kernel(&self, path: &str, flags: rustix::fs::OFlags) -> Option<Result<File, ResolveError>> {
         if self.backend == Backend::Portable {
             return None;
         }
@@ -115,7 +115,7 @@ impl Root {
     }
 }
 
-impl Probe {
+impl TargetKind {
     fn new(is_file: bool, is_dir: bool, size: u64) -> Self {
         match (is_file, is_dir) {
             (true, _) => Self::File { size },
@@ -140,7 +140,7 @@ mod kernel {
     /// The kernel answers `EAGAIN` when something was renamed or mounted anywhere while it resolved a `..`: it could
     /// not prove that the path stayed inside. One retry is usually enough; on a host that renames all the time the
     /// component-wise walk, which does not mind renames, takes over.
-    const ATTEMPTS: usize = 32;
+    const MAX_ATTEMPTS: usize = 32;
 
     pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -148,43 +148,43 @@ mod kernel {
         loop {
             match openat2(dir, path, flags, Mode::empty(), resolve) {
                 Ok(fd) => return Ok(File::from(fd)),
-                Err(Errno::AGAIN | Errno::INTR) if attempt < ATTEMPTS => attempt += 1,
+                Err(Errno::AGAIN | Errno::INTR) if attempt < MAX_ATTEMPTS => attempt += 1,
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// Whether the call itself is missing, rather than the file. `EPERM` is what older container runtimes answer for
-    /// calls that they do not know; the portable walk then finds out whether the file is really forbidden.
+    /// Returns whether the call itself is missing, rather than the file. `EPERM` is what older container runtimes
+    /// answer for calls that they do not know; the portable walk then finds out whether the file is really forbidden.
     pub(super) fn is_unavailable(errno: Errno) -> bool {
         matches!(errno, Errno::NOSYS | Errno::PERM | Errno::AGAIN)
     }
 }
 
-/// Sorts what the operating system or `cap-std` answered.
-fn classify(error: io::Error) -> OpenError {
+/// Classifies an error of the operating system or of `cap-std`.
+fn classify(error: io::Error) -> ResolveError {
     use io::ErrorKind;
 
     // `cap-std` reports an escape as a permission error of its own making, that is, without an error number.
     if error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
-        return OpenError::Security(SecurityReason::LeadsOut);
+        return ResolveError::Security(SecurityReason::LeadsOut);
     }
     #[cfg(unix)]
     if let Some(errno) = rustix::io::Errno::from_io_error(&error) {
         use rustix::io::Errno;
         match errno {
-            Errno::XDEV => return OpenError::Security(SecurityReason::LeadsOut),
-            Errno::LOOP => return OpenError::Security(SecurityReason::LinkLoop),
+            Errno::XDEV => return ResolveError::Security(SecurityReason::LeadsOut),
+            Errno::LOOP => return ResolveError::Security(SecurityReason::LinkLoop),
             // A socket, or a device without a driver, cannot be opened at all.
             Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => {
-                return OpenError::Security(SecurityReason::SpecialFile);
+                return ResolveError::Security(SecurityReason::SpecialFile);
             }
             _ => {}
         }
     }
     match error.kind() {
-        // A file cannot stand below another file, nor under a name longer than names can be.
-        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => OpenError::NotFound,
-        _ => OpenError::Io(error),
+        // A file cannot be below another file, nor have a name longer than names can be.
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => ResolveError::NotFound,
+        _ => ResolveError::Io(error),
     }
 }

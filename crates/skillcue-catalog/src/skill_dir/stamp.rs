@@ -1,25 +1,25 @@
-//! A file's identity card: enough to tell whether it is still the file that was read.
+//! Stamps of files: enough to determine whether a file is still the one that was read.
 
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-/// When a file was written, how large it is, and which file it is.
+/// The modification time, the size and the identity of a file.
 ///
-/// Two equal stamps of one path mean that what was read is still what stands there: an edit changes the time or the
-/// size, a file moved into place has another inode.
+/// Two equal stamps of one path mean that the file there is still the one that was read: an edit changes the time or
+/// the size, a file moved into place has another inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Last modification, in nanoseconds since 1970. Wide, because file systems store times that overflow `i64`.
     pub modified_ns: i128,
     /// Size in bytes.
     pub size: u64,
-    /// The inode; 0 where the platform has none that the standard library tells.
+    /// The inode; 0 where the standard library has none for the platform.
     pub inode: u64,
 }
 
-impl Stamp {
-    /// The stamp that `metadata` carries.
+impl FileStamp {
+    /// Returns the stamp of a file with this metadata.
     pub fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         {
@@ -40,8 +40,8 @@ impl Stamp {
 }
 
 #[cfg(unix)]
-impl Stamp {
-    /// The stamp that a `stat` carries.
+impl FileStamp {
+    /// Returns the stamp of a file with this `stat`.
     pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
         Self {
             modified_ns: nanoseconds(stat.st_mtime.into(), stat.st_mtime_nsec.into()),
@@ -51,10 +51,10 @@ impl Stamp {
     }
 }
 
-/// The stamp of a skill file, in as little memory as it fits: catalogs hold a hundred thousand.
+/// The stamp of a skill file, in as little memory as possible: catalogs hold a hundred thousand.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SmallStamp {
+pub(crate) struct CompactStamp {
     pub(crate) seconds: i64,
     pub(crate) nanoseconds: u32,
     /// Skill files are far below 4 GiB: larger ones are refused.
@@ -63,8 +63,8 @@ pub(crate) struct SmallStamp {
 }
 
 #[cfg(unix)]
-impl SmallStamp {
-    /// The stamp that a `stat` of a skill file carries.
+impl CompactStamp {
+    /// Returns the stamp of a skill file with this `stat`.
     pub(crate) fn of_stat(stat: &rustix::fs::Stat) -> Self {
         Self {
             seconds: stat.st_mtime,
@@ -74,9 +74,9 @@ impl SmallStamp {
         }
     }
 
-    /// The same as people see it.
-    pub(crate) fn wide(self) -> Stamp {
-        Stamp {
+    /// Returns the stamp in its public form.
+    pub(crate) fn wide(self) -> FileStamp {
+        FileStamp {
             modified_ns: nanoseconds(self.seconds.into(), self.nanoseconds.into()),
             size: self.size.into(),
             inode: self.inode,
@@ -89,20 +89,20 @@ fn nanoseconds(seconds: i128, nanoseconds: i128) -> i128 {
     seconds * 1_000_000_000 + nanoseconds
 }
 
-/// A path made ready to be asked for its [`Stamp`] many times.
+/// A path prepared for many requests of its [`FileStamp`].
 ///
-/// A cached load is one `stat` and little else, so the path is turned into what the system call wants once, here,
-/// and not at every call.
+/// A cached load is one `stat` and little else, so the path is converted to the system call's form once, here, and not
+/// at every call.
 ///
 /// ```
-/// use skillcue_catalog::{Stamp, StampPath};
+/// use skillcue_catalog::{FileStamp, StampPath};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let file = dir.path().join("SKILL.md");
 /// std::fs::write(&file, "one")?;
 /// let path = StampPath::new(&file)?;
 /// let before = path.stamp()?;
-/// assert_eq!(before, Stamp::of(&std::fs::metadata(&file)?));
+/// assert_eq!(before, FileStamp::of(&std::fs::metadata(&file)?));
 ///
 /// std::fs::write(&file, "three")?;
 /// assert_ne!(before, path.stamp()?);
@@ -117,7 +117,7 @@ pub struct StampPath {
 }
 
 impl StampPath {
-    /// Prepares `path`. Fails if it holds a NUL.
+    /// Prepares `path`. Fails if it contains a NUL.
     pub fn new(path: &Path) -> io::Result<Self> {
         #[cfg(unix)]
         {
@@ -130,15 +130,15 @@ impl StampPath {
         }
     }
 
-    /// The stamp of what stands at the path now, links followed. Exactly one `stat`; nothing is opened or read.
-    pub fn stamp(&self) -> io::Result<Stamp> {
+    /// Returns the stamp of the file at the path now, links followed. Exactly one `stat`; nothing is opened or read.
+    pub fn stamp(&self) -> io::Result<FileStamp> {
         #[cfg(unix)]
         {
-            Ok(Stamp::of_stat(&rustix::fs::stat(self.path.as_c_str())?))
+            Ok(FileStamp::of_stat(&rustix::fs::stat(self.path.as_c_str())?))
         }
         #[cfg(not(unix))]
         {
-            std::fs::metadata(&self.path).map(|metadata| Stamp::of(&metadata))
+            std::fs::metadata(&self.path).map(|metadata| FileStamp::of(&metadata))
         }
     }
 }

@@ -1,9 +1,9 @@
 //! [`SkillTree`]: the one walk over everything below a skill's directory.
 //!
-//! Every directory is opened relative to the handle of the one above it, without following links, so neither a link nor a
-//! directory that is swapped during the walk leads out. The names of a directory are read at once and sorted: the order is
-//! that of the whole paths' bytes if a directory's name is compared with a `/` behind it (`a-b` comes before `a/x`, `a.md`
-//! between them), whatever order the file system has.
+//! Every directory is opened relative to the handle of the one above it, without following links, so neither a link nor
+//! a directory that is swapped during the walk leads out. The names of a directory are read at once and sorted: the
+//! order is that of the whole paths' bytes if a directory's name is compared with a `/` behind it (`a-b` comes before
+//! `a/x`, `a.md` between them), whatever order the file system has.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -19,7 +19,7 @@ use skillcue_base::{Shown, os_message};
 
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Bounds of a walk over a skill's files, and of what is read of them.
+/// The limits of a walk over a skill's files, and of reading them.
 ///
 /// ```
 /// use skillcue_catalog::TreeLimits;
@@ -47,12 +47,12 @@ impl Default for TreeLimits {
     }
 }
 
-/// A walk over everything below a skill's directory, links not followed: [`SkillDir::tree`](crate::SkillDir::tree) starts
-/// it.
+/// A walk over everything below a skill's directory, links not followed: [`SkillDir::tree`](crate::SkillDir::tree)
+/// starts it.
 ///
-/// It shows every entry, hidden ones and `.git` too, and says of every directory that it cannot show why not. What is done
-/// about links, special files and directories that are to be left out is the caller's business: a directory is entered
-/// by the step after the one that showed it, unless [`SkillTree::skip_directory`] is called in between.
+/// It shows every entry, hidden ones and `.git` too, and reports every directory that it cannot show, with the reason.
+/// The caller decides about links, special files and directories to leave out: a directory is entered by the step after
+/// the one that showed it, unless [`SkillTree::skip_directory`] is called in between.
 ///
 /// ```
 /// use skillcue_catalog::{EntryKind, SkillDir, TreeLimits};
@@ -89,31 +89,32 @@ pub struct SkillTree {
     start: Option<Dir>,
     stack: Vec<Frame>,
     /// The entry that was shown last, and its path.
-    current: Option<Name>,
+    current: Option<ListedName>,
     path: Vec<u8>,
 }
 
-/// A directory that is being walked: its handle, what is left of its names, and where its path ends in the common buffer.
+/// A directory that is being walked: its handle, its remaining names, and the end of its path in the common buffer.
 #[derive(Debug)]
 struct Frame {
     dir: Dir,
-    rest: std::vec::IntoIter<Name>,
+    rest: std::vec::IntoIter<ListedName>,
     path_len: usize,
 }
 
+/// A name in a directory, and the kind of the entry.
 #[derive(Debug)]
-struct Name {
+struct ListedName {
     name: CString,
     kind: EntryKind,
 }
 
-impl Name {
+impl ListedName {
     /// Compares two names of one directory, a directory's with a `/` behind it, as the paths of its contents have it.
-    fn order(&self, other: &Name) -> Ordering {
+    fn order(&self, other: &ListedName) -> Ordering {
         let (one, two) = (self.name.to_bytes(), other.name.to_bytes());
         let shared = one.len().min(two.len());
         // The bytes behind those that both have.
-        let rest = |name: &Name, bytes: &[u8]| {
+        let rest = |name: &ListedName, bytes: &[u8]| {
             bytes.get(shared).copied().or_else(|| (name.kind == EntryKind::Directory).then_some(b'/'))
         };
         one[..shared].cmp(&two[..shared]).then_with(|| rest(self, one).cmp(&rest(other, two)))
@@ -135,7 +136,7 @@ pub enum EntryKind {
     Socket,
     /// A device.
     Device,
-    /// Something that the file system has no word for, or that was removed meanwhile.
+    /// An entry of a kind that the file system does not report, or that was removed meanwhile.
     Unknown,
 }
 
@@ -159,7 +160,7 @@ pub struct EntryMetadata {
     pub size: u64,
     /// The device and the inode: which file or directory it is.
     pub identity: (u64, u64),
-    /// Last change of its bytes, its mode or its place, in nanoseconds since 1970. No program can set it.
+    /// Last change of its bytes, its mode or its path, in nanoseconds since 1970. No program can set it.
     pub changed_ns: i128,
 }
 
@@ -187,39 +188,39 @@ impl<'t> TreeEntry<'t> {
         OsStr::from_bytes(self.name.to_bytes())
     }
 
-    /// Returns what it is, as its directory says.
+    /// Returns its kind, according to its directory.
     pub fn kind(&self) -> EntryKind {
         self.kind
     }
 
-    /// Returns what the file system says of the entry, a link not followed.
+    /// Returns the metadata of the entry, a link not followed.
     pub fn metadata(&self) -> io::Result<EntryMetadata> {
         Ok(EntryMetadata::of(&statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// Opens the file for reading. Fails if it is no ordinary file by now, and never blocks.
+    /// Opens the file for reading. Fails if it is not an ordinary file by now, and never blocks.
     pub fn open_file(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(self.parent, self.name, flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
-    /// Returns where the link leads, as it is written.
+    /// Returns the target of the link, as it is written.
     pub fn link_target(&self) -> io::Result<OsString> {
         Ok(OsString::from_vec(readlinkat(self.parent, self.name, Vec::new())?.into_bytes()))
     }
 }
 
-/// A directory of which a [`SkillTree`] shows nothing, and why.
+/// A directory of which a [`SkillTree`] shows nothing, and the reason.
 #[derive(Debug)]
 pub struct TreeGap {
     /// The directory, relative to where the walk began; empty for that one.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: GapReason,
 }
 
-/// Why a [`SkillTree`] shows nothing of a directory.
+/// The reason why a [`SkillTree`] shows nothing of a directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GapReason {
@@ -227,8 +228,8 @@ pub enum GapReason {
     Unreadable(io::Error),
     /// It is more than [`TreeLimits::max_depth`] levels deep, which is this number.
     Depth(usize),
-    /// With its names, there are more than [`TreeLimits::max_entries`], which is this number. The walk ends here, because
-    /// a part of the names would depend on the order in which the file system has them.
+    /// With its names, there are more than [`TreeLimits::max_entries`], which is this number. The walk ends here,
+    /// because a part of the names would depend on the order in which the file system has them.
     Entries(usize),
 }
 
@@ -262,7 +263,7 @@ impl SkillTree {
         })
     }
 
-    /// Shows the next entry, or a directory of which nothing can be shown; nothing, if all were shown.
+    /// Returns the next entry, or a directory of which nothing can be shown; `None`, if all were shown.
     pub fn next_entry(&mut self) -> Option<Result<TreeEntry<'_>, TreeGap>> {
         if let Err(reason) = self.enter() {
             if matches!(reason, GapReason::Entries(_)) {
@@ -291,11 +292,11 @@ impl SkillTree {
                 return Some(Err(TreeGap { path, reason: GapReason::Unreadable(error.into()) }));
             }
         };
-        let Name { name, kind } = self.current.as_ref()?;
+        let ListedName { name, kind } = self.current.as_ref()?;
         Some(Ok(TreeEntry { parent, name, path: &self.path, kind: *kind }))
     }
 
-    /// Leaves out what is in the directory that was shown last. Does nothing if that was no directory.
+    /// Leaves out the entries of the directory that was shown last. Does nothing if that was not a directory.
     pub fn skip_directory(&mut self) {
         self.current = None;
     }
@@ -304,7 +305,7 @@ impl SkillTree {
     fn enter(&mut self) -> Result<(), GapReason> {
         let dir = match (self.start.take(), self.current.take()) {
             (Some(start), _) => start,
-            (None, Some(Name { name, kind: EntryKind::Directory })) => {
+            (None, Some(ListedName { name, kind: EntryKind::Directory })) => {
                 if self.stack.len() > self.max_depth {
                     return Err(GapReason::Depth(self.max_depth));
                 }
@@ -332,19 +333,19 @@ impl SkillTree {
             };
             self.entries_left = left;
             let mut kind = entry.file_type();
-            // Some file systems do not say in the directory what an entry is.
+            // Some file systems do not store an entry's kind in the directory.
             if kind == FileType::Unknown {
                 let stat = dir.fd().and_then(|fd| statat(fd.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW));
                 kind = match stat {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                    // It was removed in between, which the caller finds when it looks at it.
+                    // It was removed in between, which the caller notices when it opens it.
                     Err(Errno::NOENT) => FileType::Unknown,
                     Err(error) => return Err(unreadable(error)),
                 };
             }
-            names.push(Name { name: name.to_owned(), kind: kind_of(kind) });
+            names.push(ListedName { name: name.to_owned(), kind: kind_of(kind) });
         }
-        names.sort_unstable_by(Name::order);
+        names.sort_unstable_by(ListedName::order);
         Ok(Frame { dir, rest: names.into_iter(), path_len: self.path.len() })
     }
 }

@@ -1,15 +1,15 @@
-//! The index cache: as right as no cache at all, only faster.
+//! The index cache: as correct as no cache, only faster.
 
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use skillcue_catalog::{Catalog, Discovery, Root, Source};
+use skillcue_catalog::{Catalog, Discovery, SkillRoot, Source};
 use skillcue_format::Code;
 
 use crate::{Tree, names, picture, skill};
 
-/// A tree of all kinds of things, aged, with the place of a cache beside it.
+/// Makes a tree of all kinds of skills, aged, with the path of a cache beside it.
 fn mixed() -> (Tree, PathBuf) {
     let tree = Tree::new();
     for n in 0..30 {
@@ -30,11 +30,11 @@ fn mixed() -> (Tree, PathBuf) {
 }
 
 fn discovery(tree: &Tree) -> Discovery {
-    Discovery::new([Root::new(tree.path().join("root"), Source::Project)]).search_path([])
+    Discovery::new([SkillRoot::new(tree.path().join("root"), Source::Project)]).search_path([])
 }
 
 #[test]
-fn a_second_run_reads_nothing_that_can_be_vouched_for() {
+fn a_second_run_reads_nothing_that_a_stamp_validates() {
     let (tree, cache) = mixed();
     let cold = discovery(&tree).run();
     let first = discovery(&tree).cache(&cache).run();
@@ -42,7 +42,7 @@ fn a_second_run_reads_nothing_that_can_be_vouched_for() {
     assert_eq!(picture(&cold), picture(&first));
     assert_eq!(picture(&cold), picture(&second));
     assert_eq!(first.effort().reused, 0);
-    // `skill.md`, `SKILL.yaml` and what stands behind a link are looked at anew each time.
+    // `skill.md`, `SKILL.yaml` and files behind a link are read anew each time.
     assert_eq!(second.effort().read, 3, "{:?}", second.effort());
     assert_eq!(second.effort().reused, 63);
 }
@@ -99,7 +99,7 @@ fn a_skill_yaml_that_turns_up_beside_is_seen() {
 }
 
 #[test]
-fn young_stamps_are_not_trusted() {
+fn recent_stamps_are_not_trusted() {
     let tree = Tree::new();
     let cache = tree.path().join("cache");
     let time = std::time::SystemTime::now();
@@ -109,7 +109,7 @@ fn young_stamps_are_not_trusted() {
     };
     set("One.");
     discovery(&tree).cache(&cache).run();
-    // The same size, inode and time: only the rule about young stamps can tell.
+    // Equal size, inode and time: only the rule about recent stamps detects it.
     set("Two.");
     let catalog = discovery(&tree).cache(&cache).run();
     assert_eq!(catalog.get("a").unwrap().manifest().description(), "Two.");
@@ -126,7 +126,7 @@ fn roots_and_sets_of_roots_share_one_file() {
     }
     tree.age();
     let run = |roots: &[&str]| -> Catalog {
-        let roots = roots.iter().map(|root| Root::new(tree.path().join(root), Source::User));
+        let roots = roots.iter().map(|root| SkillRoot::new(tree.path().join(root), Source::User));
         Discovery::new(roots).cache(&cache).run()
     };
     assert_eq!(run(&["a", "b"]).effort().read, 10);
@@ -185,7 +185,7 @@ fn a_cache_that_cannot_be_used_is_done_without() {
 fn nothing_new_writes_nothing() {
     use std::os::unix::fs::MetadataExt;
     let (tree, cache) = mixed();
-    // All that is looked at anew each time, and a file from the future.
+    // All skills that are read anew each time, and a file from the future.
     tree.write("root/bad-yaml/SKILL.yaml", "name: x");
     tree.write("root/bad-lower/skill.md", "nothing");
     tree.write("away/bad/SKILL.md", "nothing");
@@ -194,8 +194,10 @@ fn nothing_new_writes_nothing() {
     let time = std::time::SystemTime::now() + std::time::Duration::from_hours(1000);
     fs::File::open(future).unwrap().set_modified(time).unwrap();
     tree.age_dir("root");
-    let roots =
-        [Root::new(tree.path().join("missing"), Source::Project), Root::new(tree.path().join("root"), Source::Project)];
+    let roots = [
+        SkillRoot::new(tree.path().join("missing"), Source::Project),
+        SkillRoot::new(tree.path().join("root"), Source::Project),
+    ];
     let discovery = Discovery::new(roots).search_path([]).cache(&cache);
     discovery.run();
     let inode = || fs::metadata(&cache).unwrap().ino();
@@ -231,7 +233,7 @@ fn many_writers_at_once() {
                 for round in 0..20 {
                     let root = (thread + round) % 4;
                     let path = tree.path().join(format!("r{root}"));
-                    let discovery = Discovery::new([Root::new(path, Source::User)]).cache(cache);
+                    let discovery = Discovery::new([SkillRoot::new(path, Source::User)]).cache(cache);
                     let catalog = discovery.run();
                     assert_eq!((catalog.len(), catalog.diagnostics().len()), (20, 0));
                     if round % 5 == 4 {
@@ -245,7 +247,7 @@ fn many_writers_at_once() {
     assert!(left.iter().all(|path| *path == cache), "drafts are left: {left:?}");
 }
 
-/// One thing that can happen to a tree.
+/// One change of a tree.
 #[derive(Debug, Clone)]
 enum Change {
     Write { at: usize, text: usize },
@@ -290,7 +292,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 impl Change {
-    /// Does it, as far as the tree allows.
+    /// Makes the change, as far as the tree allows.
     fn apply(&self, tree: &Tree) {
         let dir = |at: usize| tree.path().join("root").join(PLACES[at]);
         match self {

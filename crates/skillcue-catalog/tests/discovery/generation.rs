@@ -1,8 +1,8 @@
-//! The same tree, the same bytes; and an id that changes with metadata and with nothing else.
+//! Determinism: equal trees give equal bytes, and an id that changes with metadata and with nothing else.
 
 use std::time::{Duration, SystemTime};
 
-use skillcue_catalog::{Discovery, Enablement, Root, Source};
+use skillcue_catalog::{Discovery, Enablement, SkillRoot, Source};
 
 use crate::{Tree, picture, skill};
 
@@ -26,7 +26,7 @@ fn the_order_in_which_files_were_made_does_not_matter() {
             };
             tree.write(&format!("{dir}/SKILL.md"), text);
         }
-        pictures.push(picture(&Discovery::new([Root::new(&root, Source::Project)]).run()));
+        pictures.push(picture(&Discovery::new([SkillRoot::new(&root, Source::Project)]).run()));
     }
     assert!(pictures[0].contains("shadowed true") && pictures[0].contains("yaml_repaired"));
     assert_eq!(pictures[0], pictures[1]);
@@ -40,8 +40,8 @@ fn the_id_changes_with_metadata_and_nothing_else() {
     tree.write("user/pdf/SKILL.md", skill("pdf", "Same."));
     tree.write("user/csv/SKILL.md", skill("csv", "Reads CSV."));
     let discovery = Discovery::new([
-        Root::new(tree.path().join("project"), Source::Project),
-        Root::new(tree.path().join("user"), Source::User),
+        SkillRoot::new(tree.path().join("project"), Source::Project),
+        SkillRoot::new(tree.path().join("user"), Source::User),
     ]);
     let id = || discovery.run().generation();
     let first = id();
@@ -50,7 +50,7 @@ fn the_id_changes_with_metadata_and_nothing_else() {
     tree.write("user/csv/SKILL.md", skill("csv", "Reads CSV.") + "More body.\n");
     assert_eq!(id(), first, "a body is not metadata");
     tree.write("user/pdf/SKILL.md", skill("pdf", "Same.") + "No longer a copy.\n");
-    assert_eq!(discovery.run().get("pdf").unwrap().places().len(), 1);
+    assert_eq!(discovery.run().get("pdf").unwrap().locations().len(), 1);
     assert_eq!(id(), first, "nor is whether two copies are collapsed");
     let file = std::fs::File::open(tree.path().join("user/csv/SKILL.md")).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
@@ -67,7 +67,7 @@ fn the_id_changes_with_metadata_and_nothing_else() {
     assert_ne!(second, first, "a description is");
     tree.write("user/csv/SKILL.md", "---\nname: csv\ndescription: Reads TSV.\nx-own: 1\n---\n");
     let third = id();
-    assert_ne!(third, second, "so is a field that nobody knows");
+    assert_ne!(third, second, "so is an unknown field");
     tree.skill("user/new");
     let fourth = id();
     assert_ne!(fourth, third, "so is a new skill");

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use skillcue_catalog::{Discovery, Root, Source};
+use skillcue_catalog::{Discovery, SkillRoot, Source};
 use skillcue_format::Severity;
 
 use crate::{Tree, codes, names, skill};
@@ -55,7 +55,7 @@ fn things_that_are_no_files() {
     let device = Command::new("mknod").arg(tree.path().join("device/SKILL.md")).args(["c", "1", "5"]).status().unwrap();
     let catalog = tree.discover();
     assert_eq!(names(&catalog), ["good"]);
-    // Only root may make a device; as anybody else there is just an empty directory.
+    // Only root may make a device; for other users there is just an empty directory.
     assert_eq!(codes(&catalog), vec!["not_a_file"; 3 + usize::from(device.success())]);
 }
 
@@ -92,7 +92,7 @@ fn links() {
     tree.link(tree.path().join("elsewhere/away/SKILL.md"), "root/borrowed/SKILL.md");
     tree.link(tree.path().join("elsewhere/secret.txt"), "root/thief/SKILL.md");
     tree.link("missing.md", "root/lost/SKILL.md");
-    let catalog = Discovery::new([Root::new(tree.path().join("root"), Source::Project)]).run();
+    let catalog = Discovery::new([SkillRoot::new(tree.path().join("root"), Source::Project)]).run();
     let mut found: Vec<_> = catalog
         .diagnostics()
         .iter()
@@ -115,9 +115,9 @@ fn links() {
     assert_eq!(names(&catalog), ["away", "real"]);
     let real = catalog.get("real").unwrap();
     assert_eq!(real.dir(), tree.path().join("root/real"), "not its alias");
-    assert_eq!(real.places().len(), 1, "an alias is no copy");
+    assert_eq!(real.locations().len(), 1, "an alias is no copy");
     let away = catalog.get("away").unwrap();
-    let borrowed = away.places().into_iter().any(|place| place.dir.ends_with("root/borrowed"));
+    let borrowed = away.locations().into_iter().any(|place| place.dir.ends_with("root/borrowed"));
     assert!(borrowed);
 }
 
@@ -126,7 +126,7 @@ fn a_borrowed_skill_file_is_opened_where_it_is() {
     let tree = Tree::new();
     let target = tree.skill("elsewhere/away");
     tree.link(&target, "root/borrowed/SKILL.md");
-    let catalog = Discovery::new([Root::new(tree.path().join("root"), Source::Project)]).run();
+    let catalog = Discovery::new([SkillRoot::new(tree.path().join("root"), Source::Project)]).run();
     let file = catalog.get("away").unwrap().body_file();
     assert_eq!(file.base_dir, tree.path().join("root/borrowed"));
     assert_eq!(file.open_dir, fs::canonicalize(target.parent().unwrap()).unwrap());
@@ -152,14 +152,14 @@ fn overlapping_roots_find_a_skill_once() {
     let tree = Tree::new();
     tree.skill("skills/group/pdf");
     let roots = [
-        Root::new(tree.path().join("skills"), Source::User),
-        Root::new(tree.path().join("skills/group"), Source::Project),
-        Root::new(tree.path().join("skills"), Source::User),
+        SkillRoot::new(tree.path().join("skills"), Source::User),
+        SkillRoot::new(tree.path().join("skills/group"), Source::Project),
+        SkillRoot::new(tree.path().join("skills"), Source::User),
     ];
     let catalog = Discovery::new(roots).run();
     assert_eq!((names(&catalog), codes(&catalog)), (vec!["pdf"], vec![]));
     assert_eq!(catalog.get("pdf").unwrap().source(), Source::Project);
-    assert_eq!(catalog.get("pdf").unwrap().places().len(), 1);
+    assert_eq!(catalog.get("pdf").unwrap().locations().len(), 1);
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn a_directory_with_a_hundred_thousand_files() {
     assert_eq!((names(&catalog), codes(&catalog)), (vec!["good"], vec![]));
 }
 
-/// Runs one test of this binary as nobody: to root every file is readable.
+/// Runs one test of this binary as the user `nobody`: to root every file is readable.
 fn as_nobody(test: &str) -> bool {
     if std::env::var_os("SKILLCUE_AS_NOBODY").is_some() || !is_root() {
         return false;
     }
-    // Nobody may not look into the directory that this binary stands in: a copy goes where everybody may.
+    // The user `nobody` may not enter the directory of this binary: a copy goes to one that all users may enter.
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = dir.path().join("test");
@@ -228,8 +228,8 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn what_may_not_be_read_is_told() {
-    if as_nobody("hostile::what_may_not_be_read_is_told") {
+fn unreadable_files_are_reported() {
+    if as_nobody("hostile::unreadable_files_are_reported") {
         return;
     }
     let tree = Tree::new();
@@ -242,22 +242,22 @@ fn what_may_not_be_read_is_told() {
     let catalog = tree.discover();
     fs::set_permissions(tree.path().join("closed-dir"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(names(&catalog), ["good"]);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         catalog.diagnostics().iter().map(|found| (found.code.as_str(), found.path.clone().unwrap())).collect();
     let closed_dir = tree.path().join("closed-dir");
-    assert_eq!(told, [("unreadable", closed_dir), ("unreadable", file)], "the directory itself, not a file in it");
+    assert_eq!(reported, [("unreadable", closed_dir), ("unreadable", file)], "the directory itself, not a file in it");
     assert!(catalog.diagnostics()[0].message.contains("permission denied"));
 }
 
 #[test]
-fn a_missing_root_is_told_if_somebody_named_it() {
+fn a_missing_root_is_reported_if_the_user_named_it() {
     let tree = Tree::new();
     let missing = tree.path().join("missing");
     let run = |root| Discovery::new([root]).run();
-    assert_eq!(codes(&run(Root::required(&missing, Source::Inline))), ["unreadable"]);
-    assert_eq!(codes(&run(Root::new(&missing, Source::User))), Vec::<&str>::new());
+    assert_eq!(codes(&run(SkillRoot::required(&missing, Source::Inline))), ["unreadable"]);
+    assert_eq!(codes(&run(SkillRoot::new(&missing, Source::User))), Vec::<&str>::new());
     let file = tree.write("file", "x");
-    assert_eq!(codes(&run(Root::new(file, Source::User))), ["unreadable"]);
+    assert_eq!(codes(&run(SkillRoot::new(file, Source::User))), ["unreadable"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Where skills may stand, and what describes them.
+//! The layout of roots: where skills may be, and which files describe them.
 
-use skillcue_catalog::{BodyAt, Discovery, Root, SkillFile, Source};
+use skillcue_catalog::{BodyAt, Discovery, SkillFile, SkillRoot, Source};
 
 use crate::{Tree, codes, names, skill};
 
@@ -19,7 +19,7 @@ fn a_skill_is_not_searched_for_further_ones_unless_asked() {
     tree.skill("outer");
     tree.skill("outer/examples/inner");
     assert_eq!(names(&tree.discover()), ["outer"]);
-    let nested = Discovery::new([Root::new(tree.path(), Source::Inline)]).nested(true).run();
+    let nested = Discovery::new([SkillRoot::new(tree.path(), Source::Inline)]).nested(true).run();
     assert_eq!(names(&nested), ["inner", "outer"]);
 }
 
@@ -37,7 +37,7 @@ fn directories_that_hold_no_skills_are_skipped() {
 fn a_root_may_itself_be_a_skill() {
     let tree = Tree::new();
     tree.skill("pdf");
-    let catalog = Discovery::new([Root::required(tree.path().join("pdf"), Source::Inline)]).run();
+    let catalog = Discovery::new([SkillRoot::required(tree.path().join("pdf"), Source::Inline)]).run();
     assert_eq!(names(&catalog), ["pdf"]);
     assert_eq!(catalog.get("pdf").unwrap().dir(), tree.path().join("pdf"));
 }

@@ -1,19 +1,19 @@
-//! Several roots: who counts, who is hidden, who is off.
+//! Several roots: which skills are effective, which are shadowed, which are off.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use skillcue_catalog::{Checkout, Discovery, Enablement, Filter, Root, Source, plugin_roots, plugins_below};
+use skillcue_catalog::{Checkout, Discovery, Enablement, Filter, SkillRoot, Source, plugin_roots, plugins_below};
 use skillcue_format::pattern;
 
 use crate::{Tree, codes, names, skill};
 
-fn root(tree: &Tree, dir: &str, source: Source) -> Root {
-    Root::new(tree.path().join(dir), source)
+fn root(tree: &Tree, dir: &str, source: Source) -> SkillRoot {
+    SkillRoot::new(tree.path().join(dir), source)
 }
 
 /// One skill `pdf` in every source, each with a description of its own.
-fn everywhere(tree: &Tree) -> Vec<Root> {
+fn everywhere(tree: &Tree) -> Vec<SkillRoot> {
     let mut roots = Vec::new();
     // Lowest first: the order in which roots are given must not matter.
     for source in Source::ALL.into_iter().rev() {
@@ -28,7 +28,7 @@ fn everywhere(tree: &Tree) -> Vec<Root> {
 }
 
 #[test]
-fn the_higher_source_counts_and_the_others_stay_reachable() {
+fn the_higher_source_wins_and_the_others_stay_reachable() {
     let tree = Tree::new();
     let mut roots = everywhere(&tree);
     for expected in Source::ALL {
@@ -67,7 +67,7 @@ fn two_of_one_source_are_numbered() {
 }
 
 #[test]
-fn identical_copies_collapse_into_one_with_two_places() {
+fn identical_copies_collapse_into_one_with_two_locations() {
     let tree = Tree::new();
     tree.write("project/pdf/SKILL.md", skill("pdf", "Same."));
     tree.write("user/pdf/SKILL.md", skill("pdf", "Same."));
@@ -78,8 +78,8 @@ fn identical_copies_collapse_into_one_with_two_places() {
         root(&tree, "bundled", Source::Bundled),
     ])
     .run();
-    let places = catalog.get("pdf").unwrap().places();
-    let paths: Vec<_> = places.iter().map(|place| place.path.strip_prefix(tree.path()).unwrap()).collect();
+    let locations = catalog.get("pdf").unwrap().locations();
+    let paths: Vec<_> = locations.iter().map(|location| location.path.strip_prefix(tree.path()).unwrap()).collect();
     assert_eq!(paths, [PathBuf::from("project/pdf/SKILL.md"), PathBuf::from("user/pdf/SKILL.md")]);
     assert_eq!(codes(&catalog), ["shadowed"], "silently, but for the one that differs");
 }
@@ -125,11 +125,11 @@ fn explicit_words_beat_defaults_and_enable_beats_disable() {
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let run = |source, enable: &[&str], disable: &[&str]| {
         let enablement = Enablement { enable: set(enable), disable: set(disable), foreign: None };
-        let catalog = Discovery::new([Root::new(tree.path(), source)]).enablement(enablement).run();
+        let catalog = Discovery::new([SkillRoot::new(tree.path(), source)]).enablement(enablement).run();
         catalog.skills().filter(|skill| skill.enabled()).map(|skill| skill.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(run(Source::Bundled, &["on"], &["on", "off"]), ["on"]);
-    assert_eq!(run(Source::Project, &[], &["off"]), ["on", "quiet"], "whoever put it there opted in");
+    assert_eq!(run(Source::Project, &[], &["off"]), ["on", "quiet"], "the user who put it there opted in");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn requirements_are_checked_on_the_given_path() {
     let bin = tree.write("bin/sh-like", "#!/bin/sh\n");
     std::fs::set_permissions(&bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     tree.write("bin/frob", "not executable");
-    let discovery = Discovery::new([Root::new(tree.path(), Source::Inline)]);
+    let discovery = Discovery::new([SkillRoot::new(tree.path(), Source::Inline)]);
     let catalog = discovery.clone().search_path([tree.path().join("bin")]).run();
     assert_eq!(names(&catalog), ["b"], "a program is a name: a path is never looked up");
     assert_eq!(codes(&catalog), ["requires_missing", "requires_missing"]);
@@ -234,7 +234,7 @@ fn two_plugins_of_one_name_are_numbered_too() {
 }
 
 #[test]
-fn a_bad_skill_is_found_by_the_name_it_gives_itself() {
+fn an_invalid_skill_is_found_by_the_name_in_its_front_matter() {
     let tree = Tree::new();
     tree.write("dir/SKILL.md", "---\nname: Bar\n---\n");
     let catalog = tree.discover();
@@ -243,7 +243,7 @@ fn a_bad_skill_is_found_by_the_name_it_gives_itself() {
 }
 
 #[test]
-fn a_linked_skills_directory_tells_everything_once() {
+fn a_linked_skills_directory_reports_everything_once() {
     let tree = Tree::new();
     tree.write(".agents/skills/bad/SKILL.md", "nothing");
     tree.write(".agents/skills/mended/SKILL.md", "---\nname: mended\ndescription: a: b\n---\n");
@@ -268,8 +268,8 @@ fn close_names() {
     assert_eq!(catalog.close_names("zzz"), Vec::<&str>::new());
 }
 
-/// Whether each skill came with the checkout `repo`, first read from the files and then from the index cache.
-fn foreign(tree: &Tree, roots: &[Root], checkout: &Checkout) -> Vec<(String, bool)> {
+/// Returns whether each skill came with the checkout `repo`, first read from the files and then from the index cache.
+fn foreign(tree: &Tree, roots: &[SkillRoot], checkout: &Checkout) -> Vec<(String, bool)> {
     let cache = tree.path().join("index");
     let look = || {
         let catalog = Discovery::new(roots.to_vec()).checkout(checkout.clone()).cache(&cache).run();
@@ -282,7 +282,7 @@ fn foreign(tree: &Tree, roots: &[Root], checkout: &Checkout) -> Vec<(String, boo
 }
 
 #[test]
-fn what_is_inside_the_checkout_is_foreign_whatever_its_source_is_called() {
+fn skills_inside_the_checkout_are_foreign_whatever_their_source_is_called() {
     let tree = Tree::new();
     for (dir, name) in [("repo/vendor/in", "in"), ("home/out", "out"), ("home/repo2/near", "near")] {
         tree.write(&format!("{dir}/SKILL.md"), skill(name, name));
@@ -295,14 +295,14 @@ fn what_is_inside_the_checkout_is_foreign_whatever_its_source_is_called() {
             [(format!("in@{source}"), true), ("near@user".to_owned(), false), ("out@user".to_owned(), false)];
         assert_eq!(all, expected);
     }
-    // One root around the checkout: only what is inside is its own.
+    // One root around the checkout: only the skills inside are its own.
     let around = [root(&tree, "", Source::User)];
     let expected = [("in@user".to_owned(), true), ("near@user".to_owned(), false), ("out@user".to_owned(), false)];
     assert_eq!(foreign(&tree, &around, &checkout), expected);
-    // A person's own word for this run.
-    let typed = [Root::required(tree.path().join("repo/vendor"), Source::Inline)];
+    // A person has named it for this run.
+    let typed = [SkillRoot::required(tree.path().join("repo/vendor"), Source::Inline)];
     assert_eq!(foreign(&tree, &typed, &checkout), [("in@inline".to_owned(), false)]);
-    // What a project's file brings in from elsewhere.
+    // A project's file brings it in from elsewhere.
     let brought = [root(&tree, "home", Source::Plugin).from_checkout()];
     assert!(foreign(&tree, &brought, &checkout).iter().all(|(_, is_foreign)| *is_foreign));
 }
@@ -332,7 +332,7 @@ fn links_into_the_checkout_bring_foreign_skills() {
 }
 
 #[test]
-fn the_users_own_places_are_no_checkout() {
+fn the_users_own_directories_are_no_checkout() {
     let tree = Tree::new();
     tree.write("home/.agents/skills/mine/SKILL.md", skill("mine", "Mine."));
     tree.write("home/.claude/plugins/p/skills/bought/SKILL.md", skill("bought", "Bought."));
@@ -352,7 +352,7 @@ fn the_users_own_places_are_no_checkout() {
 }
 
 /// A user's skill, and one of a checkout with the same front matter and size.
-fn lookalikes(theirs: &str) -> (Tree, [Root; 2]) {
+fn lookalikes(theirs: &str) -> (Tree, [SkillRoot; 2]) {
     let tree = Tree::new();
     tree.write("home/pdf/SKILL.md", format!("{}Mine.\n", skill("pdf", "Reads PDF.")));
     tree.write("repo/pdf/SKILL.md", format!("{}{theirs}\n", skill("pdf", "Reads PDF.")));
@@ -361,8 +361,8 @@ fn lookalikes(theirs: &str) -> (Tree, [Root; 2]) {
 }
 
 #[test]
-fn a_checkout_does_not_replace_a_body_without_a_word() {
-    // A copy is one skill with two places.
+fn a_checkout_does_not_replace_a_body_silently() {
+    // A copy is one skill with two locations.
     let (_tree, roots) = lookalikes("Mine.");
     let catalog = Discovery::new(roots).run();
     assert_eq!((catalog.all().len(), codes(&catalog)), (1, Vec::new()));
@@ -376,13 +376,13 @@ fn a_checkout_does_not_replace_a_body_without_a_word() {
         assert_eq!(catalog.get("pdf@user").unwrap().source(), Source::User);
     }
     // Among the user's own, level 1 decides, and nothing is read for it.
-    let own = roots.map(|root| Root::new(root.path, Source::User));
+    let own = roots.map(|root| SkillRoot::new(root.path, Source::User));
     assert_eq!(codes(&Discovery::new(own).run()), Vec::<&str>::new());
 }
 
-/// Scripts are what `run` runs: a copy with other ones is no copy.
+/// A skill with other scripts is not a copy: `run` would run those.
 #[test]
-fn a_checkout_does_not_replace_other_files_without_a_word() {
+fn a_checkout_does_not_replace_other_files_silently() {
     let (tree, roots) = lookalikes("Mine.");
     let shadowed = || codes(&Discovery::new(roots.clone()).cache(tree.path().join("index")).run());
     tree.write("home/pdf/scripts/run.sh", "echo mine\n");
@@ -398,11 +398,11 @@ fn a_checkout_does_not_replace_other_files_without_a_word() {
     assert_eq!(shadowed(), ["shadowed"], "a file more");
     std::fs::remove_file(tree.path().join("repo/pdf/scripts/more.sh")).unwrap();
     assert_eq!(shadowed(), Vec::<&str>::new());
-    // What is not listed cannot be compared.
+    // Files that are not listed cannot be compared.
     tree.write("repo/pdf/node_modules/x/index.js", "");
     assert_eq!(shadowed(), ["shadowed"]);
     // Among the user's own, level 1 decides, and nothing is read for it.
-    let own = roots.clone().map(|root| Root::new(root.path, Source::User));
+    let own = roots.clone().map(|root| SkillRoot::new(root.path, Source::User));
     assert_eq!(codes(&Discovery::new(own).run()), Vec::<&str>::new());
 }
 
@@ -422,14 +422,14 @@ fn a_checkout_switches_its_own_skills_and_no_others() {
         (enabled.collect::<Vec<_>>(), codes(&catalog).len())
     };
     assert_eq!(look(of_user(Some(Box::new(foreign)))), (vec!["mine".to_owned(), "theirs".to_owned()], 2));
-    // Without a word of the checkout all of its own are on.
+    // Without settings of the checkout, all of its own skills are on.
     let all = ["mine", "quiet", "theirs"].map(str::to_owned).to_vec();
     assert_eq!(look(of_user(None)), (all, 0));
 }
 
 /// A copy of the user's skill, or another one of that name, is no way to switch the user's off.
 #[test]
-fn a_namesake_is_no_way_to_switch_what_is_the_users() {
+fn a_namesake_is_no_way_to_switch_the_users_skills() {
     for text in ["Does something.", "Does something else."] {
         let tree = Tree::new();
         tree.write("home/mine/SKILL.md", skill("mine", "Does something."));

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::collection::btree_map;
 use proptest::prelude::*;
-use skillcue_catalog::{Listing, SkillDir, SkipReason, StopReason, Stopped, TreeLimits};
+use skillcue_catalog::{FileListing, SkillDir, SkipReason, StopReason, Stopped, TreeLimits};
 
 use crate::backends;
 use crate::support::tree::{Tree, link};
@@ -19,16 +19,16 @@ fn write(dir: &Path, path: &str, content: &str) {
     fs::write(path, content).unwrap();
 }
 
-fn paths(listing: &Listing) -> Vec<&str> {
+fn paths(listing: &FileListing) -> Vec<&str> {
     listing.files.iter().map(|file| file.path.as_str()).collect()
 }
 
-fn skipped(listing: &Listing) -> Vec<(SkipReason, usize, &str)> {
+fn skipped(listing: &FileListing) -> Vec<(SkipReason, usize, &str)> {
     listing.skipped.iter().map(|row| (row.reason, row.count, row.first.as_str())).collect()
 }
 
 /// Lists with every way of resolving, which must agree.
-fn list(dir: &Path, limits: &TreeLimits) -> Listing {
+fn list(dir: &Path, limits: &TreeLimits) -> FileListing {
     let mut listings: Vec<_> = backends()
         .iter()
         .map(|backend| SkillDir::open_with("skill", dir, *backend).unwrap().list(limits).unwrap())
@@ -72,7 +72,7 @@ fn order_is_that_of_the_whole_path() {
 }
 
 #[test]
-fn what_is_passed_over() {
+fn skipped_entries_are_counted() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let tmp = tempfile::tempdir().unwrap();
     for ignored in [".git", "node_modules", "target", "__pycache__", ".venv"] {
@@ -114,7 +114,7 @@ fn limits_say_where_they_cut() {
         (TreeLimits { max_entries: 6, ..default() }, 4, None),
         (TreeLimits { max_entries: 5, ..default() }, 2, Some((StopReason::Entries, 5, "b/"))),
         (TreeLimits { max_entries: 2, ..default() }, 0, Some((StopReason::Entries, 2, "./"))),
-        // The limit that ended it is told, not the one it met before.
+        // The limit that ended it is reported, not the one it met before.
         (TreeLimits { max_depth: 0, max_files: 0, ..default() }, 0, Some((StopReason::Files, 0, "c"))),
     ] {
         let listing = list(tmp.path(), &limits);
@@ -194,7 +194,7 @@ proptest! {
         for (segments, size) in files {
             let path = segments.join("/");
             let target = tmp.path().join(&path);
-            // What collides with a file or a directory of the same name is not made.
+            // A file that collides with a file or a directory of the same name is not made.
             if fs::create_dir_all(target.parent().unwrap()).is_ok() && fs::write(&target, "x".repeat(size)).is_ok() {
                 expected.insert(path, size as u64);
             }

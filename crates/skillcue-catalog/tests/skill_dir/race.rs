@@ -15,7 +15,7 @@ use crate::support::tree::{INSIDE, Tree};
 
 const READS: usize = 3_000;
 
-/// Swaps the link `at` between two targets, each time in one step, until told to stop.
+/// Swaps the link `at` between two targets, each time in one step, until `stop` is set.
 fn swap(at: &Path, targets: [&str; 2], stop: &AtomicBool) {
     let staged = at.with_extension("staged");
     while !stop.load(Ordering::Relaxed) {
@@ -50,7 +50,7 @@ fn read_while_swapping(at: &str, targets: [&str; 2], path: &str) {
             let listing = dir.list(&TreeLimits::default()).unwrap();
             assert!(listing.files.iter().any(|file| file.path == "reference.md"));
         });
-        // Held still, the link leads to what may be read, and to what may not.
+        // When it is not swapped, the link leads to a file that may be read, and to one that may not.
         for (target, is_inside) in targets.into_iter().zip([true, false]) {
             fs::remove_file(&at).unwrap();
             symlink(target, &at).unwrap();
@@ -83,7 +83,7 @@ fn a_directory_link_with_a_way_back() {
     read_while_swapping("swap", ["scripts", "../skill-evil"], "swap/../reference.md");
 }
 
-/// What was read and the stamp that comes with it are of one version, while the file grows.
+/// The text and the stamp that comes with it are of one version, while the file grows.
 #[test]
 fn a_stamp_fits_its_text() {
     let tree = Tree::new();

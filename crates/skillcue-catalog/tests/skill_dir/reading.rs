@@ -46,7 +46,7 @@ fn links() {
             ("link-out", LeadsOut),
             ("dir-out/secret.txt", LeadsOut),
             ("dir-out", LeadsOut),
-            // Resolved by its letters it would be a file inside; it leaves all the same.
+            // By its text it would be a file inside; it leads out all the same.
             ("out-and-back.md", LeadsOut),
             ("absolute-in.md", LeadsOut),
             ("root/etc/passwd", LeadsOut),
@@ -67,7 +67,7 @@ fn links() {
 }
 
 #[test]
-fn places_where_no_file_is() {
+fn paths_without_a_file() {
     let tree = Tree::new();
     let long = "x".repeat(300);
     for &backend in backends() {
@@ -150,7 +150,7 @@ fn opening_the_directory_itself() {
     assert_eq!(dir.path(), tree.outside("skills/alias"));
 }
 
-/// What people who want to get out put into paths.
+/// The parts of paths that attackers use to get out.
 const SEGMENTS: &[&str] = &[
     "",
     ".",

@@ -1,4 +1,4 @@
-//! `SkillTree`: everything is shown in one order, nothing is followed, and what is left out is said.
+//! `SkillTree`: everything is shown in one order, no link is followed, and gaps are reported.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -76,7 +76,7 @@ fn everything_is_shown_in_the_order_of_whole_paths() {
 }
 
 #[test]
-fn bounds_leave_out_what_they_say() {
+fn limits_leave_out_what_exceeds_them() {
     let tmp = tempfile::tempdir().unwrap();
     fs::create_dir_all(tmp.path().join("a/b/c")).unwrap();
     for file in ["a/1", "a/b/2", "a/b/c/3", "z"] {
@@ -107,9 +107,9 @@ fn directories_can_be_left_out() {
     assert_eq!(seen, ["a", "c", "c/d"].map(PathBuf::from));
 }
 
-/// Between the step that shows a directory and the one that enters it, anything may happen.
+/// A directory may be replaced between the step that shows it and the one that enters it.
 #[test]
-fn what_takes_a_directorys_place_is_not_entered() {
+fn a_replaced_directory_is_not_entered() {
     let tmp = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("secret"), "").unwrap();

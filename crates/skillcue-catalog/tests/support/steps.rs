@@ -1,4 +1,4 @@
-//! Things that happen to directories of skills, and what a watcher would tell of each.
+//! Changes of directories of skills, and the paths that a watcher would report for each.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-/// Where something happens: in one of two roots or beside them, at a path of few names, so that things meet.
+/// The path of a change: in one of two roots or beside them, of few names, so that changes collide.
 #[derive(Debug, Clone)]
 pub(crate) struct At(String);
 
@@ -72,106 +72,106 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
-    /// Does it below a directory, as far as it can be done. Returns the real paths that a watcher would name.
+    /// Makes the change below a directory, as far as possible. Returns the real paths that a watcher would report.
     pub(crate) fn take(&self, base: &Path) -> Vec<PathBuf> {
-        let mut told = Vec::new();
-        // What cannot be done has done nothing, or a part of it that was noted.
-        let _ = self.try_to(base, &mut told);
-        told
+        let mut reported = Vec::new();
+        // A change that fails has done nothing, or a part of it that was noted.
+        let _ = self.try_to(base, &mut reported);
+        reported
     }
 
-    fn try_to(&self, base: &Path, told: &mut Vec<PathBuf>) -> io::Result<()> {
+    fn try_to(&self, base: &Path, reported: &mut Vec<PathBuf>) -> io::Result<()> {
         let dir = |at: &At| base.join(&at.0);
         match self {
             Step::Write(at, file, text) => {
-                make(&dir(at), told)?;
-                write(&dir(at).join(file), text, told)
+                make(&dir(at), reported)?;
+                write(&dir(at).join(file), text, reported)
             }
             Step::Replace(at, text) => {
-                make(&dir(at), told)?;
-                write(&dir(at).join(".SKILL.md.tmp"), text, told)?;
-                rename(&dir(at).join(".SKILL.md.tmp"), &dir(at).join("SKILL.md"), told)
+                make(&dir(at), reported)?;
+                write(&dir(at).join(".SKILL.md.tmp"), text, reported)?;
+                rename(&dir(at).join(".SKILL.md.tmp"), &dir(at).join("SKILL.md"), reported)
             }
             Step::Vim(at, text) => {
                 let file = dir(at).join("SKILL.md");
-                write(&dir(at).join("4913"), "", told)?;
+                write(&dir(at).join("4913"), "", reported)?;
                 fs::remove_file(dir(at).join("4913"))?;
-                rename(&file, &dir(at).join("SKILL.md~"), told)?;
-                write(&file, text, told)?;
+                rename(&file, &dir(at).join("SKILL.md~"), reported)?;
+                write(&file, text, reported)?;
                 fs::remove_file(dir(at).join("SKILL.md~"))
             }
             Step::Emacs(at, text) => {
                 let lock = dir(at).join(".#SKILL.md");
-                symlink("somebody@somewhere.1:2", &lock)?;
-                tell(&lock, told);
-                let written = write(&dir(at).join("SKILL.md"), text, told);
+                symlink("user@host.1:2", &lock)?;
+                report(&lock, reported);
+                let written = write(&dir(at).join("SKILL.md"), text, reported);
                 fs::remove_file(&lock)?;
                 written
             }
-            Step::MakeDir(at) => make(&dir(at), told),
+            Step::MakeDir(at) => make(&dir(at), reported),
             Step::Remove(at) => {
-                tell(&dir(at), told);
+                report(&dir(at), reported);
                 if dir(at).is_symlink() { fs::remove_file(dir(at)) } else { fs::remove_dir_all(dir(at)) }
             }
             Step::RemoveFile(at, file) => {
-                tell(&dir(at).join(file), told);
+                report(&dir(at).join(file), reported);
                 fs::remove_file(dir(at).join(file))
             }
             Step::Rename(from, to) => {
-                make(dir(to).parent().unwrap_or(base), told)?;
-                rename(&dir(from), &dir(to), told)
+                make(dir(to).parent().unwrap_or(base), reported)?;
+                rename(&dir(from), &dir(to), reported)
             }
             Step::LinkDir(from, to) => {
-                make(dir(from).parent().unwrap_or(base), told)?;
+                make(dir(from).parent().unwrap_or(base), reported)?;
                 symlink(dir(to), dir(from))?;
-                tell(&dir(from), told);
+                report(&dir(from), reported);
                 Ok(())
             }
             Step::LinkFile(from, to) => {
-                make(&dir(from), told)?;
+                make(&dir(from), reported)?;
                 let link = dir(from).join("SKILL.md");
                 symlink(dir(to).join("SKILL.md"), &link)?;
-                tell(&link, told);
+                report(&link, reported);
                 Ok(())
             }
             Step::Other(at, other) => {
                 let file = dir(at).join(other);
-                make(file.parent().unwrap_or(base), told)?;
-                write(&file, "Something else.\n", told)
+                make(file.parent().unwrap_or(base), reported)?;
+                write(&file, "Something else.\n", reported)
             }
         }
     }
 }
 
 /// Notes the real path of an entry: its directory's, and its own name.
-fn tell(path: &Path, told: &mut Vec<PathBuf>) {
+fn report(path: &Path, reported: &mut Vec<PathBuf>) {
     if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
         && let Ok(parent) = parent.canonicalize()
     {
-        told.push(parent.join(name));
+        reported.push(parent.join(name));
     }
 }
 
-fn make(dir: &Path, told: &mut Vec<PathBuf>) -> io::Result<()> {
+fn make(dir: &Path, reported: &mut Vec<PathBuf>) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
     let made = fs::create_dir_all(dir);
     for dir in missing {
-        tell(dir, told);
+        report(dir, reported);
     }
     made
 }
 
-fn write(file: &Path, text: &str, told: &mut Vec<PathBuf>) -> io::Result<()> {
+fn write(file: &Path, text: &str, reported: &mut Vec<PathBuf>) -> io::Result<()> {
     let before = file.canonicalize();
     let written = fs::write(file, text);
-    tell(file, told);
+    report(file, reported);
     // Through a link it happens where that leads, even if nothing was there before.
-    told.extend([before, file.canonicalize()].into_iter().flatten());
+    reported.extend([before, file.canonicalize()].into_iter().flatten());
     written
 }
 
-fn rename(from: &Path, to: &Path, told: &mut Vec<PathBuf>) -> io::Result<()> {
-    tell(from, told);
-    tell(to, told);
+fn rename(from: &Path, to: &Path, reported: &mut Vec<PathBuf>) -> io::Result<()> {
+    report(from, reported);
+    report(to, reported);
     fs::rename(from, to)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Every file inside the skill starts with this, and no file outside does.
 pub(crate) const INSIDE: &[u8] = b"inside: ";
-/// What stands in every file outside.
+/// The content of every file outside.
 pub(crate) const SECRET: &[u8] = b"SECRET-MARKER";
 
 /// The tree of `vectors/paths.json`, and some links more.

@@ -100,7 +100,7 @@ impl Meant {
                 }
                 None => Meant::Skill {
                     name: skill.name().to_owned(),
-                    dirs: skill.places().iter().map(|place| real(&place.dir)).collect(),
+                    dirs: skill.locations().iter().map(|place| real(&place.dir)).collect(),
                 },
             };
         }

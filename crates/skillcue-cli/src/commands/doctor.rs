@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use skillcue::catalog::Discovery;
-use skillcue::consent::{BROKEN, ConsentGate as _};
+use skillcue::consent::{BROKEN_FILE_HINT, ConsentGate as _};
 use skillcue::format::Severity;
-use skillcue::{Catalog, Diagnostic, Root, Skill, Source};
+use skillcue::{Catalog, Diagnostic, Skill, SkillRoot, Source};
 use skillcue_exec::Support;
 use skillcue_mcp::host::{Host, ServerSpec, ServerStatus};
 
@@ -182,7 +182,7 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
 }
 
 /// Looks at one root by itself, and how long that takes.
-fn looked(root: &Root, catalog: &Catalog) -> Looked {
+fn looked(root: &SkillRoot, catalog: &Catalog) -> Looked {
     let start = Instant::now();
     let alone = Discovery::new([root.clone()]).run();
     let took: Duration = start.elapsed();
@@ -196,7 +196,7 @@ fn looked(root: &Root, catalog: &Catalog) -> Looked {
         plugin: root.plugin.as_deref().map(str::to_owned),
         exists: root.path.is_dir(),
         required: root.required,
-        skills: alone.all().iter().map(|skill| skill.places().len()).sum(),
+        skills: alone.all().iter().map(|skill| skill.locations().len()).sum(),
         invalid: alone.invalid().len(),
         disabled: catalog.all().iter().filter(|skill| is_here(skill)).count(),
         microseconds: took.as_micros(),
@@ -231,8 +231,8 @@ fn listed(catalog: &Catalog) -> Vec<Listed> {
     visible
         .map(|skill| Listed {
             name: skill.name().to_owned(),
-            description: match skill.glimpse() {
-                Some(glimpse) => glimpse.description.to_owned(),
+            description: match skill.summary() {
+                Some(summary) => summary.description.to_owned(),
                 None => skill.make_manifest().description().to_owned(),
             },
             path: skill.path().to_string_lossy().into_owned(),
@@ -295,7 +295,7 @@ fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Records, Cl
     let store = context.host()?.consent_store();
     if let Some(trouble) = store.trouble() {
         let file = store.path().map(Path::to_path_buf).unwrap_or_default();
-        found.push(Diagnostic::named("consent", Severity::Error, trouble).at(file).with_help(BROKEN));
+        found.push(Diagnostic::named("consent", Severity::Error, trouble).at(file).with_help(BROKEN_FILE_HINT));
     }
     let mut allowed = BTreeMap::new();
     for consent in store.list() {

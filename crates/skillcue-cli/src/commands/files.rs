@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::catalog::{ListedFile, Listing};
+use skillcue::catalog::{FileListing, ListedFile};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -38,7 +38,7 @@ struct FilesJson<'l, Stopped, Skipped> {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let listing = context.skills()?.files(&args.name)?;
     if context.json() {
-        let Listing { files, stopped, skipped, .. } = &listing;
+        let FileListing { files, stopped, skipped, .. } = &listing;
         context.print_json(&FilesJson { files, stopped: stopped.as_ref(), skipped })?;
         return Ok(Outcome::Done);
     }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// One file a line, its size first.
-pub(crate) fn table(listing: &Listing, indent: &str) -> String {
+pub(crate) fn table(listing: &FileListing, indent: &str) -> String {
     let sizes: Vec<String> = listing.files.iter().map(|file| text::bytes(file.size)).collect();
     let width = sizes.iter().map(String::len).max().unwrap_or(0);
     let mut out = String::new();
@@ -69,7 +69,7 @@ pub(crate) fn table(listing: &Listing, indent: &str) -> String {
 }
 
 /// What is missing from a listing, and why.
-pub(crate) fn remarks(listing: &Listing) -> Vec<String> {
+pub(crate) fn remarks(listing: &FileListing) -> Vec<String> {
     let warning = paint(style::WARNING, "warning");
     let stopped = listing.stopped.iter().map(|stopped| format!("{warning}: the list {stopped}"));
     let skipped = listing.skipped.iter().map(|skipped| {

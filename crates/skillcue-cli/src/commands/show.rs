@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::catalog::{ListedFile, Listing, Place, SkillDir};
+use skillcue::catalog::{FileListing, ListedFile, Location, SkillDir};
 use skillcue::format::{FileKind, Triggers};
 use skillcue::{Diagnostic, Skill, Source};
 use skillcue_format::{MAX_FILE, Node, split};
@@ -95,12 +95,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 /// Every place of a skill that stands in several, compared with the first. Discovery reads no bodies and takes copies
 /// with equal front matter and size for one; here they are looked at.
 fn places(skill: &Skill) -> Vec<PlaceJson> {
-    let places = skill.places();
+    let places = skill.locations();
     if places.len() < 2 {
         return Vec::new();
     }
     let first = body(skill, &places[0]);
-    let compared = |place: &Place| Some(body(skill, place)? == *first.as_ref()?);
+    let compared = |place: &Location| Some(body(skill, place)? == *first.as_ref()?);
     places
         .iter()
         .map(|place| PlaceJson {
@@ -113,7 +113,7 @@ fn places(skill: &Skill) -> Vec<PlaceJson> {
         .collect()
 }
 
-fn body(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
+fn body(skill: &Skill, place: &Location) -> Option<Vec<u8>> {
     let dir = SkillDir::open(skill.name(), &place.dir).ok()?;
     let mut bytes = dir.read(skill.file().name(), MAX_FILE).ok()?;
     if skill.file().kind() == FileKind::Markdown {
@@ -122,7 +122,7 @@ fn body(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn describe(context: &Context, skill: &Skill, listing: &Listing, places: &[PlaceJson], hides: &[&Skill]) -> String {
+fn describe(context: &Context, skill: &Skill, listing: &FileListing, places: &[PlaceJson], hides: &[&Skill]) -> String {
     let manifest = skill.manifest();
     let columns = context.terminal.width().unwrap_or(100).min(100);
     let mut out = String::new();

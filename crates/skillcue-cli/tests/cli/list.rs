@@ -275,7 +275,7 @@ fn a_fifo_named_like_a_skill_does_not_hang_it() {
     --- stdout
     pdf   inline      17  Reads and fills PDF forms
     --- stderr
-    error[not_a_file]: a FIFO stands where a skill file should
+    error[not_a_file]: a FIFO is where a skill file should be
     --> skills/fifo/SKILL.md
      = help: replace it by a regular file
 

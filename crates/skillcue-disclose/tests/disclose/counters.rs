@@ -66,7 +66,7 @@ fn within_fifteen_percent_on_98_of_100_documents() {
 #[test]
 fn the_registry_costs_ten_to_fifteen_tokens_a_bundled_skill() {
     let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
-    let root = skillcue_catalog::Root::new(skills, skillcue_catalog::Source::User);
+    let root = skillcue_catalog::SkillRoot::new(skills, skillcue_catalog::Source::User);
     let catalog = skillcue_catalog::Discovery::new([root]).run();
     let config = skillcue_disclose::DiscloseConfig { counter: "o200k".parse().unwrap(), ..Default::default() };
     let discloser = skillcue_disclose::Discloser::new(std::sync::Arc::new(catalog), config).unwrap();

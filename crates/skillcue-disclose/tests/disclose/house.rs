@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use skillcue_catalog::{Catalog, Discovery, Enablement, Root, Skill, Source};
+use skillcue_catalog::{Catalog, Discovery, Enablement, Skill, SkillRoot, Source};
 use skillcue_disclose::{
     Bodies, Budget, Census, Counter, DiscloseConfig, Discloser, Disclosure, Session, Situation, Tokens,
 };
@@ -36,7 +36,7 @@ impl House {
     }
 
     pub(crate) fn discover(&mut self, enablement: Enablement) {
-        let roots = Source::ALL.map(|source| Root::new(self.dir.path().join(source.as_str()), source));
+        let roots = Source::ALL.map(|source| SkillRoot::new(self.dir.path().join(source.as_str()), source));
         let found = Discovery::new(roots).search_path([]).enablement(enablement).run();
         self.catalog = Arc::new(found);
     }

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use skillcue::Skill;
-use skillcue::catalog::{SkillDir, SkillFile, SkipReason, Stamp, TreeLimits};
+use skillcue::catalog::{FileStamp, SkillDir, SkillFile, SkipReason, TreeLimits};
 use skillcue::format::{Code, FileKind};
 use skillcue_format::Parsed;
 
@@ -47,7 +47,7 @@ struct Kept {
 
 #[derive(Debug)]
 struct Known {
-    files: Vec<(String, Stamp)>,
+    files: Vec<(String, FileStamp)>,
     outcome: Outcome,
 }
 
@@ -112,7 +112,7 @@ impl Entries {
 }
 
 /// Whether one of the files may change without its stamp changing.
-fn is_racy(files: &[(String, Stamp)]) -> bool {
+fn is_racy(files: &[(String, FileStamp)]) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let now = now.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or(0);
     files.iter().any(|(_, stamp)| now - stamp.modified_ns < RACY_NS)
@@ -122,7 +122,7 @@ fn is_racy(files: &[(String, Stamp)]) -> bool {
 struct Survey {
     dir: SkillDir,
     /// Every file, the skill file first.
-    files: Vec<(String, Stamp)>,
+    files: Vec<(String, FileStamp)>,
 }
 
 /// Looks at every file without reading any.
@@ -180,14 +180,14 @@ fn describe(skill: &Skill, survey: &Survey) -> Result<Value, String> {
 }
 
 /// Reads a file that is still the one that was looked at.
-fn read_as_stamped(dir: &SkillDir, path: &str, stamp: Stamp) -> Result<Vec<u8>, String> {
+fn read_as_stamped(dir: &SkillDir, path: &str, stamp: FileStamp) -> Result<Vec<u8>, String> {
     for _ in 0..ATTEMPTS {
         let mut opened = dir.open_file(path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0).saturating_add(1));
         let limited = opened.file.by_ref().take(files::MAX_FILE + 1).read_to_end(&mut bytes);
         limited.map_err(|error| format!("{path:?} cannot be read: {error}"))?;
         let after = opened.file.metadata().map_err(|error| format!("{path:?} cannot be read: {error}"))?;
-        if opened.stamp == stamp && Stamp::of(&after) == stamp {
+        if opened.stamp == stamp && FileStamp::of(&after) == stamp {
             return Ok(bytes);
         }
     }

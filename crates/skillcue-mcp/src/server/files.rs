@@ -5,7 +5,7 @@ use std::io::Read as _;
 use rmcp::ErrorData;
 use serde_json::json;
 use skillcue::Skill;
-use skillcue::catalog::{Child, FileError, SkillDir};
+use skillcue::catalog::{DirectoryEntry, FileError, SkillDir};
 use skillcue_base::quoted;
 
 use super::uris::{self, BadUri};
@@ -83,7 +83,7 @@ pub(super) fn read(view: &View, uri: &str) -> Result<Served, Failure> {
 }
 
 /// A directory of a skill: the skill, the directory's path below it, and what stands in it.
-pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<Child>), Failure> {
+pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, String, Vec<DirectoryEntry>), Failure> {
     let trimmed = uri.strip_suffix('/').unwrap_or(uri);
     let (skill, path, children) =
         within(view, trimmed, |skill, path| listed(&SkillDir::open(skill.name(), &skill.dir())?, path)).map_err(
@@ -97,7 +97,7 @@ pub(super) fn children<'v>(view: &'v View, uri: &str) -> Result<(&'v Skill, Stri
 }
 
 /// What stands in a directory. Of what is none, it is still found out whether it leads out.
-fn listed(dir: &SkillDir, path: &str) -> Result<Vec<Child>, FileError> {
+fn listed(dir: &SkillDir, path: &str) -> Result<Vec<DirectoryEntry>, FileError> {
     let error = match dir.children(path) {
         Ok(children) => return Ok(children),
         Err(error @ FileError::Security { .. }) => return Err(error),

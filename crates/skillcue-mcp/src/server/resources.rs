@@ -133,8 +133,8 @@ pub(super) fn skill_file(skill: &Skill, root: &str) -> Resource {
     let resource = Resource::new(uris::below(root, own), skill.name())
         .with_mime_type(mime::of(own).unwrap_or("text/markdown"))
         .with_size(skill.stamp().size);
-    match skill.glimpse() {
-        Some(glimpse) => resource.with_description(glimpse.description),
+    match skill.summary() {
+        Some(summary) => resource.with_description(summary.description),
         None => resource.with_description(skill.make_manifest().description()),
     }
 }

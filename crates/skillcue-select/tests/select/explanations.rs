@@ -1,7 +1,7 @@
 //! `explain`: what each trigger did, and what it would have taken.
 
 use serde_json::json;
-use skillcue_catalog::{Discovery, Enablement, Root, Source};
+use skillcue_catalog::{Discovery, Enablement, SkillRoot, Source};
 use skillcue_select::{Explanation, ReasonKind, Standing, Turn};
 
 use crate::support::{World, write};
@@ -122,7 +122,7 @@ fn skills_that_stand_aside() {
         write(&dir.path().join(name), name, &fields);
     }
     let world = World::of(dir, |root| {
-        Discovery::new([Root::new(root.clone(), Source::User)])
+        Discovery::new([SkillRoot::new(root.clone(), Source::User)])
             .enablement(Enablement { disable: ["off".to_owned()].into(), ..Enablement::default() })
             .search_path([root])
             .run()

@@ -1,7 +1,7 @@
 //! Each rule of matching by itself.
 
 use serde_json::{Value, json};
-use skillcue_catalog::{Discovery, Enablement, Root, Source};
+use skillcue_catalog::{Discovery, Enablement, SkillRoot, Source};
 use skillcue_format::Code;
 use skillcue_select::{Census, Intent, Mention, Mode, ReasonKind, SelectOptions, Selector, Turn};
 
@@ -355,8 +355,8 @@ fn who_may_be_selected() {
         write(&dir.path().join(place).join(name), name, &fields);
     }
     let world = World::of(dir, |root| {
-        let user = Root::new(root.join("user"), Source::User);
-        let project = Root::new(root.join("project"), Source::Project);
+        let user = SkillRoot::new(root.join("user"), Source::User);
+        let project = SkillRoot::new(root.join("project"), Source::Project);
         Discovery::new([user, project])
             .enablement(Enablement { disable: ["off-one".to_owned()].into(), ..Enablement::default() })
             .search_path([root])
@@ -382,8 +382,8 @@ fn census() {
             write(&dir.path().join(place).join(name), name, fields);
         }
         let world = World::of(dir, |root| {
-            let bundled = Root::new(root.join("bundled"), Source::Bundled);
-            Discovery::new([bundled, Root::new(root.join("user"), Source::User)]).run()
+            let bundled = SkillRoot::new(root.join("bundled"), Source::Bundled);
+            Discovery::new([bundled, SkillRoot::new(root.join("user"), Source::User)]).run()
         });
         world.selector.census(&world.catalog)
     };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use skillcue_catalog::{Catalog, Discovery, Root, Source};
+use skillcue_catalog::{Catalog, Discovery, SkillRoot, Source};
 use skillcue_select::{SelectOptions, Selection, Selector, Turn};
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ impl World {
         for (name, fields) in skills {
             write(&dir.path().join(name), name, fields);
         }
-        World::of(dir, |root| Discovery::new([Root::new(root, Source::User)]).run())
+        World::of(dir, |root| Discovery::new([SkillRoot::new(root, Source::User)]).run())
     }
 
     pub(crate) fn of(dir: TempDir, discover: impl FnOnce(PathBuf) -> Catalog) -> World {

@@ -19,7 +19,7 @@ use skillcue_base::ErrorInfo as _;
 pub use skillcue_base::markup::{attribute, text};
 pub use skillcue_load::neutralise;
 
-use crate::catalog::{Listing, usable};
+use crate::catalog::{FileListing, usable};
 use crate::{Catalog, Error, Skill, Skillcue};
 
 /// The tools that are always there. Whoever serves tools takes them from here.
@@ -102,7 +102,7 @@ pub enum Effect {
         /// What was loaded, as `Session::record_load_with` wants it.
         content: std::sync::Arc<str>,
         /// The skill's files, as they were listed for the load.
-        files: std::sync::Arc<Listing>,
+        files: std::sync::Arc<FileListing>,
     },
 }
 
@@ -257,7 +257,7 @@ pub trait ToolProvider: Send + Sync + fmt::Debug {
 
     /// Whether a session that has loaded this skill, which has these files, may have other tools for it. It looks and
     /// runs nothing, so that loading a skill runs nothing.
-    fn brings(&self, skills: &Skillcue, skill: &str, files: &Listing) -> bool;
+    fn brings(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool;
 
     /// The skill whose program a call would run; nothing if it would run none, or if there is no such tool here. For
     /// hosts that ask a person first.

@@ -233,11 +233,10 @@ impl<F: Fn(&Event)> Worker<F> {
             return Vec::new();
         }
         let is_new = |name: &str| changes.added.binary_search_by(|added| added.as_str().cmp(name)).is_ok();
-        let touched = self
-            .last
-            .all()
-            .iter()
-            .filter(|skill| !is_new(skill.name()) && skill.places().iter().any(|place| dirs.contains(&place.dir)));
+        let touched =
+            self.last.all().iter().filter(|skill| {
+                !is_new(skill.name()) && skill.locations().iter().any(|place| dirs.contains(&place.dir))
+            });
         let mut names: Vec<String> = touched.map(|skill| skill.id()).collect();
         names.sort();
         names

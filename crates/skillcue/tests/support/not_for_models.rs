@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use skillcue::{Builder, Enablement, Root, Setup, Skillcue, Source};
+use skillcue::{Builder, Enablement, Setup, SkillRoot, Skillcue, Source};
 
 /// A reason why a skill is not for models.
 pub struct Kind {
@@ -54,7 +54,7 @@ pub fn write(dir: &Path) {
 
 /// Looks at them.
 pub fn builder(dir: &Path) -> Builder {
-    let roots = [Root::new(dir.join("project"), Source::Project), Root::new(dir.join("user"), Source::User)];
+    let roots = [SkillRoot::new(dir.join("project"), Source::Project), SkillRoot::new(dir.join("user"), Source::User)];
     let off = || Enablement { disable: ["is-off".to_owned()].into(), ..Enablement::default() };
     let setup = move || Setup { roots: Vec::new(), enablement: off() };
     Skillcue::builder().roots(roots).setup_by(setup).search_path(Vec::new())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use skillcue::watch::{Event, State, WatchOptions};
-use skillcue::{Catalog, Changes, Root, Skillcue, Source};
+use skillcue::{Catalog, Changes, SkillRoot, Skillcue, Source};
 
 use crate::steps::{Step, step};
 use crate::{GIVE_UP, Watched, text, write};
@@ -99,7 +99,7 @@ fn renames_far_above_a_root_are_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/b/c/d/e/skills");
     write(&root, "pdf", "Deep down.", "");
-    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build().unwrap();
+    let skills = Skillcue::builder().root(SkillRoot::new(&root, Source::Project)).build().unwrap();
     let options = WatchOptions { check_interval: Duration::from_millis(20), ..WatchOptions::default() };
     let watched = Watched::over(dir, skills, options);
     watched.begun();
@@ -148,7 +148,7 @@ fn check(batches: &[Vec<Step>]) {
         fs::create_dir(base.join(root)).unwrap();
     }
     let build = || {
-        let roots = [Root::new(base.join("one"), Source::Project), Root::new(base.join("two"), Source::User)];
+        let roots = [SkillRoot::new(base.join("one"), Source::Project), SkillRoot::new(base.join("two"), Source::User)];
         Skillcue::builder().roots(roots).build().unwrap()
     };
     let options = WatchOptions {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use skillcue::watch::{Event, WatchOptions, Watching};
-use skillcue::{Changes, Root, Skillcue, Source};
+use skillcue::{Changes, SkillRoot, Skillcue, Source};
 use tempfile::TempDir;
 
 /// Not how long anything takes: how long to wait for what never comes.
@@ -48,7 +48,7 @@ impl Watched {
             write(&dir.path().join("skills"), name, "As it was.", "Body.\n");
         }
         let root = dir.path().join("skills");
-        Watched::over(dir, Skillcue::builder().root(Root::new(root, Source::Project)).build().unwrap(), options)
+        Watched::over(dir, Skillcue::builder().root(SkillRoot::new(root, Source::Project)).build().unwrap(), options)
     }
 
     fn over(dir: TempDir, skills: Skillcue, options: WatchOptions) -> Watched {
@@ -182,7 +182,7 @@ fn a_refresh_by_the_host_hides_nothing() {
 fn roots_appear_and_vanish() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/.agents/skills");
-    let skills = Skillcue::builder().root(Root::new(&root, Source::Project)).build().unwrap();
+    let skills = Skillcue::builder().root(SkillRoot::new(&root, Source::Project)).build().unwrap();
     let watched = Watched::over(dir, skills, WatchOptions::default());
     for round in 0..3 {
         let name = format!("pdf-{round}");

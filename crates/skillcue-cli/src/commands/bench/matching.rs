@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::measure::Probe;
 use skillcue::catalog::Discovery;
 use skillcue::select::Selector;
-use skillcue::{Catalog, Mode, Request, Root, Skillcue, Source, Tier};
+use skillcue::{Catalog, Mode, Request, SkillRoot, Skillcue, Source, Tier};
 use skillcue_bench::triggers::{self, SkillTriggers};
 use skillcue_bench::{
     Bodies, Limit, Naive, Options, Plan, Report, Row, Timing, TokenRow, Tree, Triggers, generate, memory,
@@ -233,7 +233,7 @@ impl Matching<'_> {
     }
 
     fn discovery(&self) -> Discovery {
-        Discovery::new([Root::new(self.tree.root(), Source::Inline)])
+        Discovery::new([SkillRoot::new(self.tree.root(), Source::Inline)])
     }
 
     fn check(&self, catalog: &Catalog) -> io::Result<()> {
@@ -250,7 +250,7 @@ fn as_f64(count: usize) -> f64 {
 
 /// Makes the index over the triggers once, or reads it, and says how long that took and how much memory it needed.
 pub(super) fn probe(tree: &Path, cache: Option<&Path>, kept: Option<&Path>) -> io::Result<Probe> {
-    let mut discovery = Discovery::new([Root::new(tree, Source::Inline)]);
+    let mut discovery = Discovery::new([SkillRoot::new(tree, Source::Inline)]);
     if let Some(file) = cache {
         discovery = discovery.cache(file);
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::matching;
 use serde::{Deserialize, Serialize};
 use skillcue::catalog::Discovery;
-use skillcue::{Catalog, LoadRequest, Root, Skillcue, Source};
+use skillcue::{Catalog, LoadRequest, SkillRoot, Skillcue, Source};
 use skillcue_bench::{Bodies, Limit, Options, Plan, Report, Row, Tree, floor, generate, memory};
 
 /// The tree sizes that are measured unless others are asked for.
@@ -118,7 +118,7 @@ struct Bench<'b> {
 
 impl Bench<'_> {
     fn discovery(&self) -> Discovery {
-        Discovery::new([Root::new(self.tree.root(), Source::Inline)])
+        Discovery::new([SkillRoot::new(self.tree.root(), Source::Inline)])
     }
 
     fn discover(&self, report: &mut Report) -> io::Result<()> {
@@ -325,7 +325,7 @@ pub(super) fn probe_floor(tree: &Path, floor: Floor) -> io::Result<Probe> {
 /// Looks for skills once, and says how long it took and how much memory it needed.
 pub(super) fn probe(tree: &Path, cache: Option<&Path>) -> Probe {
     let before = memory().map(|memory| memory.resident);
-    let mut discovery = Discovery::new([Root::new(tree, Source::Inline)]);
+    let mut discovery = Discovery::new([SkillRoot::new(tree, Source::Inline)]);
     if let Some(file) = cache {
         discovery = discovery.cache(file);
     }

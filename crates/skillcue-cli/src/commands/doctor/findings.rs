@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use skillcue::catalog::{Place, SkillDir, SkillFile};
+use skillcue::catalog::{Location, SkillDir, SkillFile};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Skill};
 
@@ -34,7 +34,7 @@ pub(super) struct Copies {
 pub(super) fn copies(catalog: &Catalog) -> Vec<Copies> {
     let mut found = Vec::new();
     for skill in catalog.all().iter().filter(|skill| skill.server().is_none()) {
-        let places = skill.places();
+        let places = skill.locations();
         if places.len() < 2 {
             continue;
         }
@@ -47,7 +47,7 @@ pub(super) fn copies(catalog: &Catalog) -> Vec<Copies> {
     found
 }
 
-fn text(skill: &Skill, place: &Place) -> Option<Vec<u8>> {
+fn text(skill: &Skill, place: &Location) -> Option<Vec<u8>> {
     let file = place.path.file_name().and_then(|name| SkillFile::of(name.as_encoded_bytes()))?;
     // A skill file may be a link to that of another directory; then it is the same one, which discovery has followed.
     SkillDir::open(skill.name(), &place.dir)

@@ -137,7 +137,7 @@ fn changed(old: &Catalog, new: &Catalog, name: &str) -> Vec<String> {
     if before.body_tokens() != after.body_tokens() {
         changed.push("body".to_owned());
     }
-    if !before.is_placed_like(after) {
+    if !before.is_located_like(after) {
         changed.push("place".to_owned());
     }
     if before.enabled() != after.enabled() {

@@ -1,4 +1,4 @@
-//! Work on many things: on all cores if they are many, at once if they are few.
+//! Parallel work: on all cores if there are many items, on this thread if there are few.
 //!
 //! Waking other threads takes some hundred microseconds, as long as looking at a hundred skills does.
 
@@ -6,39 +6,42 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-/// Fewer than this are no work for several threads.
-pub(crate) const MANY: usize = 256;
-/// What a thread takes at a time, at the most: when there is nothing left to take, nobody waits long for the others.
-const SHARE: usize = 256;
+/// With fewer items than this, only one thread is used.
+pub(crate) const MIN_PARALLEL: usize = 256;
+/// How many items a thread takes at a time, at the most: when none is left to take, no thread waits long for the
+/// others.
+const MAX_SHARE: usize = 256;
 
-/// What `work` makes of each chunk of `items`, in their order. `init` makes what one thread uses over and over.
+/// Returns the results of `work` on each chunk of `items`, in their order. `init` makes the state that one thread
+/// reuses.
 pub(crate) fn map_chunks<T: Sync, S: Send, R: Send>(
     items: &[T],
     size: usize,
     init: impl Fn() -> S + Sync + Send,
     work: impl Fn(&mut S, &[T]) -> R + Sync + Send,
 ) -> Vec<R> {
-    if items.len() < MANY {
+    if items.len() < MIN_PARALLEL {
         let mut state = init();
         return items.chunks(size).map(|chunk| work(&mut state, chunk)).collect();
     }
-    // Rayon asks for a new one for every share; giving memory back in between and touching it anew costs more than work.
+    // Rayon asks for a new state for every share; freeing memory in between and touching it anew costs more than the
+    // work.
     let spare = Mutex::new(Vec::new());
     let lend = || {
         let found = spare.lock().ok().and_then(|mut spare| spare.pop());
-        Lent { spare: &spare, state: Some(found.unwrap_or_else(&init)) }
+        PooledState { spare: &spare, state: Some(found.unwrap_or_else(&init)) }
     };
-    let share = items.par_chunks(size).with_max_len((SHARE / size).max(1));
+    let share = items.par_chunks(size).with_max_len((MAX_SHARE / size).max(1));
     share.map_init(lend, |lent, chunk| work(lent.state.get_or_insert_with(&init), chunk)).collect()
 }
 
-/// What a thread uses for a while, and then leaves to the next.
-struct Lent<'s, S> {
+/// The state of a thread, returned to the pool when it is dropped.
+struct PooledState<'s, S> {
     spare: &'s Mutex<Vec<S>>,
     state: Option<S>,
 }
 
-impl<S> Drop for Lent<'_, S> {
+impl<S> Drop for PooledState<'_, S> {
     fn drop(&mut self) {
         if let Ok(mut spare) = self.spare.lock() {
             spare.extend(self.state.take());
@@ -46,22 +49,22 @@ impl<S> Drop for Lent<'_, S> {
     }
 }
 
-/// Whether something holds for all neighbours.
+/// Returns whether `holds` is true for all pairs of neighbours.
 pub(crate) fn all_pairs<T: Sync>(items: &[T], holds: impl Fn(&T, &T) -> bool + Sync + Send) -> bool {
-    if items.len() < MANY {
+    if items.len() < MIN_PARALLEL {
         return items.windows(2).all(|pair| holds(&pair[0], &pair[1]));
     }
     items.par_windows(2).all(|pair| holds(&pair[0], &pair[1]))
 }
 
-/// Sorts things of which no two are equal.
+/// Sorts items of which no two are equal.
 pub(crate) fn sort_distinct_by<T: Send>(items: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering + Sync) {
-    if items.len() < MANY { items.sort_unstable_by(order) } else { items.par_sort_unstable_by(order) }
+    if items.len() < MIN_PARALLEL { items.sort_unstable_by(order) } else { items.par_sort_unstable_by(order) }
 }
 
-/// Sorts, keeping equals as they are.
+/// Sorts items, keeping equal ones in their order.
 pub(crate) fn sort_by<T: Send>(items: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering + Sync) {
-    if items.len() < MANY { items.sort_by(order) } else { items.par_sort_by(order) }
+    if items.len() < MIN_PARALLEL { items.sort_by(order) } else { items.par_sort_by(order) }
 }
 
 #[cfg(test)]
@@ -70,7 +73,7 @@ mod tests {
 
     #[test]
     fn few_and_many_are_treated_alike() {
-        for count in [0, 1, 31, MANY - 1, MANY, 10 * MANY + 3] {
+        for count in [0, 1, 31, MIN_PARALLEL - 1, MIN_PARALLEL, 10 * MIN_PARALLEL + 3] {
             let items: Vec<usize> = (0..count).collect();
             let chunks = map_chunks(&items, 32, || (), |(), chunk| chunk.to_vec());
             assert_eq!(chunks.concat(), items);
