@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use skillcue::select::{Intent, ReasonKind, Standing};
+use skillcue::select::{Eligibility, Intent, ReasonKind};
 use skillcue::{Explanation, Hit, Mode, Selection};
 
 use crate::terminal::{paint, style};
@@ -53,10 +53,10 @@ pub(crate) fn all(message: &str, found: &Selection, columns: usize) -> String {
 pub(crate) fn one(message: &str, explanation: &Explanation, mode: Mode, columns: usize) -> String {
     let mut out = String::new();
     marked(&mut out, message, explanation.hit.iter(), columns);
-    match explanation.standing {
-        Standing::Disabled => out.push_str("it is disabled, and so never matches\n"),
-        Standing::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
-        Standing::BySigilOnly => {
+    match explanation.eligibility {
+        Eligibility::Disabled => out.push_str("it is disabled, and so never matches\n"),
+        Eligibility::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
+        Eligibility::BySigilOnly => {
             out.push_str("only people may load it: it matches where its name stands with a sigil\n");
         }
         _ => {}

@@ -1,110 +1,111 @@
-//! From a catalog to its [`Index`].
+//! Building the [`TriggerIndex`] of a catalog.
 
 use rayon::prelude::*;
 use skillcue_catalog::{Catalog, Skill};
 
-use crate::files::Shape;
+use crate::files::GlobShape;
 use crate::fold::{fold_trigger, tokens};
 use crate::grams::Grams;
 use crate::index::{
-    GOES_ON, HIDDEN, INDEXED, Index, Kind, LAST, NO_ITEM, NONE, NOT_BY_PERSON, TRIGGERED, join, slot, token_hash,
+    GOES_ON, HIDDEN, INDEXED, LAST, NO_ITEM, NONE, NOT_BY_PERSON, TRIGGERED, TriggerIndex, TriggerKind, join, slot,
+    token_hash,
 };
 use crate::literal;
 
 /// How many skills one thread takes at a time.
-const CHUNK: usize = 512;
-/// Fewer triggers than this are no work for several threads: to start those takes longer.
-const MANY: usize = 2048;
-/// Terms of more tokens, or of more bytes, never match: a scan goes on no longer than this from each word.
+const SKILLS_PER_CHUNK: usize = 512;
+/// With fewer triggers than this, only one thread is used: starting others takes longer.
+const MIN_PARALLEL: usize = 2048;
+/// Terms of more tokens, or of more bytes, never match: a scan goes no further than this from each word.
 pub(crate) const MAX_TOKENS: usize = 64;
-pub(crate) const MAX_TERM: usize = 1024;
-/// The same for patterns and globs.
-pub(crate) const MAX_PATTERN: usize = 64 << 10;
+pub(crate) const MAX_TERM_BYTES: usize = 1024;
+/// Patterns and globs of more bytes never match.
+pub(crate) const MAX_PATTERN_BYTES: usize = 64 << 10;
 
-/// One trigger of one skill. There may be millions: what they take while the index is built is most of what that takes.
-struct Entry {
-    /// Of its tokens; 0 if it has none, or is no term.
+/// One trigger of one skill. There may be millions: they take most of the memory while the index is built.
+struct TriggerEntry {
+    /// The hash of its tokens; 0 if it has none, or is not a term.
     hash: u64,
-    /// Where its text stands in that of its chunk.
+    /// The start of its text in that of its chunk.
     start: u32,
     /// The length of its text, and its kind in the lowest bits.
     shape: u32,
     skill: u32,
-    /// Its place among the skill's triggers.
+    /// Its position among the skill's triggers.
     ordinal: u32,
 }
 
-/// How many bits of a shape are the kind.
+/// How many bits of [`TriggerEntry::shape`] are the kind.
 const KIND_BITS: u32 = 4;
 
-impl Entry {
-    fn kind(&self) -> Kind {
-        // Only kinds were put in.
-        Kind::of((self.shape & ((1 << KIND_BITS) - 1)) as u8).unwrap_or(Kind::Keyword)
+impl TriggerEntry {
+    fn kind(&self) -> TriggerKind {
+        // Only valid kinds were put in.
+        TriggerKind::of((self.shape & ((1 << KIND_BITS) - 1)) as u8).unwrap_or(TriggerKind::Keyword)
     }
 
     fn length(&self) -> usize {
         (self.shape >> KIND_BITS) as usize
     }
 
-    fn text<'c>(&self, chunks: &'c [Chunk]) -> &'c str {
+    fn text<'c>(&self, chunks: &'c [TriggerChunk]) -> &'c str {
         let start = self.start as usize;
-        &chunks[self.skill as usize / CHUNK].text[start..start + self.length()]
+        &chunks[self.skill as usize / SKILLS_PER_CHUNK].text[start..start + self.length()]
     }
 }
 
 /// The triggers of some skills.
 #[derive(Default)]
-struct Chunk {
+struct TriggerChunk {
     text: String,
-    entries: Vec<Entry>,
-    /// Per skill: flags, and how many triggers.
+    entries: Vec<TriggerEntry>,
+    /// Per skill: its flags, and the number of its triggers.
     skills: Vec<(u8, u32)>,
 }
 
-/// Builds the index, on all cores if there is work for them.
-pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
+/// Builds the index, on all cores if there are many skills.
+pub(crate) fn build(catalog: &Catalog, key: u128) -> TriggerIndex {
     let skills = catalog.all();
     let read = |(at, skills): (usize, &[Box<Skill>])| {
-        let mut chunk = Chunk::default();
+        let mut chunk = TriggerChunk::default();
         for (nth, skill) in skills.iter().enumerate() {
-            chunk.add(skill, small(at * CHUNK + nth));
+            chunk.add(skill, small(at * SKILLS_PER_CHUNK + nth));
         }
         chunk.entries.shrink_to_fit();
         chunk.text.shrink_to_fit();
         chunk
     };
-    let mut chunks: Vec<Chunk> = if skills.len() <= CHUNK {
-        skills.chunks(CHUNK).enumerate().map(read).collect()
+    let mut chunks: Vec<TriggerChunk> = if skills.len() <= SKILLS_PER_CHUNK {
+        skills.chunks(SKILLS_PER_CHUNK).enumerate().map(read).collect()
     } else {
-        skills.par_chunks(CHUNK).enumerate().map(read).collect()
+        skills.par_chunks(SKILLS_PER_CHUNK).enumerate().map(read).collect()
     };
 
-    let mut entries: Vec<Entry> = Vec::with_capacity(chunks.iter().map(|chunk| chunk.entries.len()).sum());
+    let mut entries: Vec<TriggerEntry> = Vec::with_capacity(chunks.iter().map(|chunk| chunk.entries.len()).sum());
     for chunk in &mut chunks {
         // Each is freed as soon as it is copied.
         entries.extend(std::mem::take(&mut chunk.entries));
     }
-    let text = |entry: &Entry| entry.text(&chunks);
-    let group = |kind: Kind| match kind {
-        Kind::Keyword | Kind::Phrase | Kind::Verb | Kind::Name => 0_u8,
-        Kind::Pattern | Kind::BadPattern => 1,
-        Kind::File => 2,
-        Kind::Language => 3,
+    let text = |entry: &TriggerEntry| entry.text(&chunks);
+    let group = |kind: TriggerKind| match kind {
+        TriggerKind::Keyword | TriggerKind::Phrase | TriggerKind::Verb | TriggerKind::Name => 0_u8,
+        TriggerKind::Pattern | TriggerKind::BadPattern => 1,
+        TriggerKind::File => 2,
+        TriggerKind::Language => 3,
     };
-    let order = |a: &Entry, b: &Entry| {
+    let order = |a: &TriggerEntry, b: &TriggerEntry| {
         (group(a.kind()), a.hash, a.kind())
             .cmp(&(group(b.kind()), b.hash, b.kind()))
             .then_with(|| text(a).cmp(text(b)))
             .then_with(|| (a.skill, a.ordinal).cmp(&(b.skill, b.ordinal)))
     };
-    if entries.len() < MANY {
+    if entries.len() < MIN_PARALLEL {
         entries.sort_unstable_by(order);
     } else {
         entries.par_sort_unstable_by(order);
     }
 
-    let mut index = Index { key, ..Index::default() };
+    let mut index = TriggerIndex { key, ..TriggerIndex::default() };
     index.trigger_starts.push(0);
     let mut total = 0;
     for (flags, count) in chunks.iter().flat_map(|chunk| &chunk.skills) {
@@ -113,7 +114,7 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         index.trigger_starts.push(total);
     }
     index.triggers = vec![NONE; total as usize];
-    // Grown bit by bit, each would leave twice its size behind.
+    // Grown step by step, each would leave twice its size behind.
     index.postings.reserve_exact(entries.len());
     index.text.reserve_exact(chunks.iter().map(|chunk| chunk.text.len()).sum::<usize>() / 4);
     index.text_starts.push(0);
@@ -121,7 +122,7 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
 
     // The hash of each node that ends terms, with its first item.
     let mut ends: Vec<(u64, u32)> = Vec::new();
-    let mut before: Option<&Entry> = None;
+    let mut before: Option<&TriggerEntry> = None;
     for entry in &entries {
         let same = before.is_some_and(|before| {
             before.kind() == entry.kind() && before.hash == entry.hash && text(before) == text(entry)
@@ -160,7 +161,7 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
         *last |= LAST;
     }
     let bound = |wanted: u8| {
-        small(index.kinds.partition_point(|byte| Kind::of(*byte).is_some_and(|kind| group(kind) < wanted)))
+        small(index.kinds.partition_point(|byte| TriggerKind::of(*byte).is_some_and(|kind| group(kind) < wanted)))
     };
     index.bounds = [bound(1), bound(2), bound(3)];
     drop(entries);
@@ -169,18 +170,18 @@ pub(crate) fn build(catalog: &Catalog, key: u128) -> Index {
     index.build_nodes(&ends);
     index.build_symbols();
     index.build_patterns();
-    index.globs = index.files().filter(|item| matches!(Shape::of(index.text(*item)), Shape::Glob)).collect();
+    index.globs = index.files().filter(|item| matches!(GlobShape::of(index.text(*item)), GlobShape::Glob)).collect();
     index.shrink();
     index
 }
 
-impl Index {
+impl TriggerIndex {
     fn close_item(&mut self) {
         self.text_starts.push(small(self.text.len()));
         self.posting_starts.push(small(self.postings.len()));
     }
 
-    /// The table of all sequences of tokens that terms are or begin with.
+    /// Builds the table of all sequences of tokens that terms are or begin with.
     fn build_nodes(&mut self, ends: &[(u64, u32)]) {
         let add = |mut prefixes: Vec<u64>, item: u32| {
             let text = self.text(item);
@@ -196,7 +197,7 @@ impl Index {
             prefixes
         };
         let terms = 0..self.bounds[0];
-        let mut prefixes = if terms.len() < MANY {
+        let mut prefixes = if terms.len() < MIN_PARALLEL {
             terms.fold(Vec::new(), add)
         } else {
             terms.into_par_iter().fold(Vec::new, add).reduce(Vec::new, |mut a, mut b| {
@@ -204,7 +205,7 @@ impl Index {
                 a
             })
         };
-        if prefixes.len() < MANY {
+        if prefixes.len() < MIN_PARALLEL {
             prefixes.sort_unstable();
         } else {
             prefixes.par_sort_unstable();
@@ -238,7 +239,7 @@ impl Index {
         }
     }
 
-    /// Terms without tokens come first: their hash is 0.
+    /// Builds the table of terms without tokens. They come first: their hash is 0.
     fn build_symbols(&mut self) {
         let first = |item: u32| self.text(item).chars().next();
         let mut symbols: Vec<(u32, u32)> = (0..self.bounds[0])
@@ -249,11 +250,11 @@ impl Index {
         (self.symbols, self.symbol_items) = symbols.into_iter().unzip();
     }
 
-    /// Parses all patterns, and writes down what they need.
+    /// Parses all patterns, and records the literals that they require.
     fn build_patterns(&mut self) {
         let required = |item: u32| literal::required(self.text(item)).ok();
-        // To parse a pattern takes as long as sorting many triggers does.
-        let needs: Vec<_> = if self.patterns().len() < MANY / 16 {
+        // Parsing a pattern takes as long as sorting many triggers.
+        let needs: Vec<_> = if self.patterns().len() < MIN_PARALLEL / 16 {
             self.patterns().map(required).collect()
         } else {
             self.patterns().into_par_iter().map(required).collect()
@@ -261,7 +262,7 @@ impl Index {
         let mut literals = Vec::new();
         for (item, needs) in self.patterns().zip(needs) {
             match needs {
-                None => self.kinds[item as usize] = Kind::BadPattern as u8 | LAST,
+                None => self.kinds[item as usize] = TriggerKind::BadPattern as u8 | LAST,
                 Some(None) => self.always.push(item),
                 Some(Some(needs)) => literals.push((item, needs)),
             }
@@ -284,7 +285,7 @@ impl Index {
     }
 }
 
-impl Chunk {
+impl TriggerChunk {
     fn add(&mut self, skill: &Skill, id: u32) {
         if skill.shadowed() {
             self.skills.push((0, 0));
@@ -298,36 +299,36 @@ impl Chunk {
         flags |= if triggers.is_empty() { 0 } else { TRIGGERED };
 
         let mut ordinal = 0;
-        let mut put = |kind: Kind, text: &str| {
-            let terms = matches!(kind, Kind::Keyword | Kind::Verb | Kind::Name);
+        let mut put = |kind: TriggerKind, text: &str| {
+            let terms = matches!(kind, TriggerKind::Keyword | TriggerKind::Verb | TriggerKind::Name);
             let hash = if terms { sequence(text) } else { Some(0) };
-            let limit = if terms { MAX_TERM } else { MAX_PATTERN };
+            let limit = if terms { MAX_TERM_BYTES } else { MAX_PATTERN_BYTES };
             if let Some(hash) = hash.filter(|_| !text.is_empty() && text.len() <= limit) {
-                let kind = if kind == Kind::Keyword && text.contains(' ') { Kind::Phrase } else { kind };
+                let kind = if kind == TriggerKind::Keyword && text.contains(' ') { TriggerKind::Phrase } else { kind };
                 let (start, shape) = (small(self.text.len()), small(text.len()) << KIND_BITS | u32::from(kind as u8));
                 self.text.push_str(text);
-                self.entries.push(Entry { hash, start, shape, skill: id, ordinal });
+                self.entries.push(TriggerEntry { hash, start, shape, skill: id, ordinal });
             }
             ordinal += 1;
         };
         let (kind, name) = name_term(skill.name());
         put(kind, &name);
-        triggers.keywords.iter().for_each(|text| put(Kind::Keyword, &fold_trigger(text)));
-        triggers.verbs.iter().for_each(|text| put(Kind::Verb, &fold_trigger(text)));
-        triggers.patterns.iter().for_each(|text| put(Kind::Pattern, text));
-        triggers.files.iter().for_each(|text| put(Kind::File, text.trim()));
-        triggers.languages.iter().for_each(|text| put(Kind::Language, &fold_trigger(text)));
+        triggers.keywords.iter().for_each(|text| put(TriggerKind::Keyword, &fold_trigger(text)));
+        triggers.verbs.iter().for_each(|text| put(TriggerKind::Verb, &fold_trigger(text)));
+        triggers.patterns.iter().for_each(|text| put(TriggerKind::Pattern, text));
+        triggers.files.iter().for_each(|text| put(TriggerKind::File, text.trim()));
+        triggers.languages.iter().for_each(|text| put(TriggerKind::Language, &fold_trigger(text)));
         self.skills.push((flags, ordinal));
     }
 }
 
-/// How a name is looked for: one word as a keyword, more as a mention in which hyphens are blanks.
-pub(crate) fn name_term(name: &str) -> (Kind, String) {
+/// Returns the term for a name: one word as a keyword, more as a mention in which hyphens are blanks.
+pub(crate) fn name_term(name: &str) -> (TriggerKind, String) {
     let folded = fold_trigger(&name.replace('-', " "));
-    (if folded.contains(' ') { Kind::Name } else { Kind::Keyword }, folded)
+    (if folded.contains(' ') { TriggerKind::Name } else { TriggerKind::Keyword }, folded)
 }
 
-/// The hash of a term's tokens: 0 if there are none, nothing if there are too many.
+/// Returns the hash of a term's tokens: 0 if there are none, `None` if there are too many.
 fn sequence(text: &str) -> Option<u64> {
     if text.bytes().all(|b| b.is_ascii_alphanumeric()) {
         return Some(if text.is_empty() { 0 } else { join(0, token_hash(text)) });

@@ -1,17 +1,17 @@
-//! The index as bytes, and back: a head of [`FORMAT`], each array with its length before it. Whatever does not add up is as
-//! if it were not there.
+//! The trigger index as bytes, and back: a head of [`FORMAT`], each array with its length before it. Inconsistent bytes
+//! are treated as absent.
 
 use skillcue_base::binary::{BinaryFormat, Reader, Writer};
 
 use crate::grams::Grams;
-use crate::index::{GOES_ON, Index, Kind, NO_ITEM, NONE};
+use crate::index::{GOES_ON, NO_ITEM, NONE, TriggerIndex, TriggerKind};
 
-/// The magic changes whenever the layout does, or what an index means: folding, tokens, hashes. The build counts because
-/// another one may read triggers differently.
+/// The format of the bytes. The magic changes whenever the layout does, or the meaning of an index: folding, tokens,
+/// hashes. The build counts because another one may read triggers differently.
 const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcsel02", build: env!("CARGO_PKG_VERSION") };
 
 /// Writes an index.
-pub(crate) fn write(index: &Index) -> Vec<u8> {
+pub(crate) fn write(index: &TriggerIndex) -> Vec<u8> {
     let mut out =
         Writer::with_capacity(index.text.len() + index.kinds.len() * 16 + index.node_hashes.len() * 12 + 4096);
     out.u128(index.key);
@@ -44,10 +44,10 @@ pub(crate) fn write(index: &Index) -> Vec<u8> {
     FORMAT.seal(out.as_bytes())
 }
 
-/// Reads an index, if it is whole and sound.
-pub(crate) fn read(bytes: &[u8]) -> Option<Index> {
+/// Reads an index, if it is complete and sound.
+pub(crate) fn read(bytes: &[u8]) -> Option<TriggerIndex> {
     let mut reader = Reader::new(FORMAT.unseal(bytes)?);
-    let index = Index {
+    let index = TriggerIndex {
         key: reader.u128()?,
         spread: reader.u64()?,
         flags: reader.blob()?.to_vec(),
@@ -63,9 +63,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Index> {
         node_items: reader.u32s()?,
         symbols: reader.u32s()?,
         symbol_items: reader.u32s()?,
-        ..Index::default()
+        ..TriggerIndex::default()
     };
-    let mut index = Index {
+    let mut index = TriggerIndex {
         grams: Grams {
             starts: reader.u32s()?,
             items: reader.u32s()?,
@@ -85,9 +85,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Index> {
     })
 }
 
-/// Whether every number in an index leads to something. What a checksum lets through is either what we wrote or was
-/// made to deceive; neither may panic.
-fn is_sound(index: &Index) -> bool {
+/// Returns whether every number in an index is in range. Bytes with a valid checksum are either those that we wrote or
+/// were forged; neither may panic.
+fn is_sound(index: &TriggerIndex) -> bool {
     let (skills, items) = (index.flags.len(), index.kinds.len());
     let grams = &index.grams;
     let below = |numbers: &[u32], end: usize| numbers.iter().all(|number| (*number as usize) < end);
@@ -95,8 +95,8 @@ fn is_sound(index: &Index) -> bool {
         starts.len() == count + 1 && starts[0] == 0 && starts[count] as usize == end && starts.is_sorted()
     };
     let [patterns, files, languages] = index.bounds.map(|bound| bound as usize);
-    let kind = |byte: &u8| Kind::of(*byte);
-    let kinds_fit = |range: std::ops::Range<usize>, fits: fn(Kind) -> bool| {
+    let kind = |byte: &u8| TriggerKind::of(*byte);
+    let kinds_fit = |range: std::ops::Range<usize>, fits: fn(TriggerKind) -> bool| {
         index.kinds.get(range).is_some_and(|kinds| kinds.iter().all(|byte| kind(byte).is_some_and(fits)))
     };
     let grams_empty = grams.starts.is_empty() && grams.bytes.is_empty() && grams.items.is_empty();
@@ -108,10 +108,10 @@ fn is_sound(index: &Index) -> bool {
         && index.triggers.iter().all(|item| *item == NONE || (*item as usize) < items)
         && patterns <= files
         && files <= languages
-        && kinds_fit(0..patterns, |kind| kind <= Kind::Name)
-        && kinds_fit(patterns..files, |kind| matches!(kind, Kind::Pattern | Kind::BadPattern))
-        && kinds_fit(files..languages, |kind| kind == Kind::File)
-        && kinds_fit(languages..items, |kind| kind == Kind::Language)
+        && kinds_fit(0..patterns, |kind| kind <= TriggerKind::Name)
+        && kinds_fit(patterns..files, |kind| matches!(kind, TriggerKind::Pattern | TriggerKind::BadPattern))
+        && kinds_fit(files..languages, |kind| kind == TriggerKind::File)
+        && kinds_fit(languages..items, |kind| kind == TriggerKind::Language)
         && index.node_hashes.len() == index.node_items.len()
         && index.node_items.iter().map(|node| node & !GOES_ON).all(|item| item == NO_ITEM || (item as usize) < patterns)
         && index.symbols.len() == index.symbol_items.len()
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back() {
+    fn an_index_is_read_back_as_it_was_written() {
         let dir = tempfile::tempdir().unwrap();
         let selector = Selector::of(&catalog(dir.path()));
         assert_eq!(read(&write(&selector.index)).unwrap(), selector.index);
-        let empty = Index::default();
-        assert!(read(&write(&empty)).is_none(), "not even its lists of starts are there");
+        let empty = TriggerIndex::default();
+        assert!(read(&write(&empty)).is_none(), "even its lists of starts are missing");
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let mut accepted = 0;
         for at in 0..head.len() {
             for value in [0, 1, 0x7F, 0xFF, head[at].wrapping_add(1), head[at] ^ 0x80] {
-                // A forger who knows the checksum.
+                // Forged, with a valid checksum.
                 let mut bytes = head.to_vec();
                 bytes[at] = value;
                 if let Some(selector) = Selector::from_bytes(&FORMAT.seal(&bytes)) {

@@ -1,20 +1,20 @@
-//! Why a skill matches a turn, or does not, and what it would have taken.
+//! Explanations: why a skill matches a turn, or does not, and how near it came.
 
 use serde::Serialize;
 use skillcue_catalog::{Catalog, Skill};
 use skillcue_format::{Manifest, pattern};
 
-use crate::fold::{Class, fold_trigger, tokens};
-use crate::gather::{Gathered, position};
-use crate::index::{HIDDEN, Kind, NONE, NOT_BY_PERSON};
+use crate::fold::{CharClass, fold_trigger, tokens};
+use crate::index::{HIDDEN, NONE, NOT_BY_PERSON, TriggerKind};
 use crate::mention::sigils;
 use crate::rank::reason_kind;
 use crate::selector::written;
-use crate::term::{Text, goes_on};
+use crate::term::{MessageText, goes_on};
+use crate::trigger_matches::{TriggerMatches, position};
 use crate::verb::{bases, inflects};
 use crate::{Hit, ReasonKind, Selector, Turn, build, files, literal};
 
-/// Why a skill matches a turn, or does not.
+/// The reasons why a skill matches a turn, or does not.
 ///
 /// ```
 /// # use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -34,10 +34,11 @@ use crate::{Hit, ReasonKind, Selector, Turn, build, files, literal};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The name that was asked about.
+    /// The skill's name, as it was given.
     pub name: String,
     /// Whether the skill takes part in selection at all.
-    pub standing: Standing,
+    #[serde(rename = "standing")]
+    pub eligibility: Eligibility,
     /// The hit, if it matches; its rank is one more than [`before`](Self::before).
     pub hit: Option<Hit>,
     /// How many skills rank higher, if it matches.
@@ -49,14 +50,14 @@ pub struct Explanation {
     pub triggers: Vec<TriggerReport>,
 }
 
-/// Whether a skill takes part in selection.
+/// The answer to whether a skill takes part in selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Standing {
-    /// It does.
+pub enum Eligibility {
+    /// It takes part.
     Considered,
-    /// Only if a person writes its name with a sigil: `disable-model-invocation`.
+    /// It takes part only if a person writes its name with a sigil: `disable-model-invocation`.
     BySigilOnly,
     /// It is disabled.
     Disabled,
@@ -66,25 +67,25 @@ pub enum Standing {
     Unknown,
 }
 
-/// What became of one trigger.
+/// The result of matching one trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerReport {
-    /// What kind of reason it would be.
+    /// The kind of reason that it gives.
     pub kind: ReasonKind,
     /// The trigger, as its author wrote it.
     pub trigger: String,
-    /// What it matched: words of the message or an earlier one, a file, a language.
+    /// The text that it matched: words of the message or an earlier one, a file, a language.
     pub matched: Option<String>,
-    /// If it did not match: how near it came, or why it never can.
+    /// If it did not match: how near it came, or why it cannot match at all.
     pub note: Option<String>,
 }
 
 impl Selector {
-    /// Why the skill of that name matches a turn, or does not: each of its triggers, and what it would have taken.
+    /// Explains why the skill of that name matches a turn, or does not: each of its triggers, and how near it came.
     pub fn explain(&self, catalog: &Catalog, turn: &Turn<'_>, name: &str) -> Explanation {
         let mut explanation = Explanation {
             name: name.to_owned(),
-            standing: Standing::Unknown,
+            eligibility: Eligibility::Unknown,
             hit: None,
             before: None,
             excluded: Vec::new(),
@@ -95,11 +96,11 @@ impl Selector {
         };
         let skill = &catalog.all()[id as usize];
         let flags = self.index.flags[id as usize];
-        explanation.standing = match () {
-            () if !skill.enabled() => Standing::Disabled,
-            () if !skill.available() => Standing::Unavailable,
-            () if flags & HIDDEN != 0 => Standing::BySigilOnly,
-            () => Standing::Considered,
+        explanation.eligibility = match () {
+            () if !skill.enabled() => Eligibility::Disabled,
+            () if !skill.available() => Eligibility::Unavailable,
+            () if flags & HIDDEN != 0 => Eligibility::BySigilOnly,
+            () => Eligibility::Considered,
         };
         self.ranked(catalog, turn, |gathered, sums| {
             if sums.get(id).is_some() {
@@ -122,14 +123,14 @@ impl Selector {
         explanation
     }
 
-    /// What became of each trigger of a skill.
-    fn reports(&self, turn: &Turn<'_>, gathered: &Gathered, id: u32, skill: &Skill) -> Vec<TriggerReport> {
-        let text = Text::of(turn.message);
+    /// Returns the results of all triggers of a skill.
+    fn reports(&self, turn: &Turn<'_>, gathered: &TriggerMatches, id: u32, skill: &Skill) -> Vec<TriggerReport> {
+        let text = MessageText::of(turn.message);
         let manifest = skill.manifest();
         let report = |(ordinal, &item): (usize, &u32)| {
             let trigger = written(skill.name(), manifest, ordinal).unwrap_or_default();
             let sigil = gathered.sigils.iter().find(|mention| ordinal == 0 && mention.skill == id);
-            let kind = if item == NONE { never_kind(manifest, ordinal) } else { self.index.kind(item) };
+            let kind = if item == NONE { kind_of_unindexed(manifest, ordinal) } else { self.index.kind(item) };
             let matched = match sigil {
                 Some(mention) => Some(turn.message[mention.span.clone()].to_owned()),
                 None if item == NONE => None,
@@ -137,7 +138,7 @@ impl Selector {
             };
             let note = match matched {
                 Some(_) => None,
-                None if item == NONE => Some(never(trigger, kind)),
+                None if item == NONE => Some(why_never(trigger, kind)),
                 None => self.note(&text, turn, item, trigger),
             };
             let kind = if sigil.is_some() { ReasonKind::Mention } else { reason_kind(kind) };
@@ -146,30 +147,30 @@ impl Selector {
         self.index.triggers(id).iter().enumerate().map(report).collect()
     }
 
-    /// How near a trigger came that did not match.
-    fn note(&self, text: &Text<'_>, turn: &Turn<'_>, item: u32, trigger: &str) -> Option<String> {
+    /// Returns how near a trigger came that did not match.
+    fn note(&self, text: &MessageText<'_>, turn: &Turn<'_>, item: u32, trigger: &str) -> Option<String> {
         let folded = self.index.text(item);
         match self.index.kind(item) {
-            Kind::Keyword | Kind::Phrase => term_note(text, folded, trigger, "keyword"),
-            Kind::Verb => term_note(text, folded, trigger, "verb"),
-            Kind::Name => name_note(text, folded, trigger),
-            Kind::Pattern => pattern_note(folded, turn.message),
-            Kind::BadPattern => {
+            TriggerKind::Keyword | TriggerKind::Phrase => term_note(text, folded, trigger, "keyword"),
+            TriggerKind::Verb => term_note(text, folded, trigger, "verb"),
+            TriggerKind::Name => name_note(text, folded, trigger),
+            TriggerKind::Pattern => pattern_note(folded, turn.message),
+            TriggerKind::BadPattern => {
                 let reason = pattern::compile(folded).err().map_or_else(String::new, |error| pattern::reason(&error));
-                Some(format!("it is no valid regular expression: {reason}"))
+                Some(format!("it is not a valid regular expression: {reason}"))
             }
-            Kind::File if turn.files.is_empty() => Some("the turn has no files".to_owned()),
-            Kind::File => Some(match files::compile(folded).err() {
-                Some(error) => format!("it is no valid glob: {}", error.kind()),
+            TriggerKind::File if turn.files.is_empty() => Some("the turn has no files".to_owned()),
+            TriggerKind::File => Some(match files::compile(folded).err() {
+                Some(error) => format!("it is not a valid glob: {}", error.kind()),
                 None => format!("no file of the turn matches, not even `{}`", turn.files[0]),
             }),
-            Kind::Language if turn.languages.is_empty() => Some("the turn has no languages".to_owned()),
-            Kind::Language => Some(format!("the turn's languages are {}", turn.languages.join(", "))),
+            TriggerKind::Language if turn.languages.is_empty() => Some("the turn has no languages".to_owned()),
+            TriggerKind::Language => Some(format!("the turn's languages are {}", turn.languages.join(", "))),
         }
     }
 }
 
-/// What a message lacks that a pattern needs.
+/// Returns the literals that a pattern requires, if the message has none of them.
 fn pattern_note(text: &str, message: &str) -> Option<String> {
     if let Err(error) = pattern::compile(text) {
         return Some(format!("it never matches: {}", pattern::reason(&error)));
@@ -180,18 +181,18 @@ fn pattern_note(text: &str, message: &str) -> Option<String> {
         return None;
     }
     let some: Vec<String> = needs.iter().take(3).map(|text| format!("`{}`", String::from_utf8_lossy(text))).collect();
-    Some(format!("the message would have to hold {}", some.join(" or ")))
+    Some(format!("the message must contain {}", some.join(" or ")))
 }
 
-/// What a trigger would be that is not in the index.
-fn never_kind(manifest: &Manifest, ordinal: usize) -> Kind {
+/// Returns the kind of a trigger that is not in the index.
+fn kind_of_unindexed(manifest: &Manifest, ordinal: usize) -> TriggerKind {
     let triggers = manifest.triggers();
     let lists = [
-        (triggers.keywords.len(), Kind::Keyword),
-        (triggers.verbs.len(), Kind::Verb),
-        (triggers.patterns.len(), Kind::Pattern),
-        (triggers.files.len(), Kind::File),
-        (triggers.languages.len(), Kind::Language),
+        (triggers.keywords.len(), TriggerKind::Keyword),
+        (triggers.verbs.len(), TriggerKind::Verb),
+        (triggers.patterns.len(), TriggerKind::Pattern),
+        (triggers.files.len(), TriggerKind::File),
+        (triggers.languages.len(), TriggerKind::Language),
     ];
     let mut left = ordinal.saturating_sub(1);
     for (length, kind) in lists {
@@ -200,16 +201,16 @@ fn never_kind(manifest: &Manifest, ordinal: usize) -> Kind {
         }
         left -= length;
     }
-    Kind::Keyword
+    TriggerKind::Keyword
 }
 
-/// Why a trigger never matches.
-fn never(trigger: &str, kind: Kind) -> String {
+/// Returns the reason why a trigger never matches.
+fn why_never(trigger: &str, kind: TriggerKind) -> String {
     if fold_trigger(trigger).is_empty() {
         return "it is empty".to_owned();
     }
-    let terms = matches!(kind, Kind::Keyword | Kind::Verb | Kind::Phrase | Kind::Name);
-    let (words, bytes) = (build::MAX_TOKENS, if terms { build::MAX_TERM } else { build::MAX_PATTERN });
+    let terms = matches!(kind, TriggerKind::Keyword | TriggerKind::Verb | TriggerKind::Phrase | TriggerKind::Name);
+    let (words, bytes) = (build::MAX_TOKENS, if terms { build::MAX_TERM_BYTES } else { build::MAX_PATTERN_BYTES });
     if terms {
         format!("it never matches: it has more than {words} words or {bytes} bytes")
     } else {
@@ -217,8 +218,8 @@ fn never(trigger: &str, kind: Kind) -> String {
     }
 }
 
-/// How near a keyword or a verb came.
-fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<String> {
+/// Returns how near a keyword or a verb came.
+fn term_note(text: &MessageText<'_>, term: &str, trigger: &str, what: &str) -> Option<String> {
     let words: Vec<&str> = tokens(term).into_iter().map(|token| &term[token.range()]).collect();
     let shown = |at: usize| &text.original[text.source(text.tokens[at].range())];
     if words.len() > 1 {
@@ -240,7 +241,7 @@ fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<S
                 let seen = format!("{}{more}", shown(at));
                 return Some(format!("{what} `{trigger}` does not match `{seen}`: the word goes on"));
             }
-            return Some(format!("{what} `{trigger}` stands in the message, but not as a word of its own"));
+            return Some(format!("{what} `{trigger}` is in the message, but not as a word of its own"));
         }
         if what == "keyword" && is_relative(word, other) {
             let seen = shown(at);
@@ -251,7 +252,7 @@ fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<S
     }
     for at in 0..text.tokens.len() {
         let other = text.word(at);
-        let alike = word.len() > 2 && text.tokens[at].class == Class::Word;
+        let alike = word.len() > 2 && text.tokens[at].class == CharClass::Word;
         let stem = word.strip_suffix('e').unwrap_or(word);
         if alike && other.len() > word.len() && (other.starts_with(stem) || other.ends_with(word)) {
             let seen = shown(at);
@@ -266,7 +267,7 @@ fn term_note(text: &Text<'_>, term: &str, trigger: &str, what: &str) -> Option<S
     None
 }
 
-/// Whether one of two words is an inflection of the other, or both are of a third.
+/// Returns whether one of two words is an inflection of the other, or both are of a third.
 fn is_relative(word: &str, other: &str) -> bool {
     if inflects(word, other) || inflects(other, word) {
         return true;
@@ -276,8 +277,8 @@ fn is_relative(word: &str, other: &str) -> bool {
     relative
 }
 
-/// How near a name of several words came.
-fn name_note(text: &Text<'_>, term: &str, name: &str) -> Option<String> {
+/// Returns how near a name of several words came.
+fn name_note(text: &MessageText<'_>, term: &str, name: &str) -> Option<String> {
     let joined: String = fold_trigger(term).replace(' ', "");
     for at in 0..text.tokens.len() {
         if text.word(at) == joined {
@@ -285,5 +286,5 @@ fn name_note(text: &Text<'_>, term: &str, name: &str) -> Option<String> {
             return Some(format!("the name `{name}` does not match `{seen}`: write `${name}`, or its words apart"));
         }
     }
-    text.folded.text.contains(&term.replace(' ', "-")).then(|| format!("`{name}` stands within a longer name"))
+    text.folded.text.contains(&term.replace(' ', "-")).then(|| format!("`{name}` is part of a longer name"))
 }

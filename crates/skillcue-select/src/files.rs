@@ -1,30 +1,30 @@
-//! Files of a turn against globs.
+//! Globs, matched with the files of a turn.
 
 use globset::GlobMatcher;
 use skillcue_format::pattern;
 
-/// How a glob is looked for.
+/// The shape of a glob, which decides how it is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum GlobShape {
     /// A file's name, or `*.` and an extension: found by its text.
     Plain,
-    /// Anything else is tried.
+    /// Anything else: it must be compiled and tried.
     Glob,
 }
 
-impl Shape {
-    pub(crate) fn of(glob: &str) -> Shape {
+impl GlobShape {
+    pub(crate) fn of(glob: &str) -> GlobShape {
         let rest = glob.strip_prefix("*.").unwrap_or(glob);
-        if rest.contains(['*', '?', '[', ']', '{', '}', '!', '\\', '/']) { Shape::Glob } else { Shape::Plain }
+        if rest.contains(['*', '?', '[', ']', '{', '}', '!', '\\', '/']) { GlobShape::Glob } else { GlobShape::Plain }
     }
 }
 
-/// A file's path as globs with a `/` see it.
+/// Returns a file's path as globs with a `/` are matched with it.
 pub(crate) fn path_of(file: &str) -> &str {
     file.strip_prefix("./").unwrap_or(file)
 }
 
-/// A file's name.
+/// Returns a file's name.
 pub(crate) fn name_of(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
@@ -41,7 +41,7 @@ pub(crate) fn plain_globs(name: &str, mut probe: impl FnMut(&str)) {
     }
 }
 
-/// Whether a glob can match at all, judged by its end: what stands behind its last wildcard.
+/// Returns whether a glob can match at all, judged by its end: the text after its last wildcard.
 pub(crate) fn may_match(glob: &str, file: &str) -> bool {
     let tail = glob.rfind(['*', '?', '[', ']', '{', '}', '!', '\\']).map_or(glob, |at| &glob[at + 1..]);
     file.ends_with(tail)
@@ -59,10 +59,10 @@ mod tests {
     #[test]
     fn shapes() {
         for plain in ["*.tsx", "*.test.tsx", "Dockerfile", ".env"] {
-            assert_eq!(Shape::of(plain), Shape::Plain, "{plain}");
+            assert_eq!(GlobShape::of(plain), GlobShape::Plain, "{plain}");
         }
         for glob in ["src/*.rs", "*", "*.{ts,tsx}", "test_*.py", "a/b", "*.[ch]"] {
-            assert_eq!(Shape::of(glob), Shape::Glob, "{glob}");
+            assert_eq!(GlobShape::of(glob), GlobShape::Glob, "{glob}");
         }
     }
 

@@ -1,9 +1,9 @@
-//! Text made comparable: without case, whichever way its characters are composed, with the way back to where it came
-//! from.
+//! Folding: text made comparable, without case and however its characters are composed, with a map back to the
+//! original.
 //!
 //! Folded text is canonically decomposed (a decomposed `é` equals a composed one), Hangul composed. Compatibility forms
 //! are unfolded where they are letters (`ﬁ`, full-width Latin, half-width Katakana), not where that would glue a sign
-//! to a word (`Java™` stays `java™`). What nobody sees is dropped: variation selectors, joiners, soft hyphens.
+//! to a word (`Java™` stays `java™`). Invisible characters are dropped: variation selectors, joiners, soft hyphens.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use unicode_normalization::char::{
 #[derive(Debug, Default)]
 pub(crate) struct Folded {
     pub(crate) text: String,
-    /// For each byte of the text, where the character it comes from starts; and where the last one ends. Empty if
-    /// nothing has moved.
+    /// For each byte of the text, the start of the character it comes from; and the end of the last one. Empty if the
+    /// offsets are equal.
     origin: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Folded {
             return Folded { text: text.to_ascii_lowercase(), origin: Vec::new() };
         }
         let mut folded = Folded { text: String::with_capacity(text.len()), origin: Vec::with_capacity(text.len() + 1) };
-        let mut pending = Marks::default();
+        let mut pending = PendingMarks::default();
         let mut chars = text.char_indices().peekable();
         while let Some((at, c)) = chars.next() {
             if c.is_ascii() {
@@ -73,20 +73,20 @@ impl Folded {
         self.origin.resize(self.text.len(), u32::try_from(at).unwrap_or(u32::MAX));
     }
 
-    /// Where in the original text a stretch of the folded one stands. Whole characters, always.
+    /// Returns the range in the original text of a range of the folded one. Always whole characters.
     pub(crate) fn source(&self, range: Range<usize>, original: &str) -> Range<usize> {
         let Some(&end) = self.origin.get(range.end) else { return range };
         let start = self.origin[range.start] as usize;
         let mut end = end as usize;
         if range.end > 0 && self.origin[range.end - 1] as usize == end {
-            // In the midst of what one character unfolded to.
+            // In the middle of the expansion of one character.
             end += original[end..].chars().next().map_or(0, char::len_utf8);
         }
         start..end.max(start)
     }
 }
 
-/// A trigger as it is compared: folded, without white space around it, each run of white space one blank.
+/// Returns a trigger as it is compared: folded, without white space around it, each run of white space one blank.
 pub(crate) fn fold_trigger(written: &str) -> String {
     let folded = Folded::of(written).text;
     if !folded.contains(char::is_whitespace) {
@@ -102,21 +102,21 @@ pub(crate) fn fold_trigger(written: &str) -> String {
     text
 }
 
-/// Combining marks that wait for their order. A `dotted` i keeps its dot to itself.
+/// Combining marks that are not yet in canonical order. The dot of an `i` is dropped.
 #[derive(Default)]
-struct Marks {
+struct PendingMarks {
     waiting: Vec<(u8, char)>,
     at: usize,
 }
 
-impl Marks {
+impl PendingMarks {
     fn take(&mut self, c: char, at: usize, folded: &mut Folded) {
         let class = canonical_combining_class(c);
         if class == 0 {
             self.flush(folded);
             folded.push(c, at);
         } else if c == '\u{307}' && self.waiting.is_empty() && folded.text.ends_with('i') {
-            // `İ`: whoever writes it means the same letter as `I`.
+            // `İ` is the same letter as `I`.
         } else {
             if self.waiting.is_empty() {
                 self.at = at;
@@ -135,7 +135,7 @@ impl Marks {
     }
 }
 
-/// Case folding, as far as the standard library knows cases: `ß` is `ss`, `ς` is `σ`, `ı` is `i`.
+/// Folds the case of a character, as far as the standard library knows cases: `ß` is `ss`, `ς` is `σ`, `ı` is `i`.
 fn fold_char(c: char, emit: &mut impl FnMut(char)) {
     for upper in c.to_uppercase() {
         for lower in upper.to_lowercase() {
@@ -144,7 +144,7 @@ fn fold_char(c: char, emit: &mut impl FnMut(char)) {
     }
 }
 
-/// Compatibility forms that are nothing but letters.
+/// Returns whether a character is a compatibility form of letters only.
 fn is_letter_form(c: char) -> bool {
     matches!(c, '\u{FF00}'..='\u{FFEF}' | '\u{FB00}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}'
         | '\u{1D400}'..='\u{1D7FF}' | '\u{2F00}'..='\u{2FDF}' | '\u{3131}'..='\u{318E}')
@@ -158,35 +158,35 @@ fn jamo(c: char, first: u32, count: u32) -> Option<u32> {
     u32::from(c).checked_sub(first).filter(|at| *at < count)
 }
 
-/// How a character takes part in words.
+/// The class of a character, by its role in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// No part of any.
+pub(crate) enum CharClass {
+    /// Not part of a word.
     Other,
-    /// Words of many such characters, with boundaries around them.
+    /// A character of words of many characters, with boundaries around them.
     Word,
-    /// A script without blanks: each character stands for itself.
+    /// A character of a script without blanks: each is a word by itself.
     Ideograph,
-    /// Particles attach to the right of a word.
+    /// Korean: particles attach to the right of a word.
     Hangul,
-    /// Part of what stands before it.
+    /// A combining mark: part of the character before it.
     Mark,
 }
 
-impl Class {
-    pub(crate) fn of(c: char) -> Class {
+impl CharClass {
+    pub(crate) fn of(c: char) -> CharClass {
         if c.is_ascii() {
-            return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Other };
+            return if c.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Other };
         }
         if is_combining_mark(c) {
-            return Class::Mark;
+            return CharClass::Mark;
         }
         if !c.is_alphanumeric() {
-            return Class::Other;
+            return CharClass::Other;
         }
         match c {
             '\u{AC00}'..='\u{D7FF}' | '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{A960}'..='\u{A97F}' => {
-                Class::Hangul
+                CharClass::Hangul
             }
             // Thai and Lao, Myanmar, Khmer; radicals, kana, Han.
             '\u{0E00}'..='\u{0EFF}'
@@ -198,45 +198,45 @@ impl Class {
             | '\u{3400}'..='\u{4DBF}'
             | '\u{4E00}'..='\u{9FFF}'
             | '\u{F900}'..='\u{FAFF}'
-            | '\u{20000}'..='\u{3FFFF}' => Class::Ideograph,
-            _ => Class::Word,
+            | '\u{20000}'..='\u{3FFFF}' => CharClass::Ideograph,
+            _ => CharClass::Word,
         }
     }
 }
 
 /// A run of letters and digits in a folded text; of a script without blanks, or of Hangul, one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token {
+pub(crate) struct WordToken {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    pub(crate) class: Class,
+    pub(crate) class: CharClass,
 }
 
-impl Token {
+impl WordToken {
     pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// All tokens of a folded text.
-pub(crate) fn tokens(text: &str) -> Vec<Token> {
+/// Returns all tokens of a folded text.
+pub(crate) fn tokens(text: &str) -> Vec<WordToken> {
     let mut tokens = Vec::with_capacity(text.len() / 5 + 1);
     let bytes = text.as_bytes();
     let mut at = 0;
-    let mut open: Option<Token> = None;
+    let mut open: Option<WordToken> = None;
     while at < bytes.len() {
         let (class, length) = if bytes[at].is_ascii() {
-            (if bytes[at].is_ascii_alphanumeric() { Class::Word } else { Class::Other }, 1)
+            (if bytes[at].is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Other }, 1)
         } else {
-            text[at..].chars().next().map_or((Class::Other, 1), |c| (Class::of(c), c.len_utf8()))
+            text[at..].chars().next().map_or((CharClass::Other, 1), |c| (CharClass::of(c), c.len_utf8()))
         };
         let (start, end) = (clamp(at), clamp(at + length));
         at += length;
         match (&mut open, class) {
-            (Some(token), Class::Mark) => token.end = end,
-            (Some(token), Class::Word) if token.class == Class::Word => token.end = end,
-            (_, Class::Other | Class::Mark) => tokens.extend(open.take()),
-            _ => tokens.extend(open.replace(Token { start, end, class })),
+            (Some(token), CharClass::Mark) => token.end = end,
+            (Some(token), CharClass::Word) if token.class == CharClass::Word => token.end = end,
+            (_, CharClass::Other | CharClass::Mark) => tokens.extend(open.take()),
+            _ => tokens.extend(open.replace(WordToken { start, end, class })),
         }
     }
     tokens.extend(open);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back() {
+    fn ranges_map_back_to_the_original() {
         for (text, word) in [
             ("das STRAßENFEST!", "STRAßENFEST"),
             ("un Cafe\u{301} noir", "Cafe\u{301}"),
@@ -303,7 +303,7 @@ mod tests {
             assert_eq!(text[range].trim_end(), word);
         }
         let ligature = Folded::of("\u{fdfa}");
-        assert_eq!(ligature.source(0..2, "\u{fdfa}"), 0..3, "a part of what one character unfolds to");
+        assert_eq!(ligature.source(0..2, "\u{fdfa}"), 0..3, "a part of the expansion of one character");
     }
 
     #[test]

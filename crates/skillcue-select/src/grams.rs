@@ -1,36 +1,36 @@
-//! Which patterns may match a message: those of whose required literals one occurs.
+//! A filter for patterns: a pattern can match a message only if one of its required literals occurs.
 //!
-//! Of each literal, a gram of one to three bytes is looked up at every place of the message; where it occurs, the whole
-//! literal is compared.
+//! Of each literal, a gram of one to three bytes is looked up at every position of the message; where it occurs, the
+//! whole literal is compared.
 
 use std::collections::BTreeMap;
 
 use crate::index::NONE;
 
-/// How many bits the sieve before the table has.
+/// The size of the sieve before the table, in bits.
 const SIEVE: usize = 1 << 15;
 
 /// Literals, and a table of their grams.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Grams {
-    /// The literals' bytes, lower case, and where each starts (and one more).
+    /// The literals' bytes, lower case, and the start of each (and one more).
     pub(crate) bytes: Vec<u8>,
     pub(crate) starts: Vec<u32>,
     /// Per literal: the item of its pattern.
     pub(crate) items: Vec<u32>,
-    /// Per literal: where in it its gram stands.
+    /// Per literal: the offset of its gram in it.
     pub(crate) offsets: Vec<u32>,
     /// Grams, ascending, and per literal in the same order: the literals sorted by gram.
     pub(crate) keys: Vec<u32>,
     pub(crate) order: Vec<u32>,
     /// A bit for each gram; made from the keys.
     pub(crate) sieve: Vec<u64>,
-    /// Which lengths of grams there are; made from the keys.
+    /// The lengths of grams that occur; made from the keys.
     pub(crate) lengths: [bool; 4],
 }
 
 impl Grams {
-    /// Of patterns' items and their literals.
+    /// Makes the table from patterns' items and their literals.
     pub(crate) fn of(patterns: &[(u32, Vec<Vec<u8>>)]) -> Grams {
         let mut grams = Grams { starts: vec![0], ..Grams::default() };
         let mut sorted: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -55,7 +55,7 @@ impl Grams {
         grams
     }
 
-    /// Makes what is made from the keys.
+    /// Makes the sieve and the lengths from the keys.
     pub(crate) fn sift(&mut self) {
         self.sieve = vec![0; if self.keys.is_empty() { 0 } else { SIEVE / 64 }];
         self.lengths = [false; 4];
@@ -66,8 +66,8 @@ impl Grams {
         }
     }
 
-    /// Calls `found` with the item of every pattern one of whose literals stands in `text`, lower case. An item may
-    /// come more than once.
+    /// Calls `found` with the item of every pattern one of whose literals occurs in `text`, lower case. It may be
+    /// called more than once for an item.
     pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32)) {
         if self.keys.is_empty() {
             return;
@@ -101,7 +101,7 @@ impl Grams {
     }
 }
 
-/// A gram as a number: its bytes and its length.
+/// Returns a gram as a number: its bytes and its length.
 fn gram(bytes: &[u8]) -> u32 {
     let length = u32::try_from(bytes.len()).unwrap_or(0);
     bytes.iter().fold(length, |key, byte| key << 8 | u32::from(*byte))
@@ -115,7 +115,7 @@ fn sieve_bit(key: u32) -> usize {
     (key.wrapping_mul(0x9E37_79B1) >> 17) as usize
 }
 
-/// The gram of a literal that probably occurs least, and where it stands.
+/// Returns the gram of a literal that probably occurs least, and its offset.
 fn rarest(literal: &[u8]) -> (u32, u32) {
     let length = literal.len().min(3);
     let common = |gram: &[u8]| {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_found_wherever_they_stand() {
+    fn literals_are_found_at_every_position() {
         let literals: Vec<Vec<u8>> =
             ["say ", ".pdf", "x", "go", "表格", "the end"].map(|s| s.as_bytes().to_vec()).into();
         let grams = Grams::of(&(0..).zip(&literals).map(|(at, l)| (at, vec![l.clone()])).collect::<Vec<_>>());

@@ -1,28 +1,29 @@
-//! Triggers and likeness of texts together.
+//! Hybrid selection: triggers and text relevance together.
 
 use std::collections::HashMap;
 
 use skillcue_catalog::Catalog;
 
 use crate::rank::confidence;
-use crate::relevance::confidence::ONE_WORD as NOT_A_MATCH;
-use crate::selector::Matches;
+use crate::relevance::confidence::MAX_ONE_WORD as NOT_A_MATCH;
+use crate::selector::RankedHits;
 use crate::{Hit, Mode, Reason, ReasonKind, SelectOptions, Selection, Selector, TextHit, TextIndex, Turn};
 
-/// How many hits of either side are looked at, at least: one that both know may stand low in each.
-const DEPTH: usize = 32;
+/// How many hits of either side are combined, at least: one that both have may rank low in each.
+const MIN_DEPTH: usize = 32;
 
-/// What a trigger that is not a phrase counts for beside the likeness of texts, which has seen the same word.
-const BESIDE: f32 = 0.25;
+/// The share of a trigger's certainty that counts beside text relevance, unless it is a phrase: both have matched the
+/// same word.
+const TRIGGER_SHARE: f32 = 0.25;
 
 impl Selector {
-    /// The skills that fit a turn by triggers and by the likeness of their texts to the message. Without
-    /// [`Mode::Hybrid`] the texts are not looked at.
+    /// Selects the skills that fit a turn by triggers and by the relevance of their texts to the message. Without
+    /// [`Mode::Hybrid`] the texts are not used.
     ///
     /// Mentions come first. The rest ranks by certainty, the chance that at least one of the two is right about it,
-    /// `1 - (1 - t)(1 - l)`: `l` is the certainty by likeness, `t` the confidence by triggers, a quarter of it unless a
-    /// phrase matched. Confidence is put together in the same way, counts no lead over other skills, and is at least that
-    /// by triggers.
+    /// `1 - (1 - t)(1 - l)`: `l` is the certainty by text relevance, `t` the confidence by triggers, a quarter of it
+    /// unless a phrase matched. Confidence is combined in the same way, does not depend on the lead over other skills,
+    /// and is at least that by triggers.
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -78,22 +79,22 @@ impl Selector {
         self.by_both(catalog, texts, turn, limit).hits
     }
 
-    fn by_both(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> Matches {
-        let depth = limit.max(DEPTH);
+    fn by_both(&self, catalog: &Catalog, texts: &TextIndex, turn: &Turn<'_>, limit: usize) -> RankedHits {
+        let depth = limit.max(MIN_DEPTH);
         let mut matches = self.by_triggers(catalog, turn, depth);
         let ranking = texts.search(turn.message, depth, &|skill| self.is_visible(catalog, skill));
-        let mut places: HashMap<usize, usize> =
+        let mut positions: HashMap<usize, usize> =
             matches.hits.iter().enumerate().map(|(at, hit)| (hit.skill, at)).collect();
         for hit in &mut matches.hits {
             if !is_certain(hit) {
-                hit.certainty *= BESIDE;
+                hit.certainty *= TRIGGER_SHARE;
             }
         }
         let beyond = matches.matched - matches.hits.len();
-        let nearby = (!turn.nearby.is_empty()).then(|| self.gathered(catalog, turn)).flatten();
+        let nearby = (!turn.nearby.is_empty()).then(|| self.trigger_matches(catalog, turn)).flatten();
         for alike in ranking.hits {
             let Some(skill) = catalog.all().get(alike.skill) else { continue };
-            let at = *places.entry(alike.skill).or_insert_with(|| {
+            let at = *positions.entry(alike.skill).or_insert_with(|| {
                 let mut hit = Hit {
                     skill: alike.skill,
                     name: skill.name().to_owned(),
@@ -106,7 +107,7 @@ impl Selector {
                 if let (Some(gathered), Ok(number)) = (&nearby, u32::try_from(alike.skill)) {
                     hit.reasons = self.nearby(catalog, turn, gathered, number);
                     hit.score = hit.reasons.iter().map(|reason| reason.score).sum();
-                    hit.certainty = BESIDE * confidence(None, false, hit.score);
+                    hit.certainty = TRIGGER_SHARE * confidence(None, false, hit.score);
                 }
                 matches.hits.push(hit);
                 matches.hits.len() - 1
@@ -124,13 +125,13 @@ impl Selector {
     }
 }
 
-/// Whether a mention or a phrase speaks for it, which no likeness of texts doubts.
+/// Returns whether it has a mention or a phrase as a reason: then its certainty is not reduced.
 fn is_certain(hit: &Hit) -> bool {
     let is_phrase = |reason: &Reason| reason.kind == ReasonKind::Phrase && reason.span.is_some();
     hit.mention.is_some() || hit.reasons.iter().any(is_phrase)
 }
 
-/// Adds what the texts say for a skill. Their words share its certainty, so that scores remain comparable.
+/// Adds the text relevance of a skill to its hit. Its words share the certainty, so that scores remain comparable.
 fn add(hit: &mut Hit, alike: TextHit) {
     let total: f32 = alike.words.iter().map(|word| word.weight).sum();
     for word in alike.words {
@@ -144,17 +145,17 @@ fn add(hit: &mut Hit, alike: TextHit) {
         });
     }
     hit.score += alike.certainty;
-    // The texts have seen the same word: that may make it surer, never less sure.
-    let beside = if is_certain(hit) { 1.0 } else { BESIDE };
+    // The texts have matched the same word: that may raise the confidence, never lower it.
+    let beside = if is_certain(hit) { 1.0 } else { TRIGGER_SHARE };
     hit.confidence = hit.confidence.max(either(beside * hit.confidence, alike.confidence));
     let certainty = either(hit.certainty, alike.certainty);
-    // Nearby files rank; they never make a match of what the text alone does not.
+    // Nearby files affect the rank; they never make a match of a skill that is none by its text alone.
     let is_lifted = hit.is_by_text_alone() && alike.certainty < certainty;
     hit.certainty = if is_lifted { certainty.min(NOT_A_MATCH).max(alike.certainty) } else { certainty };
     hit.reasons.sort_by_key(|reason| reason.kind);
 }
 
-/// The chance that at least one of two is right.
+/// Returns the probability that at least one of two is right.
 fn either(one: f32, other: f32) -> f32 {
     1.0 - (1.0 - one) * (1.0 - other)
 }

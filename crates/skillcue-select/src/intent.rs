@@ -1,6 +1,6 @@
-//! What a message asks for.
+//! The intent of a message.
 //!
-//! A small grammar over the words of each sentence, written by hand: what is in it can be read off, and a look-alike
+//! A small grammar over the words of each sentence, written by hand: it can be read rule by rule, and a look-alike
 //! (`what skills does a nurse need?`) fails because something is left over at the end.
 
 #[cfg(test)]
@@ -16,24 +16,24 @@ use words::{
     SMALL_TALK, TAILS, THERE, TOOLS, USE, WHAT_KIND,
 };
 
-/// Longer messages ask for more than what the agent can do.
+/// Longer messages ask for more than a list of the agent's skills.
 const MAX_BYTES: usize = 400;
 
-/// What a message asks for, beyond its subject.
+/// The intent of a message, beyond its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
     /// An ordinary message.
     #[default]
     None,
-    /// What the agent can do: the registry tier answers it.
+    /// A question about what the agent can do: the registry tier answers it.
     Registry,
-    /// All documentation there is.
+    /// A request for all documentation.
     All,
 }
 
 impl Intent {
-    /// What a message asks for. Whether it mentions a skill, which would come first, is not looked at here.
+    /// Returns the intent of a message. A mention of a skill, which has priority, is not considered here.
     ///
     /// ```
     /// use skillcue_select::Intent;
@@ -50,8 +50,8 @@ impl Intent {
         for sentence in sentences(&folded) {
             let words: Vec<&str> =
                 sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(spelt_out).collect();
-            match ask(&words) {
-                // A sentence about anything else is what the message is about.
+            match sentence_intent(&words) {
+                // A sentence about anything else is the subject of the message.
                 Intent::None if words.iter().all(|word| SMALL_TALK.contains(word)) => {}
                 Intent::None => return Intent::None,
                 found if asked == Intent::None => asked = found,
@@ -62,7 +62,7 @@ impl Intent {
     }
 }
 
-/// What a short form stands for.
+/// Returns the long form of an abbreviated word.
 fn spelt_out(word: &str) -> &str {
     match word {
         "u" | "ya" => "you",
@@ -71,7 +71,7 @@ fn spelt_out(word: &str) -> &str {
     }
 }
 
-/// Cuts at line ends and at full stops, question and exclamation marks that white space follows.
+/// Splits at line ends and at full stops, question and exclamation marks that white space follows.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut ended = false;
     text.split(move |c: char| {
@@ -81,8 +81,8 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What one sentence asks for.
-fn ask(words: &[&str]) -> Intent {
+/// Returns the intent of one sentence.
+fn sentence_intent(words: &[&str]) -> Intent {
     let mut words = words;
     while let [first, rest @ ..] = words
         && COURTESIES.contains(first)
@@ -119,15 +119,16 @@ fn ask(words: &[&str]) -> Intent {
         if let Some(rest) = words.strip_prefix(*opening)
             && !rest.is_empty()
         {
-            return ask(rest);
+            return sentence_intent(rest);
         }
     }
     Intent::None
 }
 
-/// `what can you do`, `which skills do you have`, `do you have any skills for this`.
+/// Returns whether it is a question about skills: `what can you do`, `which skills do you have`, `do you have any
+/// skills for this`.
 fn is_question(words: &[&str]) -> bool {
-    let mut words = Words(words);
+    let mut words = WordCursor(words);
     if words.eat(&["what"]) || words.eat(&["whats"]) || words.eat(&["which"]) || words.eat(&["how", "many"]) {
         while words.eat_any(WHAT_KIND) {}
         return words.powers_of_you() || words.possession();
@@ -165,9 +166,9 @@ fn is_question(words: &[&str]) -> bool {
     false
 }
 
-/// `list your skills`, `show all skills`, `tell me what you can do`, `your skills`.
+/// Returns the intent of a request: `list your skills`, `show all skills`, `tell me what you can do`, `your skills`.
 fn request(words: &[&str]) -> Intent {
-    let mut words = Words(words);
+    let mut words = WordCursor(words);
     let shows = words.eat_of(SHOW);
     if shows {
         words.eat_any(&[&["me"], &["us"], &["out"]]);
@@ -232,10 +233,10 @@ fn registry_if(asks: bool) -> Intent {
     if asks { Intent::Registry } else { Intent::None }
 }
 
-/// What is left of a sentence.
-struct Words<'w>(&'w [&'w str]);
+/// The words of a sentence that are not consumed yet.
+struct WordCursor<'w>(&'w [&'w str]);
 
-impl Words<'_> {
+impl WordCursor<'_> {
     fn eat(&mut self, words: &[&str]) -> bool {
         let eats = self.0.starts_with(words);
         self.0 = if eats { &self.0[words.len()..] } else { self.0 };
@@ -256,14 +257,14 @@ impl Words<'_> {
         self.eat(&["skill", "set"]) || kinds.iter().any(|kind| self.eat_of(kind))
     }
 
-    /// `and abilities`, `and your tools`: more of the same.
+    /// Consumes a further noun: `and abilities`, `and your tools`.
     fn another(&mut self, kinds: &[&[&str]]) {
         let before = self.0;
         let goes_on = self.eat_any(&[&["and", "your"], &["and"], &["or"]]) && self.noun(kinds);
         self.0 = if goes_on { self.0 } else { before };
     }
 
-    /// Whether nothing is left that would be a subject of its own.
+    /// Returns whether nothing is left that would be a subject of its own.
     fn tail(&mut self) -> bool {
         while let [rest @ .., last] = self.0
             && COURTESIES.contains(last)
@@ -273,20 +274,20 @@ impl Words<'_> {
         TAILS.contains(&self.0)
     }
 
-    /// `for this`: what the conversation is about.
+    /// Consumes `for this`, the subject of the conversation.
     fn this(&mut self) -> bool {
         let this =
             [["for", "this"], ["for", "that"], ["for", "it"], ["with", "this"], ["with", "that"], ["with", "it"]];
         this.iter().any(|words| self.eat(words)) && self.0.is_empty()
     }
 
-    /// `for PDF`, `about databases`.
+    /// Returns whether a subject follows: `for PDF`, `about databases`.
     fn subject(&mut self) -> bool {
         let about = ["for", "about", "related", "regarding", "that", "which", "with"];
         self.0.len() > 1 && self.0.first().is_some_and(|word| about.contains(word))
     }
 
-    /// Behind `what`: `can you do`, `you are able to do`, `are you good at`, `do you know how to do`.
+    /// Parses the words after `what`: `can you do`, `you are able to do`, `are you good at`, `do you know how to do`.
     fn powers_of_you(&mut self) -> bool {
         self.eat_any(&[&["can"], &["could"]]);
         if !self.eat_any(&[&["you"], &["are", "you"], &["do", "you"], &["this", "agent"], &["this", "assistant"]]) {
@@ -297,7 +298,7 @@ impl Words<'_> {
         self.eat_any(POWER) && self.tail()
     }
 
-    /// Behind `what` or `which`: `skills do you have`, `your skills`, `skills are available`.
+    /// Parses the words after `what` or `which`: `skills do you have`, `your skills`, `skills are available`.
     fn possession(&mut self) -> bool {
         let yours =
             self.eat_any(&[&["your"], &["all", "your"], &["the", "available"], &["available"], &["are", "your"]]);

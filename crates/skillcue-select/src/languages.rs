@@ -1,6 +1,6 @@
-//! Programming languages of files, by their names.
+//! Programming languages of files, by the files' names.
 
-/// Endings of files' names, and whole names, with what their languages are called. Skills say one of several words.
+/// Endings of files' names, and whole names, with the names of their languages. Skills use one of several names.
 const TABLE: [(&[&str], &[&str]); 34] = [
     (&["py", "pyi", "pyw", "ipynb"], &["python", "py"]),
     (&["rs"], &["rust", "rs"]),
@@ -38,7 +38,8 @@ const TABLE: [(&[&str], &[&str]); 34] = [
     (&["dockerfile"], &["docker", "dockerfile"]),
 ];
 
-/// The languages that these files are written in, each by every name that skills use for it, in the order of the files.
+/// Returns the languages that these files are written in, each by every name that skills use for it, in the order of
+/// the files.
 ///
 /// ```
 /// use skillcue_select::languages_of;
@@ -52,7 +53,7 @@ pub fn languages_of(files: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<&'s
         let name = file.rsplit('/').next().unwrap_or(file);
         let ending = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
         let known = TABLE.iter().find(|(endings, _)| endings.contains(&ending.as_str()));
-        // A whole name counts where it is one: `c` is no file of C, and `Dockerfile` is one of Docker's.
+        // A whole name counts only for names such as `Dockerfile`: `c` is not a file of C.
         let counts = name.contains('.') || ending.ends_with("file");
         if let Some((_, names)) = known.filter(|_| counts)
             && !found.contains(&names[0])

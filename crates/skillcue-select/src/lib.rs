@@ -1,8 +1,8 @@
 //! From a message to the skills that fit it, ranked, each with a score and its reasons.
 //!
 //! A [`Selector`] is an index over the triggers of one catalog. [`Selector::select`] takes a [`Turn`] (a message, and
-//! what else is known of it) and gives a [`Selection`]; [`Selector::explain`] says of one skill why it matches or what
-//! it would have taken; [`Intent::of`] tells a question about the agent itself from all others.
+//! its context) and gives a [`Selection`]; [`Selector::explain`] says of one skill why it matches or how near it came;
+//! [`Intent::of`] recognises questions about the agent itself.
 //!
 //! ```
 //! use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -25,15 +25,13 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What this crate does not do: it reads no file, loads no body, and decides nothing about what the model is shown.
+//! This crate reads no file, loads no body, and does not decide what the model is shown.
 
 mod build;
 mod bytes;
-mod compiled;
 mod explain;
 mod files;
 mod fold;
-mod gather;
 mod grams;
 mod hybrid;
 mod index;
@@ -46,13 +44,17 @@ mod relevance;
 mod selection;
 mod selector;
 mod term;
+mod trigger_cache;
+mod trigger_matches;
 mod turn;
 mod verb;
 
-pub use explain::{Explanation, Standing, TriggerReport};
+pub use explain::{Eligibility, Explanation, TriggerReport};
 pub use intent::Intent;
 pub use languages::languages_of;
-pub use relevance::{BodyTerms, DocTerms, Document, Ranking, ReadAt, TextHit, TextIndex, TextWord, Tuning, body_key};
+pub use relevance::{
+    BodyTerms, DocTerms, Ranking, ReadAt, SkillDocument, TextHit, TextIndex, TextWord, Tuning, body_key,
+};
 pub use selection::{Hit, Mention, Reason, ReasonKind, Selection};
 pub use selector::{Census, Selector};
 pub use turn::{Mode, SelectOptions, Turn};

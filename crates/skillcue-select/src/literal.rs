@@ -1,13 +1,13 @@
-//! What a regular expression cannot match without.
+//! Required literals: texts without which a regular expression cannot match.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::{Error, ParserBuilder};
 
-/// More alternatives than this are worth no table.
+/// With more alternatives than this, a table is not worth it.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Parses a pattern and gives the texts, in lower case, of which every match holds at least one; none, if there is
-/// nothing that every match holds. Cheap: nothing is compiled.
+/// Parses a pattern and returns the texts, in lower case, of which every match contains at least one; `None`, if there
+/// are no such texts. Cheap: nothing is compiled.
 pub(crate) fn required(pattern: &str) -> Result<Option<Vec<Vec<u8>>>, Box<Error>> {
     // Letters are folded here, so the tree may keep them as literals. That folds what `(?-i)` would not, and a filter
     // may let through too much.
@@ -15,7 +15,7 @@ pub(crate) fn required(pattern: &str) -> Result<Option<Vec<Vec<u8>>>, Box<Error>
     Ok(needs(&hir).filter(|set| !set.is_empty() && set.iter().all(|literal| !literal.is_empty())))
 }
 
-/// A set of which one must occur.
+/// Returns a set of literals of which one must occur.
 fn needs(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     match hir.kind() {
         HirKind::Literal(_) | HirKind::Class(_) | HirKind::Concat(_) => {
@@ -41,7 +41,7 @@ fn needs(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// Walks a concatenation: adjacent literals join, whatever else ends the run.
+/// Walks a concatenation: adjacent literals join, anything else ends the run.
 fn collect(hir: &Hir, run: &mut Vec<u8>, best: &mut Option<Vec<Vec<u8>>>) {
     match hir.kind() {
         HirKind::Concat(parts) => parts.iter().for_each(|part| collect(part, run, best)),
@@ -79,17 +79,17 @@ fn better(best: &mut Option<Vec<Vec<u8>>>, set: Vec<Vec<u8>>) {
     }
 }
 
-/// A character as the scanned text has it, if there is only one way to have it there.
+/// Returns a character as the scanned text has it, if there is only one such form.
 fn folded(c: char) -> Option<char> {
     if c.is_ascii() {
         return Some(c.to_ascii_lowercase());
     }
     let caseless = c.to_lowercase().eq([c]) && c.to_uppercase().eq([c]);
-    // Letters of other scripts than these may have relatives that the standard library does not tell.
+    // Letters of these blocks may have case variants that the standard library does not know.
     (caseless && !matches!(u32::from(c), 0x80..=0x2FF | 0x370..=0x58F | 0x1E00..=0x1FFF | 0x2100..=0x218F)).then_some(c)
 }
 
-/// The letter of a class that has no other, but for case: what `(?i)` makes of a letter.
+/// Returns the only letter of a class, apart from case: `(?i)` turns a letter into such a class.
 fn letter(class: &Class) -> Option<char> {
     let Class::Unicode(class) = class else { return None };
     let chars = || class.ranges().iter().take(4).flat_map(|range| [range.start(), range.end()]);
@@ -106,8 +106,8 @@ fn fold_ascii(c: char) -> Option<char> {
     }
 }
 
-/// A message as literals are looked for in it: ASCII in lower case, and with it the two other characters that equal an
-/// ASCII letter but for case.
+/// Returns a message as it is searched for literals: ASCII in lower case, and with it the two other characters that
+/// equal an ASCII letter apart from case.
 pub(crate) fn scanned(message: &str) -> String {
     let mut text = message.to_ascii_lowercase();
     if !message.is_ascii() && text.contains(['\u{17F}', '\u{212A}']) {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_there() {
+    fn required_literals_of_patterns() {
         for (pattern, expected) in [
             ("say .* in .*", Some(vec!["say "])),
             (r"\b\w+\.pdf\b", Some(vec![".pdf"])),

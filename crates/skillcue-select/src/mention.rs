@@ -1,13 +1,14 @@
-//! `$name`, `/name`, `@name`.
+//! Mentions with a sigil: `$name`, `/name`, `@name`.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
-use crate::fold::Class;
+use crate::fold::CharClass;
 
-/// Calls `found` with whatever a message mentions by a sigil: what may be a name, and where it stands, sigil and all.
+/// Calls `found` with every possible mention by a sigil in a message: the name, and the range of name and sigil. If
+/// that returns false, a shorter name is tried.
 pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) -> bool) {
     for at in memchr::memchr3_iter(b'$', b'/', b'@', message.as_bytes()) {
         let opens = message[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || is_opening(c));
@@ -20,15 +21,16 @@ pub(crate) fn sigils(message: &str, mut found: impl FnMut(&str, Range<usize>) ->
             continue;
         }
         // A script without blanks may go on right behind the name.
-        let latin =
-            &name[..name.find(|c| matches!(Class::of(c), Class::Ideograph | Class::Hangul)).unwrap_or(name.len())];
+        let latin = &name[..name
+            .find(|c| matches!(CharClass::of(c), CharClass::Ideograph | CharClass::Hangul))
+            .unwrap_or(name.len())];
         if latin.len() < name.len() {
             found(&composed(latin), at..at + 1 + latin.len());
         }
     }
 }
 
-/// Whether a path, an address or a file's name goes on here.
+/// Returns whether a path, an address or a file's name goes on here.
 fn goes_on(after: &str) -> bool {
     let mut chars = after.chars();
     match chars.next() {
@@ -39,14 +41,14 @@ fn goes_on(after: &str) -> bool {
 }
 
 fn is_name_char(c: char) -> bool {
-    matches!(c, '-' | '_') || Class::of(c) != Class::Other
+    matches!(c, '-' | '_') || CharClass::of(c) != CharClass::Other
 }
 
 fn is_opening(c: char) -> bool {
     matches!(c, '(' | '[' | '{' | '<' | '（' | '「' | '『' | '《' | '【' | '〈' | '［')
 }
 
-/// Names are kept composed.
+/// Returns a name in composed form, as names are stored.
 fn composed(name: &str) -> Cow<'_, str> {
     if name.is_ascii() || is_nfkc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfkc().collect()) }
 }
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn where_mentions_stand() {
+    fn positions_of_mentions() {
         assert_eq!(of("$name: what?"), ["name"]);
         assert_eq!(of("use /a-b, @c and (/d)."), ["a-b", "c", "d"]);
         assert_eq!(of("`echo \"$e\"` and '/f' are code"), Vec::<String>::new());

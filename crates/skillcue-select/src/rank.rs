@@ -1,25 +1,27 @@
-//! Which of the matching skills come first.
+//! The ranking of matching skills by their triggers.
 
 use std::cell::RefCell;
 
-use crate::index::{Index, Kind};
+use crate::index::{TriggerIndex, TriggerKind};
 use crate::{Mention, ReasonKind};
 
-/// Scores are added up in this many parts of one: sums of whole numbers do not depend on their order.
+/// The unit of points: scores are added up in this many parts of one, as sums of whole numbers do not depend on their
+/// order.
 const ONE: f32 = 65_536.0;
 
-/// What a trigger adds to a score, in parts of [`ONE`]: the weight of its kind times its rarity; half of that in the
-/// latest of the earlier messages, a quarter in the one before, and so on.
+/// Returns the points that a trigger adds to a score, in parts of [`ONE`]: the weight of its kind times its rarity;
+/// half of that in the latest of the earlier messages, a quarter in the one before, and so on.
 ///
 /// Rarity is `ln(1 + N/n) / ln(1 + N)` for a trigger that `n` of `N` skills have: 1 if one has it, near 0 if all do.
-pub(crate) fn points(index: &Index, item: u32, age: Option<u32>) -> u32 {
+pub(crate) fn points(index: &TriggerIndex, item: u32, age: Option<u32>) -> u32 {
     let (all, these) = (as_f32(index.flags.len()), as_f32(index.postings(item).len()));
     let rarity = (1.0 + all.max(these) / these.max(1.0)).ln() / (1.0 + all.max(1.0)).ln();
     let fading = age.map_or(1.0, |age| 0.5_f32.powi(i32::try_from(age).unwrap_or(i32::MAX).saturating_add(1)));
     parts(weight(reason_kind(index.kind(item))) * rarity * fading).max(1)
 }
 
-/// What kinds of reasons weigh. Two of the lesser kinds outweigh one of the greater: their number counts first.
+/// Returns the weight of a kind of reason. Two of the lesser kinds outweigh one of the greater: their number counts
+/// first.
 pub(crate) fn weight(kind: ReasonKind) -> f32 {
     match kind {
         ReasonKind::Mention => 3.0,
@@ -28,36 +30,37 @@ pub(crate) fn weight(kind: ReasonKind) -> f32 {
         ReasonKind::Verb => 0.85,
         ReasonKind::Pattern => 0.8,
         ReasonKind::File => 0.7,
-        // Nearby: a file's, or a language's, never asked for as such.
+        // Nearby: a trigger of a file or a language that is not part of the turn itself.
         ReasonKind::Language | ReasonKind::Nearby => 0.55,
         ReasonKind::Text => 0.5,
         ReasonKind::Recent => 0.01,
     }
 }
 
-/// What a mention by sigil adds.
+/// Returns the points that a mention by sigil adds.
 pub(crate) fn sigil_points() -> u32 {
     parts(4.0)
 }
 
-/// What use in this session adds, if `before` others were used since. Too little to change a rank by itself.
+/// Returns the points that use in this session adds, if `before` others were used since. Too few to change a rank by
+/// themselves.
 pub(crate) fn recent_points(before: usize) -> u32 {
     parts(weight(ReasonKind::Recent) / (1.0 + as_f32(before))).max(1)
 }
 
-pub(crate) fn reason_kind(kind: Kind) -> ReasonKind {
+pub(crate) fn reason_kind(kind: TriggerKind) -> ReasonKind {
     match kind {
-        Kind::Keyword => ReasonKind::Keyword,
-        Kind::Phrase => ReasonKind::Phrase,
-        Kind::Verb => ReasonKind::Verb,
-        Kind::Name => ReasonKind::Mention,
-        Kind::Pattern | Kind::BadPattern => ReasonKind::Pattern,
-        Kind::File => ReasonKind::File,
-        Kind::Language => ReasonKind::Language,
+        TriggerKind::Keyword => ReasonKind::Keyword,
+        TriggerKind::Phrase => ReasonKind::Phrase,
+        TriggerKind::Verb => ReasonKind::Verb,
+        TriggerKind::Name => ReasonKind::Mention,
+        TriggerKind::Pattern | TriggerKind::BadPattern => ReasonKind::Pattern,
+        TriggerKind::File => ReasonKind::File,
+        TriggerKind::Language => ReasonKind::Language,
     }
 }
 
-/// How likely a hit is to be the right one, never more than what ranks above it by kind of evidence:
+/// Returns how likely a hit is to be the right one, never more than a hit that ranks above it by kind of evidence:
 ///
 /// | evidence | confidence |
 /// | --- | --- |
@@ -92,9 +95,9 @@ fn as_f32(count: usize) -> f32 {
     count
 }
 
-/// What has been added up for one skill.
+/// The evidence for one skill, added up.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sum {
+pub(crate) struct SkillScore {
     pub(crate) points: u32,
     pub(crate) phrase: bool,
     pub(crate) mention: Option<Mention>,
@@ -102,14 +105,15 @@ pub(crate) struct Sum {
     pub(crate) recent: u16,
 }
 
-/// A skill and what it has, so that the greater ranks higher: by mention, phrase, points, recent use, name.
-pub(crate) fn rank_key(skill: u32, sum: Sum) -> u128 {
+/// Returns a sort key for a skill and its score, the greater ranks higher: by mention, phrase, points, recent use,
+/// name.
+pub(crate) fn rank_key(skill: u32, sum: SkillScore) -> u128 {
     let mention = match sum.mention {
         None => 0_u8,
         Some(Mention::Name) => 1,
         Some(Mention::Sigil) => 2,
     };
-    // Skills are sorted by name: of two, the one that stands first has the smaller number.
+    // Skills are sorted by name: of two, the first has the smaller number.
     u128::from(mention) << 112
         | u128::from(sum.phrase) << 96
         | u128::from(sum.points) << 64
@@ -117,33 +121,33 @@ pub(crate) fn rank_key(skill: u32, sum: Sum) -> u128 {
         | u128::from(!skill)
 }
 
-/// The skill of a key.
+/// Returns the skill of a sort key.
 pub(crate) fn skill_of(key: u128) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
     let low = key as u32;
     !low
 }
 
-/// Sums by skill, in memory that is used again from message to message and never cleared as a whole.
+/// Scores by skill, in memory that is reused from message to message and never cleared as a whole.
 #[derive(Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct ScoreTable {
     round: u32,
-    /// Per skill: the round in which its sum was last touched.
+    /// Per skill: the round in which its score was last touched.
     rounds: Vec<u32>,
-    cells: Vec<Sum>,
+    cells: Vec<SkillScore>,
     pub(crate) touched: Vec<u32>,
 }
 
 thread_local! {
-    static SUMS: RefCell<Sums> = RefCell::default();
+    static SUMS: RefCell<ScoreTable> = RefCell::default();
 }
 
-impl Sums {
-    /// Lends this thread's sums, all of them nothing, for so many skills.
-    pub(crate) fn with<T>(skills: usize, work: impl FnOnce(&mut Sums) -> T) -> T {
+impl ScoreTable {
+    /// Calls `work` with this thread's scores, all of them zero, for so many skills.
+    pub(crate) fn with<T>(skills: usize, work: impl FnOnce(&mut ScoreTable) -> T) -> T {
         SUMS.with(|sums| {
-            // Selecting within a selection: nobody does, and it works.
-            let mut other = Sums::default();
+            // A selection within a selection gets a table of its own.
+            let mut other = ScoreTable::default();
             let mut borrowed = sums.try_borrow_mut();
             let sums = borrowed.as_deref_mut().unwrap_or(&mut other);
             sums.start(skills);
@@ -160,28 +164,28 @@ impl Sums {
         }
         if self.rounds.len() < skills {
             self.rounds.resize(skills, 0);
-            self.cells.resize(skills, Sum::default());
+            self.cells.resize(skills, SkillScore::default());
         }
     }
 
-    /// The sum of a skill, to add to.
-    pub(crate) fn at(&mut self, skill: u32) -> &mut Sum {
+    /// Returns the score of a skill, to add to.
+    pub(crate) fn at(&mut self, skill: u32) -> &mut SkillScore {
         let at = skill as usize;
         if self.rounds[at] != self.round {
             self.rounds[at] = self.round;
-            self.cells[at] = Sum::default();
+            self.cells[at] = SkillScore::default();
             self.touched.push(skill);
         }
         &mut self.cells[at]
     }
 
-    /// The sum of a skill, if it was touched.
-    pub(crate) fn get(&self, skill: u32) -> Option<Sum> {
+    /// Returns the score of a skill, if it was touched.
+    pub(crate) fn get(&self, skill: u32) -> Option<SkillScore> {
         let at = skill as usize;
         (self.rounds.get(at) == Some(&self.round)).then(|| self.cells[at])
     }
 
-    /// The best of those that were touched, best first.
+    /// Returns the best of the touched skills, best first.
     pub(crate) fn best(&self, limit: usize) -> Vec<u32> {
         let mut keys: Vec<u128> =
             self.touched.iter().map(|skill| rank_key(*skill, self.cells[*skill as usize])).collect();
@@ -202,9 +206,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_start_at_nothing_each_time() {
+    fn scores_start_at_zero_each_time() {
         for _ in 0..3 {
-            Sums::with(4, |sums| {
+            ScoreTable::with(4, |sums| {
                 assert!(sums.get(3).is_none());
                 sums.at(3).points += 2;
                 sums.at(3).points += 1;
@@ -214,10 +218,10 @@ mod tests {
                 assert_eq!(sums.best(9), [2, 1, 3]);
                 assert_eq!(sums.best(1), [2]);
                 assert!(sums.best(0).is_empty());
-                Sums::with(4, |inner| assert!(inner.get(3).is_none()));
+                ScoreTable::with(4, |inner| assert!(inner.get(3).is_none()));
             });
         }
-        let mut sums = Sums { round: u32::MAX, ..Sums::default() };
+        let mut sums = ScoreTable { round: u32::MAX, ..ScoreTable::default() };
         sums.start(2);
         assert!(sums.get(0).is_none());
     }

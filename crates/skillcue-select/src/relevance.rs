@@ -1,8 +1,8 @@
-//! Text relevance: which skills' texts speak of what a message speaks of.
+//! Text relevance: which skills' texts have the subject of a message.
 //!
 //! Three BM25 indexes, over the name with the description, over that with the body, and over the name alone, are added,
-//! each divided by how widely its scores lie apart for this message. Words are stemmed, words that say little count
-//! half, and so do synonyms and guesses at misspelt words. What a description excludes is left out of it.
+//! each divided by the standard deviation of its scores for this message. Words are stemmed, weak words count
+//! half, and so do synonyms and guesses at misspelt words. Subjects that a description excludes are left out of it.
 //!
 //! Confidence comes from the raw scores, not from the standardised ones, which lose how much of the message was
 //! explained at all. The numbers here were fitted on labelled messages to two collections of skills, with
@@ -14,21 +14,21 @@
     reason = "counts become scores: single precision ranks as double does, and half the memory is read"
 )]
 
-mod apart;
 mod bags;
 mod bodies;
 pub(crate) mod confidence;
 mod field;
-mod fuzzy;
 mod index;
-mod kept;
+mod lookalikes;
 mod negation;
 mod query;
+mod rivals;
 mod search;
+mod storage;
 mod tokens;
 mod words;
 
 pub use bodies::{BodyTerms, DocTerms, body_key};
-pub use index::{Document, TextIndex, Tuning};
-pub use kept::ReadAt;
+pub use index::{SkillDocument, TextIndex, Tuning};
 pub use search::{Ranking, TextHit, TextWord};
+pub use storage::ReadAt;

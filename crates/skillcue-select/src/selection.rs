@@ -1,4 +1,4 @@
-//! What was selected, and why.
+//! Selections: the hits for a message, and their reasons.
 
 use std::ops::Range;
 
@@ -10,44 +10,45 @@ use crate::Intent;
 /// The skills that fit one message.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Selection {
-    /// What the message asks for.
+    /// The intent of the message.
     pub intent: Intent,
     /// The best hits, in the order of their rank.
     pub hits: Vec<Hit>,
-    /// How many skills matched in all, those beyond the limit too. Of those that only their texts speak for, no more are
-    /// counted than were looked at.
+    /// How many skills matched in all, including those beyond the limit. Of those that match only by their texts, no
+    /// more are counted than the search returned.
     pub matched: usize,
 }
 
 /// A skill that fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hit {
-    /// Where it stands in [`Catalog::all`](skillcue_catalog::Catalog::all).
+    /// Its position in [`Catalog::all`](skillcue_catalog::Catalog::all).
     #[serde(skip)]
     pub skill: usize,
     /// Its name.
     pub name: String,
-    /// What its reasons add up to. Comparable within one selection only.
+    /// The sum of its reasons' scores. Comparable within one selection only.
     pub score: f32,
     /// How likely it is to fit, from 0 to 1, whatever other skills there are.
     pub confidence: f32,
     /// How likely it is to be the one that the message needs, from 0 to 1: lower than confidence where other skills fit
-    /// nearly as well. Hits rank by it, and it decides whether the likeness of texts counts as a match.
+    /// nearly as well. Hits rank by it, and it decides whether text relevance counts as a match.
     pub certainty: f32,
     /// Whether the message names the skill, and how.
     pub mention: Option<Mention>,
-    /// What speaks for it, strongest first.
+    /// The reasons for it, strongest first.
     pub reasons: Vec<Reason>,
 }
 
 impl Hit {
-    /// Whether it counts as a match: a trigger or a mention always does, the likeness of texts only from a certainty on;
-    /// nearby files and recent use never do.
+    /// Returns whether it counts as a match: a trigger or a mention always does, text relevance only from the certainty
+    /// `least` on; nearby files and recent use never do.
     pub fn is_sure(&self, least: f32) -> bool {
         !self.is_by_text_alone() || self.certainty >= least
     }
 
-    /// Whether no trigger and no mention speaks for it, so that its certainty decides whether it is a match.
+    /// Returns whether it has neither a trigger nor a mention as a reason, so that its certainty decides whether it is
+    /// a match.
     pub fn is_by_text_alone(&self) -> bool {
         let by_text =
             |reason: &Reason| matches!(reason.kind, ReasonKind::Text | ReasonKind::Nearby | ReasonKind::Recent);
@@ -55,7 +56,7 @@ impl Hit {
     }
 }
 
-/// How a message names a skill.
+/// The way in which a message names a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mention {
@@ -65,25 +66,26 @@ pub enum Mention {
     Sigil,
 }
 
-/// One thing that speaks for a skill.
+/// One reason for a skill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reason {
-    /// What kind of thing.
+    /// The kind of reason.
     pub kind: ReasonKind,
     /// The trigger, as its author wrote it.
     pub trigger: String,
     /// The words of the message that matched; the file or language, if it was one.
     pub text: String,
-    /// Where in the message they stand, in bytes, if they do.
+    /// The range of these words in the message, in bytes, if they are in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<Range<usize>>,
-    /// What it adds to the score.
+    /// The amount that it adds to the score.
     pub score: f32,
 }
 
 impl Reason {
-    /// The words that matched, on one line, for a model or a person to read: what the turn says, and not the trigger, because a
-    /// regular expression tells a model nothing. At most `max` characters, cut at the end of a word.
+    /// Returns the words that matched, on one line, for a model or a person to read: the words of the turn, and not the
+    /// trigger, because a regular expression is of no use to a model. At most `max` characters, cut at the end of a
+    /// word.
     ///
     /// ```
     /// use skillcue_select::{Reason, ReasonKind};
@@ -100,7 +102,7 @@ impl Reason {
             let length = word.chars().count() + usize::from(count > 0);
             if count + length > max {
                 if count == 0 {
-                    // No end of a word is near: a path, or a script without blanks.
+                    // A single long word: a path, or a script without blanks.
                     words.extend(word.chars().take(max));
                 }
                 words.push('…');

@@ -1,4 +1,4 @@
-//! The selector: an index over the triggers of a catalog, and how messages are matched with it.
+//! The selector: an index over the triggers of a catalog, and the matching of messages with it.
 
 use std::sync::OnceLock;
 
@@ -6,19 +6,19 @@ use skillcue_catalog::{Catalog, Source};
 use skillcue_format::Manifest;
 use twox_hash::XxHash3_128;
 
-use crate::compiled::Compiled;
-use crate::gather::{Found, Gathered, Place, SigilMention, position};
-use crate::index::{HIDDEN, INDEXED, Index, Kind, NONE, TRIGGERED};
+use crate::index::{HIDDEN, INDEXED, NONE, TRIGGERED, TriggerIndex, TriggerKind};
 use crate::languages::languages_of;
-use crate::rank::{Sums, confidence, points, reason_kind, recent_points, score, sigil_points};
+use crate::rank::{ScoreTable, confidence, points, reason_kind, recent_points, score, sigil_points};
+use crate::trigger_cache::TriggerCache;
+use crate::trigger_matches::{MatchSite, SigilMention, TriggerMatch, TriggerMatches, position};
 use crate::turn::MAX_RECENT;
 use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, Turn, build, bytes};
 
 /// An index over the triggers of all skills of one catalog.
 ///
-/// It belongs to that catalog: positions in [`Catalog::all`] are its skill numbers, and what is enabled is looked at
-/// once. Share it by `Arc` beside the catalog; selecting takes no lock but a short one around compiled patterns, and
-/// only when a message holds what a pattern needs.
+/// It belongs to that catalog: positions in [`Catalog::all`] are its skill numbers, and which skills are enabled is
+/// read once. Share it by `Arc` beside the catalog; selecting takes no lock but a short one around compiled patterns,
+/// and only when a message has a literal that a pattern requires.
 ///
 /// ```
 /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -39,12 +39,12 @@ use crate::{Hit, Intent, Mention, Reason, ReasonKind, SelectOptions, Selection, 
 /// ```
 #[derive(Debug)]
 pub struct Selector {
-    pub(crate) index: Index,
-    pub(crate) compiled: Compiled,
-    roll: OnceLock<Roll>,
+    pub(crate) index: TriggerIndex,
+    pub(crate) compiled: TriggerCache,
+    visibility: OnceLock<Visibility>,
 }
 
-/// How many skills there are to speak of, and whether any has triggers of its own.
+/// The number of visible skills, and whether any has triggers of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Census {
     /// How many are enabled, available, of the highest precedence of their name, and open to the model.
@@ -54,25 +54,25 @@ pub struct Census {
     pub triggered: bool,
 }
 
-/// Who may be selected, as the catalog has decided.
+/// The skills that may be selected, as the catalog has decided.
 #[derive(Debug)]
-struct Roll {
+struct Visibility {
     /// Per skill: whether triggers may select it.
     visible: Vec<bool>,
     census: Census,
 }
 
-/// A selection before the message is asked what it wants.
+/// A selection before the intent of the message is determined.
 #[derive(Debug, Default)]
-pub(crate) struct Matches {
+pub(crate) struct RankedHits {
     pub(crate) hits: Vec<Hit>,
-    /// How many skills matched, those beyond the limit too.
+    /// How many skills matched, including those beyond the limit.
     pub(crate) matched: usize,
-    /// Whether the message names a skill with a sigil: it asks for that one then, and for nothing else.
+    /// Whether the message names a skill with a sigil: then it has no other intent.
     is_called: bool,
 }
 
-impl Matches {
+impl RankedHits {
     pub(crate) fn selection(self, turn: &Turn<'_>) -> Selection {
         let intent = if self.is_called { Intent::None } else { Intent::of(turn.message) };
         Selection { intent, hits: self.hits, matched: self.matched }
@@ -85,11 +85,12 @@ impl Selector {
         Selector::with(build::build(catalog, Selector::key(catalog)))
     }
 
-    fn with(index: Index) -> Selector {
-        Selector { index, compiled: Compiled::default(), roll: OnceLock::new() }
+    fn with(index: TriggerIndex) -> Selector {
+        Selector { index, compiled: TriggerCache::default(), visibility: OnceLock::new() }
     }
 
-    /// An id of everything in a catalog that its index depends on: the names and what the front matter says, in order.
+    /// Returns an id of everything in a catalog that its index depends on: the names and the content of the front
+    /// matter, in order.
     ///
     /// ```
     /// use skillcue_catalog::{Discovery, SkillRoot, Source};
@@ -116,18 +117,18 @@ impl Selector {
         XxHash3_128::oneshot(&bytes)
     }
 
-    /// Whether this was built from a catalog that says the same.
+    /// Returns whether this was built from a catalog with the same names and front matter.
     pub fn fits(&self, catalog: &Catalog) -> bool {
         self.index.flags.len() == catalog.all().len() && self.index.key == Selector::key(catalog)
     }
 
-    /// The index as bytes, to keep beside the index cache of the catalog.
+    /// Returns the index as bytes, to store beside the index cache of the catalog.
     pub fn to_bytes(&self) -> Vec<u8> {
         bytes::write(&self.index)
     }
 
-    /// The index that was kept, if nothing has happened to its bytes and this version can read them. Whether it still
-    /// fits a catalog says [`fits`](Self::fits).
+    /// Reads a stored index, if its bytes are intact and of this version. [`fits`](Self::fits) returns whether it still
+    /// fits a catalog.
     ///
     /// ```
     /// # let catalog = skillcue_catalog::Discovery::new([]).run();
@@ -140,31 +141,31 @@ impl Selector {
         bytes::read(bytes).map(Selector::with)
     }
 
-    /// How many patterns name nothing that a message must hold, and so run on every message.
+    /// Returns how many patterns require no literal, and so run on every message.
     pub fn always_run(&self) -> usize {
         self.index.always.len()
     }
 
-    /// How many skills there are to speak of. Counted once; `catalog` must be the one this belongs to.
+    /// Returns the number of visible skills. Counted once; `catalog` must be the one this belongs to.
     pub fn census(&self, catalog: &Catalog) -> Census {
-        self.roll(catalog).census
+        self.visibility(catalog).census
     }
 
-    /// Whether triggers and texts may select a skill.
+    /// Returns whether triggers and texts may select a skill.
     pub(crate) fn is_visible(&self, catalog: &Catalog, skill: usize) -> bool {
-        self.roll(catalog).visible.get(skill).is_some_and(|visible| *visible)
+        self.visibility(catalog).visible.get(skill).is_some_and(|visible| *visible)
     }
 
-    fn roll(&self, catalog: &Catalog) -> &Roll {
-        self.roll.get_or_init(|| {
-            let mut roll = Roll { visible: vec![false; self.index.flags.len()], census: Census::default() };
+    fn visibility(&self, catalog: &Catalog) -> &Visibility {
+        self.visibility.get_or_init(|| {
+            let mut visibility = Visibility { visible: vec![false; self.index.flags.len()], census: Census::default() };
             // Whether bundled skills, and others, have triggers.
             let (mut own, mut bundled, mut only_bundled) = (false, false, true);
             for (at, skill) in catalog.all().iter().enumerate().take(self.index.flags.len()) {
                 let flags = self.index.flags[at];
-                roll.visible[at] = flags & (INDEXED | HIDDEN) == INDEXED && skill.is_usable();
-                if roll.visible[at] {
-                    roll.census.visible += 1;
+                visibility.visible[at] = flags & (INDEXED | HIDDEN) == INDEXED && skill.is_usable();
+                if visibility.visible[at] {
+                    visibility.census.visible += 1;
                     let triggered = flags & TRIGGERED != 0;
                     if skill.source() == Source::Bundled {
                         bundled |= triggered;
@@ -174,16 +175,16 @@ impl Selector {
                     }
                 }
             }
-            roll.census.triggered = own || (bundled && only_bundled);
-            roll
+            visibility.census.triggered = own || (bundled && only_bundled);
+            visibility
         })
     }
 
-    /// The skills that fit a turn, best first.
+    /// Selects the skills that fit a turn, best first.
     ///
-    /// Disabled, unavailable and shadowed skills never match; one with `disable-model-invocation` matches only where the
-    /// person wrote its name with a sigil, one that is not `user-invocable` never by that. Patterns see the first 64 KiB
-    /// of a message. Texts are not looked at, whatever the mode: [`Selector::select_with`] does that.
+    /// Disabled, unavailable and shadowed skills never match; one with `disable-model-invocation` matches only where
+    /// the person wrote its name with a sigil, one that is not `user-invocable` never by that. Patterns are matched
+    /// with the first 64 KiB of a message. Texts are not used, whatever the mode: [`Selector::select_with`] does that.
     ///
     /// With another catalog than the one this belongs to, nothing matches.
     pub fn select(&self, catalog: &Catalog, turn: &Turn<'_>, options: &SelectOptions) -> Selection {
@@ -191,34 +192,35 @@ impl Selector {
     }
 
     /// Matches triggers and mentions.
-    pub(crate) fn by_triggers(&self, catalog: &Catalog, turn: &Turn<'_>, limit: usize) -> Matches {
+    pub(crate) fn by_triggers(&self, catalog: &Catalog, turn: &Turn<'_>, limit: usize) -> RankedHits {
         let matches = self.ranked(catalog, turn, |gathered, sums| {
             let best = sums.best(limit);
             let hits = best.into_iter().map(|skill| self.hit(catalog, turn, gathered, sums, skill));
             let is_called = !gathered.sigils.is_empty();
-            Matches { hits: hits.collect(), matched: sums.touched.len(), is_called }
+            RankedHits { hits: hits.collect(), matched: sums.touched.len(), is_called }
         });
         matches.unwrap_or_default()
     }
 
-    /// What a turn matches; nothing, if the catalog is not the one this belongs to.
-    pub(crate) fn gathered(&self, catalog: &Catalog, turn: &Turn<'_>) -> Option<Gathered> {
+    /// Returns the triggers that a turn matches; `None`, if the catalog is not the one this belongs to.
+    pub(crate) fn trigger_matches(&self, catalog: &Catalog, turn: &Turn<'_>) -> Option<TriggerMatches> {
         // Its numbers mean nothing for another one.
         let fits = self.index.flags.len() == catalog.all().len();
-        fits.then(|| Gathered::of(&self.index, &self.compiled, catalog, turn))
+        fits.then(|| TriggerMatches::of(&self.index, &self.compiled, catalog, turn))
     }
 
-    /// Adds up what speaks for each skill, and lends it. Whatever else will speak for skills adds to the sums here.
+    /// Adds up the evidence for each skill, and calls `work` with it. New kinds of evidence are to be added to the
+    /// scores here.
     pub(crate) fn ranked<T>(
         &self,
         catalog: &Catalog,
         turn: &Turn<'_>,
-        work: impl FnOnce(&Gathered, &Sums) -> T,
+        work: impl FnOnce(&TriggerMatches, &ScoreTable) -> T,
     ) -> Option<T> {
-        let gathered = self.gathered(catalog, turn)?;
-        let roll = self.roll(catalog);
-        Some(Sums::with(self.index.flags.len(), |sums| {
-            self.add_up(&gathered, roll, sums);
+        let gathered = self.trigger_matches(catalog, turn)?;
+        let visibility = self.visibility(catalog);
+        Some(ScoreTable::with(self.index.flags.len(), |sums| {
+            self.add_up(&gathered, visibility, sums);
             for found in &gathered.nearby {
                 for &skill in self.index.postings(found.item) {
                     if sums.get(skill).is_some() {
@@ -237,7 +239,7 @@ impl Selector {
         }))
     }
 
-    fn add_up(&self, gathered: &Gathered, roll: &Roll, sums: &mut Sums) {
+    fn add_up(&self, gathered: &TriggerMatches, visibility: &Visibility, sums: &mut ScoreTable) {
         for SigilMention { skill, .. } in &gathered.sigils {
             let sum = sums.at(*skill);
             sum.mention = Some(Mention::Sigil);
@@ -246,14 +248,14 @@ impl Selector {
         for found in &gathered.found {
             let kind = self.index.kind(found.item);
             let points = points(&self.index, found.item, age(found));
-            let phrase = kind == Kind::Phrase && age(found).is_none();
+            let phrase = kind == TriggerKind::Phrase && age(found).is_none();
             for &skill in self.index.postings(found.item) {
-                if !roll.visible[skill as usize] {
+                if !visibility.visible[skill as usize] {
                     continue;
                 }
                 let sum = sums.at(skill);
-                if kind == Kind::Name {
-                    // Named with a sigil, it is named already.
+                if kind == TriggerKind::Name {
+                    // A mention by sigil includes the one by name.
                     if sum.mention.is_some() {
                         continue;
                     }
@@ -265,8 +267,15 @@ impl Selector {
         }
     }
 
-    /// Puts together what speaks for a skill.
-    pub(crate) fn hit(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, sums: &Sums, skill: u32) -> Hit {
+    /// Makes the hit of a skill, with its reasons.
+    pub(crate) fn hit(
+        &self,
+        catalog: &Catalog,
+        turn: &Turn<'_>,
+        gathered: &TriggerMatches,
+        sums: &ScoreTable,
+        skill: u32,
+    ) -> Hit {
         let id = skill as usize;
         let sum = sums.get(skill).unwrap_or_default();
         let entry = &catalog.all()[id];
@@ -290,7 +299,7 @@ impl Selector {
                 continue;
             };
             let kind = self.index.kind(item);
-            if kind == Kind::Name && sum.mention == Some(Mention::Sigil) {
+            if kind == TriggerKind::Name && sum.mention == Some(Mention::Sigil) {
                 continue;
             }
             let (text, span) = found.text(turn);
@@ -317,18 +326,24 @@ impl Selector {
 }
 
 impl Selector {
-    /// The reasons that nearby files give for a skill.
-    pub(crate) fn nearby(&self, catalog: &Catalog, turn: &Turn<'_>, gathered: &Gathered, skill: u32) -> Vec<Reason> {
+    /// Returns the reasons that nearby files give for a skill.
+    pub(crate) fn nearby(
+        &self,
+        catalog: &Catalog,
+        turn: &Turn<'_>,
+        gathered: &TriggerMatches,
+        skill: u32,
+    ) -> Vec<Reason> {
         let entry = &catalog.all()[skill as usize];
         let languages = languages_of(&turn.nearby);
         let triggers = self.index.triggers(skill);
         let found = gathered.nearby.iter().filter_map(|found| {
             let ordinal = triggers.iter().position(|item| *item == found.item)?;
             let written = written(entry.name(), entry.manifest(), ordinal).unwrap_or(self.index.text(found.item));
-            let text = match found.place {
-                Place::File(at) => turn.nearby[at as usize].as_str(),
-                Place::Language(at) => languages[at as usize],
-                Place::Message(..) | Place::Earlier(..) => return None,
+            let text = match found.site {
+                MatchSite::File(at) => turn.nearby[at as usize].as_str(),
+                MatchSite::Language(at) => languages[at as usize],
+                MatchSite::Message(..) | MatchSite::Earlier(..) => return None,
             };
             Some(Reason {
                 kind: ReasonKind::Nearby,
@@ -342,32 +357,32 @@ impl Selector {
     }
 }
 
-/// How long ago it was said.
-fn age(found: &Found) -> Option<u32> {
-    match found.place {
-        Place::Earlier(age, ..) => Some(age),
+/// Returns the age of the message that it matched: `None` for the latest.
+fn age(found: &TriggerMatch) -> Option<u32> {
+    match found.site {
+        MatchSite::Earlier(age, ..) => Some(age),
         _ => None,
     }
 }
 
-impl Found {
-    /// What matched, and where in the message it stands.
+impl TriggerMatch {
+    /// Returns the text that matched, and its range in the message.
     pub(crate) fn text(&self, turn: &Turn<'_>) -> (String, Option<std::ops::Range<usize>>) {
-        match self.place {
-            Place::Message(start, end) => {
+        match self.site {
+            MatchSite::Message(start, end) => {
                 let span = start as usize..end as usize;
                 (turn.message[span.clone()].to_owned(), Some(span))
             }
-            Place::Earlier(age, start, end) => {
+            MatchSite::Earlier(age, start, end) => {
                 (turn.earlier[age as usize][start as usize..end as usize].to_owned(), None)
             }
-            Place::File(at) => (turn.files[at as usize].clone(), None),
-            Place::Language(at) => (turn.languages[at as usize].clone(), None),
+            MatchSite::File(at) => (turn.files[at as usize].clone(), None),
+            MatchSite::Language(at) => (turn.languages[at as usize].clone(), None),
         }
     }
 }
 
-/// The trigger of that number as its author wrote it: the name, then all lists.
+/// Returns the trigger of that number as its author wrote it: the name, then all lists.
 pub(crate) fn written<'a>(name: &'a str, manifest: &'a Manifest, ordinal: usize) -> Option<&'a str> {
     let triggers = manifest.triggers();
     let lists = [&triggers.keywords, &triggers.verbs, &triggers.patterns, &triggers.files, &triggers.languages];

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A turn of a conversation: the message, and what else skills are matched with.
+/// A turn of a conversation: the message, and the other inputs of matching.
 ///
 /// ```
 /// use skillcue_select::Turn;
@@ -33,8 +33,8 @@ impl<'a> Turn<'a> {
         self.message
     }
 
-    /// Adds earlier user messages, latest first. Their triggers count half of what those of the message do, then a
-    /// quarter, and so on; those beyond the eighth count nothing, and what they mention or ask for never does.
+    /// Adds earlier user messages, latest first. Their triggers count half as much as those of the message, then a
+    /// quarter, and so on; those beyond the eighth count nothing, and mentions and intents in them never count.
     pub fn earlier(mut self, messages: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
         add(&mut self.earlier, messages);
         self
@@ -53,8 +53,8 @@ impl<'a> Turn<'a> {
         self
     }
 
-    /// Adds paths of files that are merely at hand, such as those with uncommitted changes. They, and their languages,
-    /// add to skills that anything else in the turn speaks for, and select none by themselves.
+    /// Adds paths of files that are merely nearby, such as those with uncommitted changes. They, and their languages,
+    /// add to skills that match for another reason, and select none by themselves.
     pub fn nearby(mut self, paths: impl IntoIterator<Item = impl AsRef<str>>) -> Turn<'a> {
         add(&mut self.nearby, paths);
         self
@@ -68,28 +68,28 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Names of used skills beyond so many are not kept.
+/// How many names of used skills are kept.
 pub(crate) const MAX_RECENT: usize = 64;
 
 fn add(list: &mut Vec<String>, texts: impl IntoIterator<Item = impl AsRef<str>>) {
     list.extend(texts.into_iter().map(|text| text.as_ref().to_owned()));
 }
 
-/// How skills are matched.
+/// The way in which skills are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// By mentions and triggers alone.
     Keyword,
-    /// By relevance of the text, too.
+    /// By text relevance, too.
     #[default]
     Hybrid,
 }
 
-/// How to select.
+/// The options of a selection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SelectOptions {
-    /// How skills are matched.
+    /// The way in which skills are matched.
     pub mode: Mode,
     /// How many hits to return at most, best first. [`Selection::matched`](crate::Selection::matched) counts all.
     pub limit: usize,

@@ -2,8 +2,8 @@
 //!
 //! Not irregular ones (`ran`), no agents (`runner`), no nouns (`greetings`).
 
-/// Calls `found` with each word that `word` may be a regular inflection of. What it yields must still be confirmed by
-/// [`inflects`]: stripping guesses, inflecting knows.
+/// Calls `found` with each word that `word` is a regular inflection of. Endings are stripped to guess the word, and
+/// [`inflects`] confirms the guess.
 pub(crate) fn bases(word: &str, mut found: impl FnMut(&str)) {
     let mut guess = |stem: &str, ending: &str| {
         let mut base = String::with_capacity(stem.len() + ending.len());
@@ -45,7 +45,7 @@ pub(crate) fn bases(word: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// `runn` → `run`, `panick` → `panic`.
+/// Returns a stem without its doubled consonant: `runn` → `run`, `panick` → `panic`.
 fn undoubled(stem: &str) -> Option<&str> {
     match stem.as_bytes() {
         [.., b'c', b'k'] => Some(&stem[..stem.len() - 1]),
@@ -54,7 +54,7 @@ fn undoubled(stem: &str) -> Option<&str> {
     }
 }
 
-/// Whether `word` is a regular inflection of `base`, which itself is none.
+/// Returns whether `word` is a regular inflection of `base`; `base` is not one of itself.
 pub(crate) fn inflects(base: &str, word: &str) -> bool {
     // Most pairs differ in their first letters: nothing is inflected there.
     let common = base.len().saturating_sub(2);
@@ -101,8 +101,8 @@ fn participle(base: &str, word: &str) -> bool {
     ending(base, word, "ing")
 }
 
-/// An ending that may double the last consonant: must, in a word of one syllable (`scrap`, `scrapped`: `scraped` is of
-/// `scrape`); may, in longer ones (`travelled`, `traveled`).
+/// Returns whether `word` is `base` with an ending that may double the last consonant: must, in a word of one syllable
+/// (`scrap`, `scrapped`: `scraped` is of `scrape`); may, in longer ones (`travelled`, `traveled`).
 fn ending(base: &str, word: &str, ending: &str) -> bool {
     if !may_double(base) {
         return is(word, &[base, ending]);
@@ -114,7 +114,7 @@ fn ending(base: &str, word: &str, ending: &str) -> bool {
     is(word, &[base, last, ending]) || (vowel_groups(base) > 1 && is(word, &[base, ending]))
 }
 
-/// Whether it ends in one vowel and one consonant that English doubles.
+/// Returns whether it ends in one vowel and one consonant that English doubles.
 fn may_double(base: &str) -> bool {
     match base.as_bytes() {
         [before @ .., vowel, last] => {
@@ -127,7 +127,7 @@ fn may_double(base: &str) -> bool {
     }
 }
 
-/// The word without its `y`, if that stands after a consonant.
+/// Returns the word without its `y`, if that is after a consonant.
 fn consonant_y(base: &str) -> Option<&str> {
     let stem = base.strip_suffix('y')?;
     stem.bytes().last().is_some_and(is_consonant).then_some(stem)
@@ -144,7 +144,7 @@ fn is_consonant(b: u8) -> bool {
     b.is_ascii_lowercase() && !matches!(b, b'a' | b'e' | b'i' | b'o' | b'u')
 }
 
-/// Whether `word` is exactly those parts.
+/// Returns whether `word` is exactly those parts.
 fn is(word: &str, parts: &[&str]) -> bool {
     let mut rest = word;
     for part in parts {

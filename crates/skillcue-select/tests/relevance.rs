@@ -1,10 +1,10 @@
-//! Text relevance from the outside: small collections, and whatever people may write.
+//! Text relevance from the outside: small collections, and arbitrary texts.
 
 use std::fs;
 
 use proptest::prelude::*;
 use skillcue_catalog::{Discovery, SkillRoot, Source};
-use skillcue_select::{BodyTerms, Document, Ranking, TextIndex, body_key};
+use skillcue_select::{BodyTerms, Ranking, SkillDocument, TextIndex, body_key};
 
 const SKILLS: [(&str, &str); 7] = [
     ("pdf-forms", "Fills in and merges PDF forms. Do not use for spreadsheets."),
@@ -17,7 +17,11 @@ const SKILLS: [(&str, &str); 7] = [
 ];
 
 fn index() -> TextIndex {
-    TextIndex::of_documents(SKILLS.map(|(name, description)| Document { name, description, ..Document::default() }))
+    TextIndex::of_documents(SKILLS.map(|(name, description)| SkillDocument {
+        name,
+        description,
+        ..SkillDocument::default()
+    }))
 }
 
 fn search(message: &str) -> Ranking {
@@ -30,7 +34,7 @@ fn first(message: &str) -> &'static str {
 }
 
 #[test]
-fn messages_find_what_speaks_of_the_same() {
+fn messages_find_skills_of_the_same_subject() {
     assert_eq!(first("merge two PDFs"), "pdf-forms");
     assert_eq!(first("turn the CSV into a table"), "spreadsheets");
     assert_eq!(first("How do I fix a benchmrak?"), "benchmarks");
@@ -40,7 +44,7 @@ fn messages_find_what_speaks_of_the_same() {
 }
 
 #[test]
-fn synonyms_count_half_and_say_what_they_stand_for() {
+fn synonyms_count_half_and_name_the_term() {
     let ranking = search("my images");
     let hit = &ranking.hits[0];
     assert_eq!(SKILLS[hit.skill].0, "photo-edit");
@@ -52,14 +56,14 @@ fn synonyms_count_half_and_say_what_they_stand_for() {
 }
 
 #[test]
-fn what_a_description_excludes_does_not_speak_for_it() {
+fn excluded_subjects_do_not_count_for_a_skill() {
     assert_eq!(first("spreadsheets"), "spreadsheets");
     assert!(search("spreadsheets").hits.iter().all(|hit| SKILLS[hit.skill].0 != "pdf-forms"));
     assert_eq!(first("slides"), "decks");
-    // And it speaks against it: the same message, with the sentence and without.
+    // And they count against it: the same message, with the sentence and without.
     let of = |description| {
-        let pdf = Document { name: "pdf-forms", description, ..Document::default() };
-        let index = TextIndex::of_documents([pdf, Document { name: "decks", ..Document::default() }]);
+        let pdf = SkillDocument { name: "pdf-forms", description, ..SkillDocument::default() };
+        let index = TextIndex::of_documents([pdf, SkillDocument { name: "decks", ..SkillDocument::default() }]);
         index.search("forms of receipts", 1, &|_| true).hits[0].confidence
     };
     let (plain, excluded) = (of("Fills in PDF forms."), of("Fills in PDF forms. Do not use for receipts."));
@@ -68,9 +72,13 @@ fn what_a_description_excludes_does_not_speak_for_it() {
 
 #[test]
 fn unusable_skills_are_neither_hits_nor_rivals() {
-    let twins =
-        ["red-pdf", "tan-pdf"].map(|name| Document { name, description: "Merges files.", ..Document::default() });
-    let index = TextIndex::of_documents(twins.into_iter().chain([Document { name: "x", ..Document::default() }]));
+    let twins = ["red-pdf", "tan-pdf"].map(|name| SkillDocument {
+        name,
+        description: "Merges files.",
+        ..SkillDocument::default()
+    });
+    let index =
+        TextIndex::of_documents(twins.into_iter().chain([SkillDocument { name: "x", ..SkillDocument::default() }]));
     let both = index.search("merge a file", 3, &|_| true);
     assert_eq!(both.hits.iter().map(|hit| hit.skill).collect::<Vec<_>>(), [0, 1]);
     let one = index.search("merge a file", 3, &|skill| skill != 0);
@@ -81,10 +89,11 @@ fn unusable_skills_are_neither_hits_nor_rivals() {
     assert!(index.search("merge a file", 3, &|_| false).hits.is_empty());
 }
 
-/// Skills that merge documents as well as each other, beside one that does something else, as they rank.
+/// Returns the ranking of skills that merge documents equally well, beside one that does something else.
 fn alike(names: &[&str]) -> Ranking {
-    let merging = names.iter().map(|name| Document { name, description: "Merges documents.", ..Document::default() });
-    let other = Document { name: "csv", description: "Reads tables.", ..Document::default() };
+    let merging =
+        names.iter().map(|name| SkillDocument { name, description: "Merges documents.", ..SkillDocument::default() });
+    let other = SkillDocument { name: "csv", description: "Reads tables.", ..SkillDocument::default() };
     let index = TextIndex::of_documents(merging.chain([other]));
     index.search("merge documents", 999, &|_| true)
 }
@@ -107,12 +116,13 @@ fn equals_do_not_lower_each_other() {
     }
 }
 
-/// A skill that has nearly as much of the message takes nothing from the better one, either.
+/// A skill that has nearly as much of the message does not lower the better one, either.
 #[test]
 fn near_equals_do_not_lower_each_other() {
     let of = |other: &'static str| {
         let texts = [("pdf", "Merges documents."), ("docx", other), ("csv", "Reads tables.")];
-        let documents = texts.map(|(name, description)| Document { name, description, ..Document::default() });
+        let documents =
+            texts.map(|(name, description)| SkillDocument { name, description, ..SkillDocument::default() });
         confidences(&TextIndex::of_documents(documents).search("merge documents", 9, &|_| true))
     };
     let (alone, near) = (of("Paints walls."), of("Merges documents that are long."));
@@ -138,13 +148,17 @@ fn a_few_equally_good_skills_are_no_rivals() {
 #[test]
 fn a_skill_that_excludes_the_message_does_not_drag_others_down() {
     let index = TextIndex::of_documents([
-        Document {
+        SkillDocument {
             name: "docx",
             description: "Edits documents. Edit, edit, edit. Do not use for spreadsheets.",
-            ..Document::default()
+            ..SkillDocument::default()
         },
-        Document { name: "xlsx", description: "Edits a spreadsheet: sheets, cells, formulas.", ..Document::default() },
-        Document { name: "photos", description: "Crops pictures.", ..Document::default() },
+        SkillDocument {
+            name: "xlsx",
+            description: "Edits a spreadsheet: sheets, cells, formulas.",
+            ..SkillDocument::default()
+        },
+        SkillDocument { name: "photos", description: "Crops pictures.", ..SkillDocument::default() },
     ]);
     let ranking = index.search("edit the spreadsheet", 3, &|_| true);
     assert_eq!(ranking.hits[0].skill, 1, "{ranking:?}");
@@ -154,10 +168,10 @@ fn a_skill_that_excludes_the_message_does_not_drag_others_down() {
     assert!(index.excluded("edit the spreadsheet", 1).is_empty() && index.excluded("edit the letter", 0).is_empty());
 }
 
-/// However much more of the message it has than others, a skill that excludes what the message speaks of is the last.
+/// However much more of the message it has than others, a skill that excludes the message's subject is the last.
 #[test]
 fn a_skill_that_excludes_the_message_is_last() {
-    let described = |name, description| Document { name, description, ..Document::default() };
+    let described = |name, description| SkillDocument { name, description, ..SkillDocument::default() };
     let index = TextIndex::of_documents([
         described("docx", "Edit, edit, edit: edits and edited files. Do not use for spreadsheets."),
         described("xlsx", "Edits a spreadsheet: sheets, cells, formulas, charts and pivot tables of any file."),
@@ -181,10 +195,11 @@ fn nothing_comes_of_nothing() {
     }
     assert!(TextIndex::of_documents([]).search("merge", 3, &|_| true).hits.is_empty());
     assert!(index().search("merge", 0, &|_| true).hits.is_empty());
-    let one = TextIndex::of_documents([Document { name: "pdf", description: "Merges.", ..Document::default() }]);
+    let one =
+        TextIndex::of_documents([SkillDocument { name: "pdf", description: "Merges.", ..SkillDocument::default() }]);
     let hit = &one.search("merge pdf", usize::MAX, &|_| true).hits[0];
     assert!(hit.score > 0.0 && hit.confidence > 0.5);
-    let empty = TextIndex::of_documents([Document::default(), Document::default()]);
+    let empty = TextIndex::of_documents([SkillDocument::default(), SkillDocument::default()]);
     assert!(empty.search("merge", 3, &|_| true).hits.is_empty());
 }
 
@@ -249,10 +264,10 @@ fn among_many_skills_rare_words_find_and_frequent_ones_add() {
     let texts: Vec<(String, String)> = (0..12_000)
         .map(|at| (format!("skill-{at}"), format!("Deploys photos of kind k{at}x to group g{}y.", at % 100)))
         .collect();
-    let index = TextIndex::of_documents(texts.iter().map(|(name, description)| Document {
+    let index = TextIndex::of_documents(texts.iter().map(|(name, description)| SkillDocument {
         name,
         description,
-        ..Document::default()
+        ..SkillDocument::default()
     }));
     for message in ["deploy the photos of g42y and k742x", "k742x", "deploy k742x photos, pictures and images"] {
         check(message, &index);
@@ -268,7 +283,7 @@ fn check(message: &str, index: &TextIndex) {
     assert_eq!(ranking, index.search(message, 5, &|_| true));
     assert!(ranking.hits.len() <= 5);
     for pair in ranking.hits.windows(2) {
-        // A skill that excludes a word of the message may score higher than one that is surer.
+        // A skill that excludes a word of the message may score higher than one with more certainty.
         let equal = pair[0].certainty <= pair[1].certainty;
         assert!(pair[0].certainty >= pair[1].certainty && (!equal || pair[0].score >= pair[1].score));
         assert!(!equal || pair[0].score > pair[1].score || pair[0].skill < pair[1].skill);
@@ -302,7 +317,7 @@ proptest! {
         texts in prop::collection::vec(("\\PC{0,20}", "\\PC{0,60}", prop::option::of("\\PC{0,60}")), 0..8),
         message in "\\PC{0,40}",
     ) {
-        let documents = texts.iter().map(|(name, description, body)| Document {
+        let documents = texts.iter().map(|(name, description, body)| SkillDocument {
             name,
             description,
             triggers: &[],
@@ -327,7 +342,7 @@ proptest! {
     }
 }
 
-/// A few words, so that texts and messages meet.
+/// A few words, so that texts and messages share some.
 const WORDS: [&str; 16] = [
     "merge",
     "document",
@@ -353,15 +368,16 @@ fn sentence(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
 }
 
 fn confidence_of_first(texts: &[(String, String)], message: &str) -> Option<f32> {
-    let documents = texts.iter().map(|(name, description)| Document { name, description, ..Document::default() });
+    let documents =
+        texts.iter().map(|(name, description)| SkillDocument { name, description, ..SkillDocument::default() });
     let ranking = TextIndex::of_documents(documents).search(message, 99, &|_| true);
     ranking.hits.iter().find(|hit| hit.skill == 0).map(|hit| hit.confidence)
 }
 
 proptest! {
-    /// A copy of a skill under another name takes nothing from it, and one that has nothing to do with it takes little.
+    /// A copy of a skill under another name does not lower its confidence, and an unrelated one lowers it little.
     #[test]
-    fn rivals_take_nothing(
+    fn rivals_do_not_lower_confidence(
         texts in proptest::collection::vec(sentence(2..9), 2..12),
         message in sentence(2..7),
         copies in 1..9usize,

@@ -1,4 +1,4 @@
-//! How well text relevance does on labelled messages. The data is not in the repository:
+//! The quality of text relevance on labelled messages. The data is not in the repository:
 //! `SKILLCUE_BENCH_DATA=dir cargo test -p skillcue-select --release --test relevance_data -- --ignored --nocapture`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement: what it prints is what it is for")]
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::Value;
-use skillcue_select::{Document, Ranking, TextIndex, Tuning};
+use skillcue_select::{Ranking, SkillDocument, TextIndex, Tuning};
 
 /// One collection of skills and the messages that go with it.
 struct Data {
@@ -27,11 +27,11 @@ impl Data {
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
         };
         let skills = read("skills.jsonl");
-        let index = TextIndex::of_documents(skills.iter().map(|skill| Document {
+        let index = TextIndex::of_documents(skills.iter().map(|skill| SkillDocument {
             name: text(skill, "name"),
             description: text(skill, "description"),
             body: skill["body"].as_str().filter(|_| bodies),
-            ..Document::default()
+            ..SkillDocument::default()
         }));
         Data { queries: read("queries.jsonl"), negatives: read("negatives.jsonl"), skills, index }
     }
@@ -41,7 +41,7 @@ impl Data {
         (ranking.hits.iter().map(|hit| text(&self.skills[hit.skill], "id")).collect(), ranking)
     }
 
-    /// For each message whether its skill is first, and whether it is among the first three.
+    /// Returns for each message whether its skill is first, and whether it is among the first three.
     fn found(&self) -> Vec<[bool; 2]> {
         let one = |query: &Value| {
             let (ids, _) = self.search(text(query, "query"));
@@ -51,7 +51,7 @@ impl Data {
         self.queries.iter().map(one).collect()
     }
 
-    /// The share of messages whose skill is first, and among the first three.
+    /// Returns the share of messages whose skill is first, and among the first three.
     fn recall(&self) -> (f64, f64) {
         let found = self.found();
         let (first, three) = (found.iter().filter(|rank| rank[0]).count(), found.iter().filter(|rank| rank[1]).count());
@@ -59,7 +59,7 @@ impl Data {
         (first as f64 / count, three as f64 / count)
     }
 
-    /// Of the answers with at least some confidence, how many are right and how many there are. Every message that
+    /// Returns how many answers with at least this confidence are right, and how many there are. Every message that
     /// needs no skill counts as wrong, unless it says which skill it needs instead.
     fn precision(&self, least: f32) -> (usize, usize) {
         let (mut right, mut all) = (0, 0);
@@ -125,7 +125,7 @@ fn labelled_messages_find_their_skills() {
     assert!(precision >= 0.8, "{precision}");
 }
 
-/// A collection, a message, what comes first with which scores, and the first's confidence.
+/// A collection, a message, the first skills with their scores, and the first's confidence.
 type Case<'a> = (&'a Data, &'a str, &'a [(&'a str, f32)], f32);
 
 /// Values of the Python program that this was ported from.
@@ -176,13 +176,13 @@ fn rankings_are_those_of_the_reference() {
     }
 }
 
-/// How many parts the data is cut into, by the skill that a message needs: no skill is both learned from and judged.
+/// The number of parts of the data, by the skill that a message needs: no skill is used for both learning and judging.
 const FOLDS: usize = 5;
 
-/// The two numbers chosen anew on four fifths of the skills, judged on the last, five times.
+/// Chooses the two parameters anew on four fifths of the skills and judges them on the last, five times.
 #[test]
 #[ignore = "needs data that is not in the repository"]
-fn the_numbers_hold_on_messages_that_they_were_not_chosen_on() {
+fn the_parameters_hold_on_messages_that_they_were_not_chosen_on() {
     for (name, bodies, least) in [("trigger", true, 0.87), ("metatool", false, 0.68)] {
         let mut data = Data::load(name, bodies);
         let fold_of = |query: &Value| {

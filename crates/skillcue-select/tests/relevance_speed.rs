@@ -1,11 +1,11 @@
-//! How long text relevance takes: `cargo test -p skillcue-select --release --test relevance_speed -- --ignored
+//! The time that text relevance takes: `cargo test -p skillcue-select --release --test relevance_speed -- --ignored
 //! --nocapture`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "what it measures is what it is for")]
 
 use std::time::{Duration, Instant};
 
-use skillcue_select::{BodyTerms, Document, TextIndex};
+use skillcue_select::{BodyTerms, SkillDocument, TextIndex};
 
 /// Random words, as often as words of a language are: the second half as often as the first, and so on.
 struct Words {
@@ -48,7 +48,7 @@ impl Words {
     }
 }
 
-/// The middle, and those that one in ten and nineteen in twenty are below. On a busy machine the second says most.
+/// Returns the median, the 10th and the 95th percentile. On a busy machine the second is the most reliable.
 fn percentiles(mut times: Vec<Duration>) -> [Duration; 3] {
     times.sort_unstable();
     [50, 10, 95].map(|percent| times[times.len() * percent / 100])
@@ -58,11 +58,11 @@ fn measure(count: usize, body: usize) -> Duration {
     let mut words = Words::new();
     let texts: Vec<[String; 3]> =
         (0..count).map(|at| [format!("{}-{at}", words.word()), words.text(30), words.text(body)]).collect();
-    let documents = texts.iter().map(|[name, description, text]| Document {
+    let documents = texts.iter().map(|[name, description, text]| SkillDocument {
         name,
         description,
         body: (body > 0).then_some(text),
-        ..Document::default()
+        ..SkillDocument::default()
     });
     let start = Instant::now();
     let index = TextIndex::of_documents(documents);
@@ -86,7 +86,7 @@ fn measure(count: usize, body: usize) -> Duration {
 #[test]
 #[ignore = "measures time: of use in a release build on a quiet machine only"]
 fn how_long_searching_takes() {
-    // What it prints is the result: no test fails for a slow machine.
+    // The printed numbers are the result: no test fails for a slow machine.
     for (count, body) in [(100, 0), (10_000, 0), (100_000, 0), (100, 300), (100_000, 300)] {
         measure(count, body);
     }

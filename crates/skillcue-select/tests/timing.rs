@@ -1,7 +1,7 @@
-//! How long it takes: `cargo test --release -p skillcue-select --test timing -- --ignored --nocapture`.
+//! The time that selection takes: `cargo test --release -p skillcue-select --test timing -- --ignored --nocapture`.
 //!
-//! Ignored, because a test that depends on a clock fails on a busy machine. Ten triggers a skill, of which one is one of
-//! a thousand distinct patterns; `SKILLS` chooses how many skills.
+//! Ignored, because a test that depends on a clock fails on a busy machine. Ten triggers a skill, of which one is one
+//! of a thousand distinct patterns; `SKILLS` chooses how many skills.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking what is wrong")]
 
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use skillcue_catalog::{Discovery, SkillRoot, Source};
 use skillcue_select::{SelectOptions, Selector, Turn};
 
-/// A stream of numbers, the same each time.
+/// A deterministic stream of numbers.
 struct Random(u64);
 
 impl Random {
@@ -119,7 +119,7 @@ fn timing() {
     }
 }
 
-/// The most that one pattern can cost, and many of them.
+/// Measures the most expensive pattern, and many of them.
 #[test]
 #[ignore = "it measures"]
 fn hostile_patterns() {

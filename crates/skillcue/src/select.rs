@@ -2,5 +2,5 @@
 //! [`Selection`](crate::Selection) of [`Hit`](crate::Hit)s.
 
 pub use skillcue_select::{
-    Census, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, Standing, TextIndex, TriggerReport,
+    Census, Eligibility, Intent, Mention, Reason, ReasonKind, SelectOptions, Selector, TextIndex, TriggerReport,
 };

@@ -58,7 +58,7 @@ fn one_that_matches() {
        keyword   spreadsheet
        keyword   表
        phrase    pivot table
-       pattern   plot .* against .*  the message would have to hold ` against `
+       pattern   plot .* against .*  the message must contain ` against `
        file      *.csv  the turn has no files
        language  R  the turn has no languages
     ");
@@ -81,7 +81,7 @@ fn one_that_does_not_and_how_near_it_came() {
        keyword   表
        phrase    pivot table  all words of keyword `pivot table` are there, but not together and in this order
        verb      chart
-       pattern   plot .* against .*  the message would have to hold ` against `
+       pattern   plot .* against .*  the message must contain ` against `
        file      *.csv  the turn has no files
        language  R  the turn has no languages
     ");

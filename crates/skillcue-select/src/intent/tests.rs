@@ -1,4 +1,4 @@
-//! What is a question about the agent, and what only looks like one.
+//! Questions about the agent, and messages that only look like one.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! The words of the grammar.
+//! The word lists of the grammar.
 
-/// Words that say nothing about what is asked.
+/// Words that say nothing about the intent.
 pub(super) const SMALL_TALK: &[&str] = &[
     "hi",
     "hello",
@@ -44,7 +44,7 @@ pub(super) const SMALL_TALK: &[&str] = &[
     "yo",
     "bitte",
 ];
-/// What opens a request and may be left out.
+/// Phrases that open a request and may be left out.
 pub(super) const OPENINGS: &[&[&str]] = &[
     &["can", "you"],
     &["could", "you"],
@@ -169,7 +169,7 @@ pub(super) const USE: &[&[&str]] = &[
     &["to", "pick"],
     &["to", "choose"],
 ];
-/// Behind `which skill`: of the agent's, as long as nothing follows but `this` or a tail.
+/// Phrases after `which skill`: it means the agent's skills, as long as nothing follows but `this` or a tail.
 pub(super) const FIT: &[&[&str]] = &[
     &["fits"],
     &["fit"],
@@ -204,7 +204,7 @@ pub(super) const THERE: &[&[&str]] = &[
     &["enabled"],
     &["loaded"],
 ];
-/// What may stand at the end of a question about the agent itself.
+/// Phrases that may end a question about the agent itself.
 pub(super) const TAILS: &[&[&str]] = &[
     &[],
     &["for", "me"],
@@ -260,11 +260,11 @@ pub(super) const ELSEWHERE: &[&str] = &[
     "무엇을 할 수 있나요",
     "뭘 할 수 있어",
 ];
-/// Requests for everything, likewise.
+/// Whole requests for everything in other languages, without their accents.
 pub(super) const ALL_ELSEWHERE: &[&str] =
     &["zeige alle skills", "zeige alle fahigkeiten", "muestra todas las habilidades", "montre toutes les competences"];
 
-/// What may stand before a `what` that is not the first word.
+/// Words that may come before a `what` that is not the first word.
 pub(super) const BEFORE_WHAT: &[&str] = &[
     "i",
     "id",
@@ -306,7 +306,7 @@ pub(super) const BEFORE_WHAT: &[&str] = &[
     "about",
     "describe",
 ];
-/// What may stand between `what` and the rest: `what else`, `what kinds of things`.
+/// Phrases that may come between `what` and the rest: `what else`, `what kinds of things`.
 pub(super) const WHAT_KIND: &[&[&str]] = &[
     &["all"],
     &["else"],
@@ -328,7 +328,7 @@ pub(super) const WHAT_KIND: &[&[&str]] = &[
     &["all", "of"],
     &["of"],
 ];
-/// What somebody asks the agent whether it can.
+/// Phrases for what an agent can do.
 pub(super) const POWER: &[&[&str]] = &[
     &["do"],
     &["able", "to", "do"],

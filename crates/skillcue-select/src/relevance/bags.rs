@@ -1,4 +1,4 @@
-//! What the texts of some skills come to: terms and how often they stand there.
+//! Bags of terms: the terms of skills' texts, and how often each occurs.
 
 use hashbrown::HashTable;
 
@@ -15,17 +15,17 @@ const MAX_DESCRIPTION: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Bags {
     tokenizer: Tokenizer,
-    /// Which skills they are of.
+    /// The skills' numbers.
     pub(crate) skills: Vec<u32>,
-    /// Keys of their names in lower case: to see that two have the same.
+    /// Keys of their names in lower case, to recognise equal ones.
     pub(crate) names: Vec<u64>,
     /// Name, description and triggers.
     pub(crate) short: Texts,
-    /// The same and the body, with [`narrow`] keys; nothing, if no skill has a body.
+    /// Name, description, triggers and body, with [`narrow`] keys; `None`, if no skill has a body.
     pub(crate) long: Option<Texts>,
     /// The name alone.
     pub(crate) name: Texts,
-    /// What the description says that the skill is not for.
+    /// The subjects that the description excludes.
     pub(crate) negative: Texts,
     pub(crate) vocabulary: Vocabulary,
     keys: Vec<u64>,
@@ -35,11 +35,11 @@ pub(crate) struct Bags {
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     terms: Vec<(u64, u32)>,
-    /// Where each text's terms end, and how long it is.
+    /// The end of each text's terms, and the text's length.
     ends: Vec<(usize, u32)>,
 }
 
-/// The spelling of each stem that was seen.
+/// The spelling of each stem that occurred.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     known: HashTable<u64>,
@@ -47,7 +47,7 @@ pub(crate) struct Vocabulary {
 }
 
 /// The texts of one skill.
-pub(crate) struct Parts<'a, T> {
+pub(crate) struct SkillTexts<'a, T> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
     pub(crate) triggers: T,
@@ -55,7 +55,7 @@ pub(crate) struct Parts<'a, T> {
 }
 
 impl Bags {
-    pub(crate) fn push<'a>(&mut self, skill: u32, parts: Parts<'a, impl Iterator<Item = &'a str>>) {
+    pub(crate) fn push<'a>(&mut self, skill: u32, parts: SkillTexts<'a, impl Iterator<Item = &'a str>>) {
         self.skills.push(skill);
         self.names.push(key_of(&parts.name.to_lowercase()));
         let claims = Claims::of(head(parts.description, MAX_DESCRIPTION));
@@ -139,7 +139,7 @@ impl Vocabulary {
     }
 }
 
-/// The key of a term among the terms of bodies, where there are too many for long ones.
+/// Returns the key of a term among the terms of bodies, where there are too many for 64 bits each.
 pub(crate) fn narrow(key: u64) -> u64 {
     key & u64::from(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The terms of bodies: a forward index that outlives one run.
+//! The terms of bodies: a forward index that is stored between runs.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use twox_hash::XxHash3_64;
 use crate::relevance::bags::narrow;
 use crate::relevance::tokens::{Tokenizer, head};
 
-/// How much of a body is read, and how many of its terms are kept.
+/// How many bytes of a body are read, and how many of its terms are kept.
 const MAX_BODY: usize = 64 * 1024;
 const MAX_TERMS: usize = 256;
-/// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys.
+/// The format of the stored bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys.
 const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skcbody2", build: env!("CARGO_PKG_VERSION") };
 
-/// What the bodies of skills come to: for each the terms in it, by a key of the caller's choice ([`body_key`]).
+/// The terms of skills' bodies, by a key of the caller's choice ([`body_key`]).
 ///
-/// Bodies are not read at start. Whoever has time reads one after another, adds what it comes to, and stores all of it;
-/// the next start has it, and only what changed must be read again.
+/// Bodies are not read at start. A background task reads one after another, adds its terms, and stores all of them; the
+/// next start has them, and only changed bodies must be read again.
 ///
 /// ```
 /// use skillcue_select::BodyTerms;
@@ -34,29 +34,29 @@ pub struct BodyTerms {
     bodies: HashMap<u64, DocTerms>,
 }
 
-/// What one body comes to.
+/// The terms of one body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocTerms {
-    /// How many terms it has in all, those too that were not kept.
+    /// The number of its terms in all, including those that were not kept.
     length: u32,
-    /// How often some terms are there, and how many those are; most often first.
+    /// How often some terms occur, and the number of such terms; most frequent first.
     runs: Box<[(u8, u16)]>,
     /// The terms, in the order of `runs`.
     terms: Box<[u32]>,
 }
 
 impl DocTerms {
-    /// How many words the body has, stop words aside.
+    /// Returns the number of words in the body, without stop words.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// How many terms are kept of it.
+    /// Returns the number of its terms that are kept.
     pub fn kept(&self) -> usize {
         self.terms.len()
     }
 
-    /// Its terms and how often they are there.
+    /// Returns its terms and how often each occurs.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (u32, u32)> {
         let counts = self.runs.iter().flat_map(|(count, size)| std::iter::repeat_n(u32::from(*count), (*size).into()));
         self.terms.iter().copied().zip(counts)
@@ -64,7 +64,7 @@ impl DocTerms {
 }
 
 impl BodyTerms {
-    /// What a body comes to: of its first 64 KiB, the 256 terms that are most often there.
+    /// Returns the terms of a body: of its first 64 KiB, the 256 most frequent ones.
     pub fn of_body(text: &str) -> DocTerms {
         let mut found: Vec<(u32, u32)> = Vec::new();
         Tokenizer::default().each(head(text, MAX_BODY), &mut |token| {
@@ -77,39 +77,39 @@ impl BodyTerms {
             .chunk_by(|a, b| a.0 == b.0)
             .map(|same| (u8::try_from(same.len()).unwrap_or(u8::MAX), same[0].1, same[0].0))
             .collect();
-        // Most often first, then as they appear.
+        // Most frequent first, then in order of appearance.
         terms.sort_unstable_by_key(|(count, place, _)| (u8::MAX - count, *place));
         terms.truncate(MAX_TERMS);
         let runs = terms.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, u16::try_from(same.len()).unwrap_or(0)));
         DocTerms { length, runs: runs.collect(), terms: terms.iter().map(|(_, _, term)| *term).collect() }
     }
 
-    /// Adds a body, in place of what had its key.
+    /// Adds a body, in place of one with the same key.
     pub fn insert(&mut self, key: u64, terms: DocTerms) {
         self.bodies.insert(key, terms);
     }
 
-    /// What the body with that key comes to.
+    /// Returns the terms of the body with that key.
     pub fn get(&self, key: u64) -> Option<&DocTerms> {
         self.bodies.get(&key)
     }
 
-    /// Keeps only bodies whose key is still wanted.
+    /// Keeps only bodies for whose key `wanted` returns true.
     pub fn retain(&mut self, mut wanted: impl FnMut(u64) -> bool) {
         self.bodies.retain(|key, _| wanted(*key));
     }
 
-    /// How many bodies there are.
+    /// Returns the number of bodies.
     pub fn len(&self) -> usize {
         self.bodies.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no body.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 
-    /// All of it, to be stored: four bytes a term and some fifty a body.
+    /// Returns all bodies as bytes, to be stored: four bytes a term and some fifty a body.
     pub fn to_bytes(&self) -> Vec<u8> {
         let size = |body: &DocTerms| 16 + 3 * body.runs.len() + 4 * body.terms.len();
         let mut out = Writer::with_capacity(8 + self.bodies.values().map(size).sum::<usize>());
@@ -133,7 +133,7 @@ impl BodyTerms {
         FORMAT.seal(out.as_bytes())
     }
 
-    /// What [`to_bytes`](BodyTerms::to_bytes) made; nothing, if that is of another version or damaged.
+    /// Reads the bytes that [`to_bytes`](BodyTerms::to_bytes) made; `None`, if they are of another version or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<BodyTerms> {
         let mut reader = Reader::new(FORMAT.unseal(bytes)?);
         let count = reader.count()?;
@@ -159,7 +159,8 @@ fn read_body(reader: &mut Reader<'_>) -> Option<DocTerms> {
     whole.then_some(DocTerms { length, runs, terms })
 }
 
-/// The key of a skill's body in [`BodyTerms`]: another as soon as the front matter or the skill file's stamp is.
+/// Returns the key of a skill's body in [`BodyTerms`]. It changes with the front matter and with the skill file's
+/// stamp.
 pub fn body_key(skill: &Skill) -> u64 {
     let stamp = skill.stamp();
     let mut bytes = [0; 48];
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn stored_bodies_are_read_back() {
         let bodies = some();
         assert_eq!(BodyTerms::from_bytes(&bodies.to_bytes()), Some(bodies.clone()));
         assert_eq!(BodyTerms::from_bytes(&BodyTerms::default().to_bytes()), Some(BodyTerms::default()));
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_with_a_right_checksum_do_no_harm() {
+    fn forged_bytes_with_a_valid_checksum_do_no_harm() {
         let bytes = some().to_bytes();
         let mut accepted = 0;
         let head = FORMAT.unseal(&bytes).unwrap();
@@ -228,7 +229,7 @@ mod tests {
                 let changed = FORMAT.seal(&changed);
                 if let Some(terms) = BodyTerms::from_bytes(&changed) {
                     accepted += 1;
-                    // Whatever was accepted is written and read alike.
+                    // Accepted bytes are written and read back equal.
                     assert_eq!(BodyTerms::from_bytes(&terms.to_bytes()), Some(terms));
                 }
             }

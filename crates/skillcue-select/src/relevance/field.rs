@@ -4,72 +4,74 @@ use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 
-use crate::relevance::kept::Part;
+use crate::relevance::storage::LazyPart;
 
-/// How fast more of the same word stops to matter, and how much a long text is held against its words.
+/// The parameters of BM25: how fast repetitions of a word stop to matter, and how much a long text counts against its
+/// words.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// A posting is a document and a count in 32 bits.
 const COUNT_BITS: u32 = 8;
-/// Most documents that a field holds.
+/// How many documents a field can hold.
 pub(crate) const MAX_DOCUMENTS: usize = 1 << (32 - COUNT_BITS);
 
-/// What stands in one text, for [`Field::of`].
+/// The terms of one text, for [`TextField::of`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bag<'a> {
-    /// Each term's key, once, and how often it is there.
+    /// Each term's key, once, and how often it occurs.
     pub(crate) terms: &'a [(u64, u32)],
-    /// How many words there are in all.
+    /// The number of words in all.
     pub(crate) length: u32,
 }
 
 /// An inverted index of one text of each document.
 ///
-/// Postings are four bytes: a document's number above, how often it has the term below. What a posting is worth is
-/// computed from that and from `norms` when it is read: one division costs less than fetching four more bytes.
+/// Postings are four bytes: a document's number in the upper bits, how often it has the term in the lower. The impact
+/// of a posting is computed from that and from `norms` when it is read: one division costs less than fetching four more
+/// bytes.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct TextField {
     /// The terms, ascending.
     pub(crate) keys: Vec<u64>,
-    /// Where each term's postings start; one more than there are terms.
+    /// The start of each term's postings; one more than there are terms.
     pub(crate) starts: Vec<u32>,
-    pub(crate) postings: Blocks,
-    /// For each document, what its length adds below the fraction.
+    pub(crate) postings: PostingBlocks,
+    /// For each document, the term of its length in the denominator of BM25.
     pub(crate) norms: Vec<f32>,
 }
 
-/// Postings of all terms: here, or in blocks of whole terms that are read when first asked for.
+/// Postings of all terms: in memory, or in blocks of whole terms that are read when first needed.
 #[derive(Debug)]
-pub(crate) enum Blocks {
-    Here(Vec<u32>),
-    Kept {
+pub(crate) enum PostingBlocks {
+    InMemory(Vec<u32>),
+    Stored {
         /// The first term of each block.
         firsts: Vec<u32>,
-        parts: Vec<Part>,
+        parts: Vec<LazyPart>,
         /// Empty, if the block is damaged.
         read: Vec<OnceLock<Vec<u32>>>,
     },
 }
 
-impl Blocks {
-    pub(crate) fn kept(firsts: Vec<u32>, parts: Vec<Part>) -> Blocks {
+impl PostingBlocks {
+    pub(crate) fn stored(firsts: Vec<u32>, parts: Vec<LazyPart>) -> PostingBlocks {
         let read = parts.iter().map(|_| OnceLock::new()).collect();
-        Blocks::Kept { firsts, parts, read }
+        PostingBlocks::Stored { firsts, parts, read }
     }
 }
 
-/// How many postings a block of a kept field holds, about: 64 KiB.
-const BLOCK: u32 = 16 << 10;
+/// How many postings a block of a stored field holds, about: 64 KiB.
+const POSTINGS_PER_BLOCK: u32 = 16 << 10;
 
-/// A term of a field.
+/// The postings of a term in a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Postings<'a> {
     list: &'a [u32],
     pub(crate) idf: f32,
 }
 
-impl Field {
-    pub(crate) fn of<'a>(bags: impl Iterator<Item = Bag<'a>> + Clone) -> Field {
+impl TextField {
+    pub(crate) fn of<'a>(bags: impl Iterator<Item = Bag<'a>> + Clone) -> TextField {
         let mut lengths = Vec::new();
         let mut ids: HashTable<u32> = HashTable::new();
         // Keys in order of first appearance, and how many documents have each.
@@ -95,7 +97,7 @@ impl Field {
         order.sort_unstable_by_key(|id| found[*id as usize].0);
         let keys = order.iter().map(|id| found[*id as usize].0).collect();
         let mut starts = Vec::with_capacity(order.len() + 1);
-        // Where the next posting of each number goes.
+        // The position of the next posting of each number.
         let mut next = vec![0; order.len()];
         let mut start = 0;
         starts.push(start);
@@ -116,30 +118,30 @@ impl Field {
         let total: f64 = lengths.iter().copied().map(f64::from).sum();
         let mean = if total > 0.0 { total / lengths.len() as f64 } else { 1.0 };
         let norms = lengths.iter().map(|length| K1 * (1.0 - B + B * (f64::from(*length) / mean) as f32)).collect();
-        Field { keys, starts, postings: Blocks::Here(postings), norms }
+        TextField { keys, starts, postings: PostingBlocks::InMemory(postings), norms }
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     pub(crate) fn documents(&self) -> usize {
         self.norms.len()
     }
 
-    /// The keys of all terms, ascending.
+    /// Returns the keys of all terms, ascending.
     pub(crate) fn keys(&self) -> &[u64] {
         &self.keys
     }
 
-    /// Where the term with that key stands in [`keys`](Field::keys).
+    /// Returns the position of the term with that key in [`keys`](TextField::keys).
     pub(crate) fn id(&self, key: u64) -> Option<u32> {
         self.keys.binary_search(&key).ok().and_then(|at| u32::try_from(at).ok())
     }
 
-    /// The first term of each block when the field is kept.
+    /// Returns the first term of each block when the field is stored.
     pub(crate) fn block_firsts(&self) -> Vec<u32> {
         let mut firsts: Vec<u32> = Vec::new();
-        let mut filled = BLOCK;
+        let mut filled = POSTINGS_PER_BLOCK;
         for (id, ends) in (0..).zip(self.starts.windows(2)) {
-            if filled >= BLOCK {
+            if filled >= POSTINGS_PER_BLOCK {
                 firsts.push(id);
                 filled = 0;
             }
@@ -148,12 +150,12 @@ impl Field {
         firsts
     }
 
-    /// The postings of a term by its number; nothing, if what was kept of them is damaged.
+    /// Returns the postings of a term by its number; `None`, if the stored ones are damaged.
     pub(crate) fn list(&self, id: usize) -> Option<&[u32]> {
         let (start, end) = (self.starts[id], self.starts[id + 1]);
         match &self.postings {
-            Blocks::Here(postings) => postings.get(start as usize..end as usize),
-            Blocks::Kept { firsts, parts, read } => {
+            PostingBlocks::InMemory(postings) => postings.get(start as usize..end as usize),
+            PostingBlocks::Stored { firsts, parts, read } => {
                 let at = firsts.partition_point(|first| *first as usize <= id).checked_sub(1)?;
                 let first = self.starts[firsts[at] as usize];
                 let block = read[at].get_or_init(|| {
@@ -173,37 +175,43 @@ impl Field {
         rarity(self.documents() as f64, f64::from(self.starts[id + 1] - self.starts[id]))
     }
 
-    /// A document's length, in lengths of the mean document.
+    /// Returns a document's length, in units of the mean length.
     pub(crate) fn length(&self, document: usize) -> f32 {
         (self.norms[document] / K1 - (1.0 - B)) / B
     }
 
-    /// Where a term stands.
+    /// Returns the postings of a term.
     pub(crate) fn postings(&self, key: u64) -> Option<Postings<'_>> {
         let id = self.id(key)? as usize;
         Some(Postings { list: self.list(id)?, idf: self.idf_of(id) })
     }
 
-    /// How rare a term is, if it is there at all.
+    /// Returns the inverse document frequency of a term, if a document has it.
     pub(crate) fn idf(&self, key: u64) -> Option<f32> {
         self.id(key).map(|id| self.idf_of(id as usize))
     }
 
-    /// What each document of `postings` has of it.
+    /// Returns the impact on each document of `postings`.
     pub(crate) fn impacts(&self, postings: Postings<'_>) -> impl Iterator<Item = (usize, f32)> {
         let top = postings.idf * (K1 + 1.0);
         postings.list.iter().map(move |posting| self.impact(*posting, top))
     }
 
-    /// What one document has of it; nothing, if it lacks the term.
+    /// Returns the impact on one document; `None`, if it lacks the term.
     pub(crate) fn impact_on(&self, postings: Postings<'_>, document: usize) -> Option<f32> {
         let at = postings.list.partition_point(|posting| document_of(*posting) < document);
         let posting = postings.list.get(at).filter(|posting| document_of(**posting) == document)?;
         Some(self.impact(*posting, postings.idf * (K1 + 1.0)).1)
     }
 
-    /// What one document would have of a term that is `rarity` rare, if the mean document were `mean` times as long.
-    pub(crate) fn impact_apart(&self, postings: Postings<'_>, document: usize, rarity: f32, mean: f32) -> Option<f32> {
+    /// Returns the impact on one document of a term with this rarity, if the mean document were `mean` times as long.
+    pub(crate) fn impact_without_rivals(
+        &self,
+        postings: Postings<'_>,
+        document: usize,
+        rarity: f32,
+        mean: f32,
+    ) -> Option<f32> {
         let at = postings.list.partition_point(|posting| document_of(*posting) < document);
         let posting = postings.list.get(at).filter(|posting| document_of(**posting) == document)?;
         let count = (posting & ((1 << COUNT_BITS) - 1)) as f32;
@@ -218,13 +226,13 @@ impl Field {
     }
 }
 
-/// How rare a term is that `having` of `all` documents have.
+/// Returns the rarity of a term that `having` of `all` documents have.
 pub(crate) fn rarity(all: f64, having: f64) -> f32 {
     (1.0 + (all - having + 0.5) / (having + 0.5)).ln() as f32
 }
 
 impl Postings<'_> {
-    /// Whether a document is among them.
+    /// Returns whether a document is among them.
     pub(crate) fn has(&self, document: usize) -> bool {
         self.list.binary_search_by_key(&document, |posting| document_of(*posting)).is_ok()
     }
@@ -233,7 +241,7 @@ impl Postings<'_> {
         self.list.len()
     }
 
-    /// The documents, in order.
+    /// Returns the documents, in order.
     pub(crate) fn documents(&self) -> impl Iterator<Item = usize> {
         self.list.iter().map(|posting| document_of(*posting))
     }
@@ -243,7 +251,7 @@ fn document_of(posting: u32) -> usize {
     (posting >> COUNT_BITS) as usize
 }
 
-/// Keys may be 32 bits wide, and the table wants its bits high and low.
+/// Spreads a key for a hash table. Keys may be 32 bits wide, and the table uses high and low bits.
 fn spread(key: u64) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -259,7 +267,7 @@ mod tests {
     #[test]
     fn impacts_are_those_of_bm25() {
         let texts = [vec![(1, 1), (2, 1)], vec![(2, 3), (3, 1)], vec![]];
-        let field = Field::of(texts.iter().map(|terms| bag(terms)));
+        let field = TextField::of(texts.iter().map(|terms| bag(terms)));
         assert_eq!((field.documents(), field.keys()), (3, &[1, 2, 3][..]));
         let two = field.postings(2).unwrap();
         let idf = (1.0f32 + 1.5 / 2.5).ln();
@@ -277,10 +285,10 @@ mod tests {
 
     #[test]
     fn a_field_of_nothing_is_empty() {
-        let field = Field::of(std::iter::empty());
+        let field = TextField::of(std::iter::empty());
         assert_eq!(field.documents(), 0);
         assert!(field.postings(1).is_none());
-        let field = Field::of([bag(&[]), bag(&[])].into_iter());
+        let field = TextField::of([bag(&[]), bag(&[])].into_iter());
         assert_eq!(field.documents(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The index over the texts of a catalog.
+//! The text index: an index over the texts of a catalog.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,55 +8,56 @@ use rayon::prelude::*;
 use skillcue_catalog::Catalog;
 use twox_hash::XxHash3_128;
 
-use crate::relevance::bags::{Bags, Parts, Texts};
+use crate::relevance::bags::{Bags, SkillTexts, Texts};
 use crate::relevance::bodies::{BodyTerms, DocTerms, body_key};
-use crate::relevance::field::{Bag, Field, MAX_DOCUMENTS};
-use crate::relevance::fuzzy::{Lookalikes, LookalikesStore};
+use crate::relevance::field::{Bag, MAX_DOCUMENTS, TextField};
+use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
 
-/// How many skills are read at a time, and from how many on several threads do it.
-const CHUNK: usize = 1024;
-const MANY: usize = 256;
+/// How many skills are read at a time, and from how many on several threads are used.
+const SKILLS_PER_CHUNK: usize = 1024;
+const MIN_PARALLEL: usize = 256;
 
-/// Finds the skills whose texts fit a message. Made of one catalog, and right as long as that is.
+/// An index that finds the skills whose texts fit a message. Made from one catalog, and valid for that one only.
 ///
 /// ```
-/// use skillcue_select::{Document, TextIndex};
+/// use skillcue_select::{SkillDocument, TextIndex};
 ///
+/// let document = |name, description| SkillDocument { name, description, ..SkillDocument::default() };
 /// let index = TextIndex::of_documents([
-///     Document { name: "pdf-forms", description: "Fills in PDF forms. Not for scans.", ..Document::default() },
-///     Document { name: "photo-edit", description: "Crops and rotates pictures.", ..Document::default() },
+///     document("pdf-forms", "Fills in PDF forms. Not for scans."),
+///     document("photo-edit", "Crops and rotates pictures."),
 /// ]);
 /// let ranking = index.search("Please rotate this image", 3, &|_| true);
 /// let best = &ranking.hits[0];
 /// assert_eq!(best.skill, 1);
-/// // `image` stands nowhere, but `photo` and `pictures` do.
+/// // `image` occurs nowhere, but `photo` and `pictures` do.
 /// assert_eq!(best.words.iter().map(|word| &*word.text).collect::<Vec<_>>(), ["image", "rotate"]);
 /// ```
 #[derive(Debug)]
 pub struct TextIndex {
-    /// Which skill each document is.
+    /// The skill of each document.
     pub(crate) skills: Vec<u32>,
     /// A key of each document's name in lower case.
     pub(crate) names: Vec<u64>,
-    pub(crate) short: Field,
-    /// Nothing if there is no body: then it would be `short` once more.
-    pub(crate) long: Option<Field>,
-    pub(crate) name: Field,
+    pub(crate) short: TextField,
+    /// `None` if there is no body: then it would equal `short`.
+    pub(crate) long: Option<TextField>,
+    pub(crate) name: TextField,
     /// For each document the sorted keys of terms that it excludes.
-    pub(crate) negative: Negative,
+    pub(crate) negative: ExcludedTerms,
     pub(crate) lookalikes: LookalikesStore,
     pub(crate) tuning: Tuning,
-    /// Set when a part that was kept turns out not to be what was written.
+    /// Set when a stored part turns out to be damaged.
     pub(crate) damaged: Arc<AtomicBool>,
 }
 
-/// The two numbers of the ranking that were chosen by measuring. `tests/relevance_data.rs` chooses them again, on parts of
-/// the data, and measures on the rest.
+/// The two parameters of the ranking that were chosen by measurements. `tests/relevance_data.rs` chooses them again, on
+/// parts of the data, and measures on the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
-    /// What the name alone is worth beside the two other fields.
+    /// The weight of the name alone beside the two other fields.
     pub name: f32,
-    /// What weak words, numbers, synonyms and guesses are worth.
+    /// The weight of weak words, numbers, synonyms and guesses.
     pub half: f32,
 }
 
@@ -66,35 +67,35 @@ impl Default for Tuning {
     }
 }
 
-/// What is indexed of a skill.
+/// The texts of a skill that are indexed.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Document<'a> {
+pub struct SkillDocument<'a> {
     /// The skill's name.
     pub name: &'a str,
-    /// What it does and when to use it.
+    /// The description: what it does and when to use it.
     pub description: &'a str,
     /// Words and phrases that call for it.
     pub triggers: &'a [&'a str],
-    /// Its body, if that is to count.
+    /// Its body, if that is to be indexed.
     pub body: Option<&'a str>,
 }
 
-/// Few documents exclude anything.
+/// The excluded terms of documents. Few documents exclude anything.
 #[derive(Debug, Default)]
-pub(crate) struct Negative {
+pub(crate) struct ExcludedTerms {
     terms: Vec<u64>,
-    /// Where a document's terms are.
+    /// The range of each document's terms.
     at: HashMap<u32, std::ops::Range<u32>>,
 }
 
 impl TextIndex {
-    /// Of level 1: names, descriptions and triggers. Skills are numbered as in [`Catalog::all`]; shadowed ones are not
-    /// in it.
+    /// Indexes level 1: names, descriptions and triggers. Skills are numbered as in [`Catalog::all`]; shadowed ones are
+    /// left out.
     pub fn of(catalog: &Catalog) -> TextIndex {
         TextIndex::with_bodies(catalog, &BodyTerms::default())
     }
 
-    /// An id of everything in a catalog that an index with the bodies of all skills depends on.
+    /// Returns an id of everything in a catalog that an index with the bodies of all skills depends on.
     pub fn key(catalog: &Catalog) -> u128 {
         let mut bytes = Vec::with_capacity(catalog.all().len() * 40);
         for skill in catalog.all() {
@@ -105,7 +106,7 @@ impl TextIndex {
         XxHash3_128::oneshot(&bytes)
     }
 
-    /// The same, and of the bodies of all skills whose [`body_key`] is in `bodies`.
+    /// Indexes level 1, and the bodies of all skills whose [`body_key`] is in `bodies`.
     pub fn with_bodies(catalog: &Catalog, bodies: &BodyTerms) -> TextIndex {
         TextIndex::build(catalog.all(), !bodies.is_empty(), |number, skill, bags| {
             if skill.shadowed() {
@@ -115,19 +116,19 @@ impl TextIndex {
             let manifest = skill.make_manifest();
             let triggers = manifest.triggers();
             let triggers = triggers.keywords.iter().chain(&triggers.verbs).map(AsRef::as_ref);
-            bags.push(number, Parts { name: skill.name(), description: manifest.description(), triggers, body });
+            bags.push(number, SkillTexts { name: skill.name(), description: manifest.description(), triggers, body });
         })
     }
 
-    /// Of plain texts, numbered as they come.
-    pub fn of_documents<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> TextIndex {
-        let documents: Vec<Document<'a>> = documents.into_iter().collect();
+    /// Indexes plain texts, numbered in their order.
+    pub fn of_documents<'a>(documents: impl IntoIterator<Item = SkillDocument<'a>>) -> TextIndex {
+        let documents: Vec<SkillDocument<'a>> = documents.into_iter().collect();
         let bodies = documents.iter().any(|document| document.body.is_some());
         TextIndex::build(&documents, bodies, |number, document, bags| {
             let body: Option<DocTerms> = document.body.map(BodyTerms::of_body);
             let triggers = document.triggers.iter().copied();
-            let Document { name, description, .. } = *document;
-            bags.push(number, Parts { name, description, triggers, body: body.as_ref() });
+            let SkillDocument { name, description, .. } = *document;
+            bags.push(number, SkillTexts { name, description, triggers, body: body.as_ref() });
         })
     }
 
@@ -136,20 +137,20 @@ impl TextIndex {
         let read_chunk = |(chunk, items): (usize, &[T])| {
             let mut bags = Bags::default();
             bags.long = bodies.then(Texts::default);
-            for (item, number) in items.iter().zip(chunk * CHUNK..) {
+            for (item, number) in items.iter().zip(chunk * SKILLS_PER_CHUNK..) {
                 read(u32::try_from(number).unwrap_or(u32::MAX), item, &mut bags);
             }
             bags
         };
-        let bags: Vec<Bags> = if items.len() < MANY {
-            items.chunks(CHUNK).enumerate().map(read_chunk).collect()
+        let bags: Vec<Bags> = if items.len() < MIN_PARALLEL {
+            items.chunks(SKILLS_PER_CHUNK).enumerate().map(read_chunk).collect()
         } else {
-            items.par_chunks(CHUNK).enumerate().map(read_chunk).collect()
+            items.par_chunks(SKILLS_PER_CHUNK).enumerate().map(read_chunk).collect()
         };
         let long =
-            || bodies.then(|| Field::of(bags.iter().filter_map(|bags| bags.long.as_ref()).flat_map(Texts::iter)));
+            || bodies.then(|| TextField::of(bags.iter().filter_map(|bags| bags.long.as_ref()).flat_map(Texts::iter)));
         let short = || {
-            let short = Field::of(bags.iter().flat_map(|bags| bags.short.iter()));
+            let short = TextField::of(bags.iter().flat_map(|bags| bags.short.iter()));
             // In the order of the terms' numbers, each once.
             let mut stems: Vec<&str> = vec![""; short.keys().len()];
             for (key, stem) in bags.iter().flat_map(|bags| bags.vocabulary.stems()) {
@@ -159,13 +160,16 @@ impl TextIndex {
             }
             (Lookalikes::of(stems.into_iter()), short)
         };
-        let name = || Field::of(bags.iter().flat_map(|bags| bags.name.iter()));
-        let ((lookalikes, short), (long, name)) =
-            if items.len() < MANY { (short(), (long(), name())) } else { rayon::join(short, || (long(), name())) };
+        let name = || TextField::of(bags.iter().flat_map(|bags| bags.name.iter()));
+        let ((lookalikes, short), (long, name)) = if items.len() < MIN_PARALLEL {
+            (short(), (long(), name()))
+        } else {
+            rayon::join(short, || (long(), name()))
+        };
         TextIndex {
             skills: bags.iter().flat_map(|bags| bags.skills.iter().copied()).collect(),
             names: bags.iter().flat_map(|bags| bags.names.iter().copied()).collect(),
-            negative: Negative::of(bags.iter().flat_map(|bags| bags.negative.iter())),
+            negative: ExcludedTerms::of(bags.iter().flat_map(|bags| bags.negative.iter())),
             short,
             long,
             name,
@@ -175,34 +179,34 @@ impl TextIndex {
         }
     }
 
-    /// The same, ranking with other numbers.
+    /// Sets other parameters of the ranking.
     #[must_use]
     pub fn tuned(mut self, tuning: Tuning) -> TextIndex {
         self.tuning = tuning;
         self
     }
 
-    /// How many skills there are in it.
+    /// Returns the number of skills in it.
     pub fn len(&self) -> usize {
         self.skills.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no skill in it.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
 
-    /// Whether a document excludes a term.
+    /// Returns whether a document excludes a term.
     pub(crate) fn excludes(&self, document: usize, key: u64) -> bool {
         self.negative.of_document(document).binary_search(&key).is_ok()
     }
 }
 
-impl Negative {
-    fn of<'a>(bags: impl Iterator<Item = Bag<'a>>) -> Negative {
-        let mut negative = Negative::default();
+impl ExcludedTerms {
+    fn of<'a>(bags: impl Iterator<Item = Bag<'a>>) -> ExcludedTerms {
+        let mut negative = ExcludedTerms::default();
         for (document, bag) in (0..).zip(bags).filter(|(_, bag)| !bag.terms.is_empty()) {
-            let end = |negative: &Negative| u32::try_from(negative.terms.len()).unwrap_or(u32::MAX);
+            let end = |negative: &ExcludedTerms| u32::try_from(negative.terms.len()).unwrap_or(u32::MAX);
             let start = end(&negative);
             negative.terms.extend(bag.terms.iter().map(|(key, _)| key));
             negative.at.insert(document, start..end(&negative));
@@ -210,7 +214,7 @@ impl Negative {
         negative
     }
 
-    /// As lists: the documents, ascending, where the terms of each end, the terms.
+    /// Returns it as lists: the documents, ascending, the end of each one's terms, the terms.
     pub(crate) fn flat(&self) -> (Vec<u32>, Vec<u32>, &[u64]) {
         let mut at: Vec<_> = self.at.iter().collect();
         at.sort_unstable_by_key(|(document, _)| **document);
@@ -221,15 +225,15 @@ impl Negative {
         )
     }
 
-    /// Of such lists, if they fit together.
-    pub(crate) fn of_flat(documents: Vec<u32>, ends: &[u32], terms: Vec<u64>) -> Option<Negative> {
+    /// Makes it from such lists, if they are consistent.
+    pub(crate) fn of_flat(documents: Vec<u32>, ends: &[u32], terms: Vec<u64>) -> Option<ExcludedTerms> {
         let fits = documents.len() == ends.len() && ends.is_sorted();
         if !fits || ends.last().copied().unwrap_or(0) as usize != terms.len() {
             return None;
         }
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let at = documents.into_iter().zip(starts.zip(ends).map(|(start, end)| start..*end)).collect();
-        Some(Negative { terms, at })
+        Some(ExcludedTerms { terms, at })
     }
 
     fn of_document(&self, document: usize) -> &[u64] {

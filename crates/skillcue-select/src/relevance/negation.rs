@@ -1,40 +1,43 @@
-//! What a description says that its skill is *not* for.
+//! Negation: the subjects that a description says its skill is *not* for.
 //!
-//! "Do not use for iOS crash logs" names iOS, crashes and logs, and a ranker that counts words would take it for praise.
-//! So such clauses are kept apart: their words speak for nothing, and against the skill when a message has them.
+//! "Do not use for iOS crash logs" names iOS, crashes and logs, and a ranker that counts words would count them for the
+//! skill. So such clauses are separated: their words do not count for the skill, and count against it when a message
+//! has them.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A description in two.
+/// A description, split into what the skill is for and what it is not for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claims<'a> {
-    /// What the skill is for.
+    /// The sentences about what the skill is for.
     pub(crate) positive: Vec<&'a str>,
-    /// What it is not for.
+    /// The sentences about what it is not for.
     pub(crate) negative: Vec<&'a str>,
 }
 
-/// A sentence that begins so is negative as a whole.
+/// The beginnings of sentences that are negative as a whole.
 static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)^[\s\-*_>]*(?:also\s+|but\s+)?(?:please\s+)?(?:do\s+not\s+(?:use|trigger|activate|invoke|apply)|don['’]?t\s+(?:use|trigger|activate|invoke|apply)|not\s+(?:for|intended|suitable|meant|to be used)|never\s+use|avoid\s+using|(?:should|must)\s+not\s+be\s+used|when\s+not\s+to\s+use)\b",
     )
 });
 
-/// From here on a sentence is negative.
+/// The phrases from which on a sentence is negative.
 static TAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)(?:[,;:—–(-]\s*|\s+)(?:and\s+|but\s+)?(?:do not use|don['’]t use|not for|not to be used for|not intended for|not when)\b",
     )
 });
 
-/// "For ads, see ad-creative": what stands between belongs to another skill, and the other's name to neither.
+/// References to another skill, as in "For ads, see ad-creative": the subject belongs to the other skill, and its name
+/// to neither.
 static ELSEWHERE: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r#"^\s*\(?For\b(.{3,200}?),\s*(?:see|use)\s+(?:the\s+)?[`"']?[a-z0-9]"#));
 
-/// None of the patterns can fail to compile: the tests below use each. If one did, nothing would be negative.
+/// Compiles a pattern. None of them can fail to compile: the tests below use each. If one did, nothing would be
+/// negative.
 fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
@@ -59,7 +62,8 @@ impl Claims<'_> {
     }
 }
 
-/// Sentences end with `.`, `!` or `?`, closing quotes and space, if what follows begins like one.
+/// Splits a text into sentences. They end with `.`, `!` or `?`, closing quotes and space, if the next word begins like
+/// a sentence.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_sentences_clauses_and_topics_of_others_are_set_apart() {
+    fn negative_sentences_clauses_and_topics_of_others_are_separated() {
         check(
             "Symbolicate frames. Use when X. DO NOT USE FOR: iOS crash logs, or Java. For ads, see ad-creative. A guide, not for beginners.",
             &["Symbolicate frames.", "Use when X.", "A guide"],

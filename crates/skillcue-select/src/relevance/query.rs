@@ -1,68 +1,74 @@
-//! What a message asks for: terms, and what each is worth.
+//! Queries: the terms of a message, and their weights.
 
 use std::ops::Range;
 
 use hashbrown::HashTable;
 
 use crate::relevance::bags::narrow;
-use crate::relevance::fuzzy::Room;
 use crate::relevance::index::TextIndex;
-use crate::relevance::search::LARGE;
+use crate::relevance::lookalikes::LookalikeScratch;
+use crate::relevance::search::LARGE_INDEX;
 use crate::relevance::tokens::{Tokenizer, head};
 use crate::relevance::words::{LISTS, key_of};
 
-/// How much of a message is read, and how many of its terms are searched for.
+/// How many bytes of a message are read, and how many of its terms are searched for.
 const MAX_MESSAGE: usize = 64 * 1024;
 const MAX_TERMS: usize = 64;
-/// From how many characters on a guess is made at an unknown word; and, among many skills, at how many words.
-const GUESSED: usize = 5;
-const GUESSES: usize = 8;
+/// From how many characters on a guess is made for an unknown word; and, with many skills, for how many words.
+const MIN_GUESS_CHARS: usize = 5;
+const MAX_GUESSES: usize = 8;
 
 /// A term of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Term {
     pub(crate) stem: Box<str>,
     pub(crate) key: u64,
-    /// Where the word first stands.
+    /// The range of the word's first occurrence.
     pub(crate) span: Range<usize>,
     pub(crate) weight: f32,
 }
 
 /// A message, ready to be searched for.
 #[derive(Debug, Default)]
-pub(crate) struct Query {
-    /// Every distinct term of the message, as they appear.
+pub(crate) struct TextQuery {
+    /// Every distinct term of the message, in order of appearance.
     pub(crate) message: Vec<Term>,
-    /// What is searched for: the terms worth most, and stems that misspelt words may have meant.
+    /// The terms that are searched for: those of the highest value, and lookalikes of misspelt words.
     pub(crate) terms: Vec<Term>,
 }
 
-impl Query {
-    pub(crate) fn of(index: &TextIndex, message: &str, tokenizer: &mut Tokenizer, room: &mut Room) -> Query {
+impl TextQuery {
+    pub(crate) fn of(
+        index: &TextIndex,
+        message: &str,
+        tokenizer: &mut Tokenizer,
+        scratch: &mut LookalikeScratch,
+    ) -> TextQuery {
         let half = index.tuning.half;
         let terms = distinct(head(message, MAX_MESSAGE), half, tokenizer);
-        let mut query = Query { terms: terms.clone(), message: terms };
+        let mut query = TextQuery { terms: terms.clone(), message: terms };
         if query.terms.len() > MAX_TERMS {
             let worth = |term: &Term| term.weight * rarity(index, term.key).unwrap_or(0.0);
             let mut worths: Vec<(f32, Term)> = query.terms.drain(..).map(|term| (worth(&term), term)).collect();
             worths.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.stem.cmp(&b.1.stem)));
             query.terms.extend(worths.into_iter().take(MAX_TERMS).map(|(_, term)| term));
         }
-        query.guess(index, room);
+        query.guess(index, scratch);
         query
     }
 
-    /// Adds, for unknown words, known ones that look like them.
-    fn guess(&mut self, index: &TextIndex, room: &mut Room) {
+    /// Adds, for unknown words, known ones that are similar.
+    fn guess(&mut self, index: &TextIndex, scratch: &mut LookalikeScratch) {
         let own = self.terms.len();
-        let most = if index.len() > LARGE { GUESSES } else { MAX_TERMS };
-        let is_word = |stem: &str| stem.chars().nth(GUESSED - 1).is_some() && stem.chars().all(char::is_alphabetic);
+        let most = if index.len() > LARGE_INDEX { MAX_GUESSES } else { MAX_TERMS };
+        let is_word =
+            |stem: &str| stem.chars().nth(MIN_GUESS_CHARS - 1).is_some() && stem.chars().all(char::is_alphabetic);
         let unknown =
             (0..own).filter(|at| is_word(&self.terms[*at].stem) && rarity(index, self.terms[*at].key).is_none());
         for at in unknown.take(most).collect::<Vec<_>>() {
             let span = self.terms[at].span.clone();
             let Some(lookalikes) = index.lookalikes.get() else { return };
-            for lookalike in lookalikes.find(&self.terms[at].stem, room) {
+            for lookalike in lookalikes.find(&self.terms[at].stem, scratch) {
                 let key = key_of(lookalike.stem);
                 let half = index.tuning.half;
                 let weight = half * lookalike.alike * weight(lookalike.stem, key, half);
@@ -76,7 +82,7 @@ impl Query {
     }
 }
 
-/// Every distinct term of a text, as they appear.
+/// Returns every distinct term of a text, in order of appearance.
 fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     let mut terms = Vec::new();
     let mut seen: HashTable<u64> = HashTable::new();
@@ -90,10 +96,10 @@ fn distinct(text: &str, half: f32, tokenizer: &mut Tokenizer) -> Vec<Term> {
     terms
 }
 
-/// How rare a term is where it is rarest; nothing, if no skill has it.
+/// Returns the rarity of a term in the field where it is rarest; `None`, if no skill has it.
 fn rarity(index: &TextIndex, key: u64) -> Option<f32> {
     let (short, long) = (index.short.idf(key), index.long.as_ref().and_then(|long| long.idf(narrow(key))));
-    // Not the same as the greater of two options: nothing is less than 0.
+    // A term that a field lacks has no rarity there, which is not a rarity of 0.
     match (short, long) {
         (Some(short), Some(long)) => Some(short.max(long)),
         (one, other) => one.or(other),

@@ -1,4 +1,4 @@
-//! From a message to a ranking.
+//! The search: from a message to a ranking.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -6,75 +6,75 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::relevance::apart::{Apart, NEAREST, NEARLY};
 use crate::relevance::bags::narrow;
-use crate::relevance::confidence::{Evidence, ONE_WORD, Standing, of_lower};
-use crate::relevance::field::{Field, Postings};
-use crate::relevance::fuzzy::Room;
+use crate::relevance::confidence::{Evidence, LeadEvidence, MAX_ONE_WORD, of_lower};
+use crate::relevance::field::{Postings, TextField};
 use crate::relevance::index::TextIndex;
-use crate::relevance::query::{Query, Term};
+use crate::relevance::lookalikes::LookalikeScratch;
+use crate::relevance::query::{Term, TextQuery};
+use crate::relevance::rivals::{MIN_RIVAL_SHARE, MIN_RIVALS, RivalTable};
 use crate::relevance::tokens::Tokenizer;
 use crate::relevance::words::LISTS;
 
-/// The runner-up is looked for among at least so many.
-const RUNNERS: usize = NEAREST;
-/// From which share of the best score on a skill is as good as the best; and how many such there may be. Chosen on
+/// The runner-up is searched for among at least so many.
+const MIN_RUNNERS: usize = MIN_RIVALS;
+/// The share of the best score from which on a skill is as good as the best; and how many such there may be. Chosen on
 /// `tests/labelled` as the share, of 0.85, 0.9, 0.95 and 0.98, that adds no false triggers there.
-const EQUAL: f32 = 0.98;
+const MIN_EQUAL_SHARE: f32 = 0.98;
 const MAX_EQUALS: usize = 3;
-/// How many words are named for a hit.
-const WORDS: usize = 8;
-/// With more skills than this, words that many have are not followed everywhere.
-pub(crate) const LARGE: usize = 10_000;
-/// Then: a word that more than one in so many skills have only adds to skills that a rarer word found.
-const COMMON: usize = 10;
-/// And a synonym that more than one in so many skills have is left out: at half weight it tells few of them apart.
-const COMMON_SYNONYM: usize = 50;
-/// And so many postings are read in a field, those of rare words first.
-const BUDGET: usize = 300_000;
+/// How many words are listed for a hit.
+const MAX_WORDS: usize = 8;
+/// With more skills than this, the postings of common words are not read completely.
+pub(crate) const LARGE_INDEX: usize = 10_000;
+/// In a large index, a word that more than one in so many skills have only adds to skills that a rarer word found.
+const COMMON_SHARE: usize = 10;
+/// In a large index, a synonym that more than one in so many skills have is left out: at half weight it distinguishes
+/// few of them.
+const COMMON_SYNONYM_SHARE: usize = 50;
+/// In a large index, so many postings are read in a field, those of rare words first.
+const MAX_POSTINGS_READ: usize = 300_000;
 
 /// The skills whose texts fit a message, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Ranking {
-    /// Equal ones stand in the order of the catalog.
+    /// The hits; equal ones are in the order of the catalog.
     pub hits: Vec<TextHit>,
 }
 
 /// A skill whose texts fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextHit {
-    /// Where it stands in [`Catalog::all`](skillcue_catalog::Catalog::all).
+    /// Its position in [`Catalog::all`](skillcue_catalog::Catalog::all).
     pub skill: usize,
     /// How well it fits. Comparable within one ranking only.
     pub score: f32,
-    /// How likely it is to fit, from 0 to 1, by what its own text has of the message: other skills, however good, do not
-    /// lower it.
+    /// How likely it is to fit, from 0 to 1, by its own text alone: other skills, however good, do not lower it.
     pub confidence: f32,
-    /// How likely it is to be the one that the message needs, from 0 to 1: this depends on its lead over the others. Falls
-    /// from rank to rank; only the first's is fitted.
+    /// How likely it is to be the one that the message needs, from 0 to 1: this depends on its lead over the others.
+    /// Falls from rank to rank; only the first's is fitted.
     pub certainty: f32,
-    /// The words that speak for it, strongest first: at most eight.
+    /// The words that count for it, strongest first: at most eight.
     pub words: Vec<TextWord>,
 }
 
-/// A word of a message that speaks for a skill.
+/// A word of a message that counts for a skill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextWord {
     /// The word, as the message has it.
     pub text: String,
-    /// Where in the message it first stands, in bytes.
+    /// The range of its first occurrence in the message, in bytes.
     pub span: Range<usize>,
-    /// What the skill has of it: its stem, or that of a synonym or of a word that looks like it.
+    /// The term that the skill has: its stem, or that of a synonym or of a similar word.
     pub term: String,
-    /// What it adds to the score.
+    /// The amount that it adds to the score.
     pub weight: f32,
 }
 
-/// One list of postings to follow.
-pub(crate) struct Lead<'a> {
+/// The postings of a query's term in one field, with their weight.
+pub(crate) struct WeightedPostings<'a> {
     pub(crate) field: usize,
     term: &'a Term,
-    /// What is looked up: the term's stem, or a synonym.
+    /// The stem that is looked up: the term's own, or a synonym.
     stem: &'a str,
     pub(crate) postings: Postings<'a>,
     pub(crate) factor: f32,
@@ -82,38 +82,39 @@ pub(crate) struct Lead<'a> {
     pub(crate) unless: Option<Postings<'a>>,
 }
 
-/// What a document has in the three fields.
+/// The scores of a document in the three fields.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    /// In which search that was: so nothing need be cleared.
+struct DocumentScores {
+    /// The number of the search that they belong to: so nothing need be cleared.
     search: u32,
     scores: [f32; 3],
-    /// Where it is among those that may be rivals; `NOWHERE`, if it is not.
-    place: u32,
+    /// Its position among those that may be rivals; `NO_POSITION`, if it is not.
+    position: u32,
 }
 
-/// No place.
-const NOWHERE: u32 = u32::MAX;
+/// The absence of a position.
+const NO_POSITION: u32 = u32::MAX;
 
-/// What searches need room for. One for each thread, so that nobody waits.
+/// The buffers of searches. One for each thread, so that no thread waits.
 #[derive(Debug, Default)]
-struct Scratch {
+struct SearchScratch {
     search: u32,
-    slots: Vec<Slot>,
+    slots: Vec<DocumentScores>,
     touched: Vec<u32>,
     tokenizer: Tokenizer,
-    room: Room,
+    lookalikes: LookalikeScratch,
 }
 
 thread_local! {
-    /// Taken out while in use: a search within a search, from `usable`, makes its own.
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+    /// This thread's buffers. Taken out while in use: a search within a search, from `usable`, makes its own.
+    static SCRATCH: Cell<Option<Box<SearchScratch>>> = const { Cell::new(None) };
 }
 
 impl TextIndex {
-    /// The skills that fit `message`, at most `limit`, and only those that are `usable`.
+    /// Returns the skills that fit `message`, at most `limit`, and only those that are `usable`.
     ///
-    /// Takes time by the words that it looks for, not by the length of the message: 64 KiB and 64 words are read.
+    /// Its time depends on the words that it searches for, not on the length of the message: 64 KiB and 64 words are
+    /// read.
     pub fn search(&self, message: &str, limit: usize, usable: &dyn Fn(usize) -> bool) -> Ranking {
         if self.is_empty() || limit == 0 {
             return Ranking::default();
@@ -124,49 +125,55 @@ impl TextIndex {
         ranking
     }
 
-    /// The words of a message that the description of a skill excludes, as in "Do not use for spreadsheets".
+    /// Returns the words of a message that the description of a skill excludes, as in "Do not use for spreadsheets".
     pub fn excluded<'m>(&self, message: &'m str, skill: usize) -> Vec<&'m str> {
         let is_it = |other: &u32| usize::try_from(*other).is_ok_and(|other| other == skill);
         let Some(document) = self.skills.iter().position(is_it) else { return Vec::new() };
-        let query = Query::of(self, message, &mut Tokenizer::default(), &mut Room::default());
+        let query = TextQuery::of(self, message, &mut Tokenizer::default(), &mut LookalikeScratch::default());
         let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
         excluded.filter_map(|term| message.get(term.span.clone())).collect()
     }
 
-    fn search_in(&self, scratch: &mut Scratch, message: &str, limit: usize, usable: &dyn Fn(usize) -> bool) -> Ranking {
-        let query = Query::of(self, message, &mut scratch.tokenizer, &mut scratch.room);
+    fn search_in(
+        &self,
+        scratch: &mut SearchScratch,
+        message: &str,
+        limit: usize,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Ranking {
+        let query = TextQuery::of(self, message, &mut scratch.tokenizer, &mut scratch.lookalikes);
         scratch.begin(self.len());
-        let mut leads = Vec::new();
+        let mut lists = Vec::new();
         for number in 0..3 {
-            self.follow(scratch, &query, number, &mut leads);
+            self.add_field_scores(scratch, &query, number, &mut lists);
         }
-        let widths = self.widths(scratch);
-        let best = self.best(scratch, widths, limit.max(RUNNERS), usable);
+        let deviations = self.deviations(scratch);
+        let best = self.best(scratch, deviations, limit.max(MIN_RUNNERS), usable);
         let Some(&(top, first)) = best.first() else { return Ranking::default() };
         let lead = self.lead(scratch, &best);
-        let least = best.get(limit - 1).or(best.last()).map_or(0.0, |(score, _)| NEARLY * score);
-        let rivals = self.rivals(scratch, widths, &best, least, usable);
-        let apart = Apart::of(self, &leads, &rivals, |document| scratch.place(document));
+        let least = best.get(limit - 1).or(best.last()).map_or(0.0, |(score, _)| MIN_RIVAL_SHARE * score);
+        let rivals = self.rivals(scratch, deviations, &best, least, usable);
+        let rival_table = RivalTable::of(self, &lists, &rivals, |document| scratch.position(document));
         let unit = self.unit();
-        let mass: f64 = query.message.iter().map(|term| self.worth(term)).sum();
+        let mass: f64 = query.message.iter().map(|term| self.value(term)).sum();
         let length = query.message.iter().map(|term| f64::from(term.weight)).sum();
         let mut most: f32 = 1.0;
         let mut hits: Vec<TextHit> = Vec::with_capacity(limit.min(best.len()));
         for (at, &(score, document)) in best.iter().enumerate().take(limit) {
-            let words = self.words(message, &leads, widths, document);
+            let words = self.words(message, &lists, deviations, document);
             let excluded = query.message.iter().filter(|term| self.excludes(document, term.key));
-            let excluded: f64 = excluded.map(|term| self.worth(term)).sum();
+            let excluded: f64 = excluded.map(|term| self.value(term)).sum();
             if document == first && words.len() < 2 {
-                // Where one word is all that speaks for the first, no lower one is surer.
-                most = ONE_WORD;
+                // Where only one word counts for the first, no lower one is more certain.
+                most = MAX_ONE_WORD;
             }
-            let sure = Standing { lead, mass, excluded, unit }.certainty();
-            let sure = sure.min(if words.len() < 2 { ONE_WORD } else { most });
+            let sure = LeadEvidence { lead, mass, excluded, unit }.certainty();
+            let sure = sure.min(if words.len() < 2 { MAX_ONE_WORD } else { most });
             let certainty = if document == first { sure } else { of_lower(sure, score / top) };
             let excluded = if mass > 0.0 { excluded / mass } else { 0.0 };
-            let own = Evidence { has: apart.evidence(at), length, excluded }.confidence();
-            let confidence = own.min(if words.len() < 2 { ONE_WORD } else { 1.0 });
-            // A skill that says it is not for this is not the one that is needed, however far ahead its words are.
+            let own = Evidence { has: rival_table.evidence(at), length, excluded }.confidence();
+            let confidence = own.min(if words.len() < 2 { MAX_ONE_WORD } else { 1.0 });
+            // A skill that excludes the subject is not the one that is needed, however far ahead its words are.
             let certainty = match excluded {
                 0.5.. => 0.0,
                 0.0 => certainty,
@@ -174,54 +181,60 @@ impl TextIndex {
             };
             hits.push(TextHit { skill: self.skills[document] as usize, score, confidence, certainty, words });
         }
-        // One that excludes what the message speaks of goes below those that do not.
+        // A skill that excludes the message's subject ranks below those that do not.
         hits.sort_by(|a, b| b.certainty.total_cmp(&a.certainty));
         Ranking { hits }
     }
 
-    pub(crate) fn field(&self, number: usize) -> Option<&Field> {
+    pub(crate) fn field(&self, number: usize) -> Option<&TextField> {
         [Some(&self.short), self.long.as_ref(), Some(&self.name)][number]
     }
 
-    /// Adds up what every document has in a field.
-    fn follow<'a>(&'a self, scratch: &mut Scratch, query: &'a Query, number: usize, leads: &mut Vec<Lead<'a>>) {
+    /// Adds up the scores of every document in a field.
+    fn add_field_scores<'a>(
+        &'a self,
+        scratch: &mut SearchScratch,
+        query: &'a TextQuery,
+        number: usize,
+        lists: &mut Vec<WeightedPostings<'a>>,
+    ) {
         let Some(field) = self.field(number) else { return };
-        let large = self.len() > LARGE;
-        let from = leads.len();
+        let large = self.len() > LARGE_INDEX;
+        let from = lists.len();
         for term in &query.terms {
-            self.leads(field, number, query, term, leads);
+            self.add_lists(field, number, query, term, lists);
         }
         let mut budget = usize::MAX;
         if large {
-            // Rare ones first: they find, the others only add.
-            leads[from..].sort_by_key(|lead| lead.postings.len());
-            budget = BUDGET;
+            // Rare ones first: they find documents, the others only add to them.
+            lists[from..].sort_by_key(|list| list.postings.len());
+            budget = MAX_POSTINGS_READ;
         }
-        for at in from..leads.len() {
-            let lead = &leads[at];
-            let size = lead.postings.len();
-            // The rarest is followed in any case: or a message of one frequent word would find nothing.
+        for at in from..lists.len() {
+            let list = &lists[at];
+            let size = list.postings.len();
+            // The rarest is read in any case: otherwise a message of one frequent word would find nothing.
             if size > budget && at > from {
-                leads.truncate(at);
+                lists.truncate(at);
                 break;
             }
             budget = budget.saturating_sub(size);
-            let finds = !large || size <= self.len() / COMMON || scratch.touched.is_empty();
-            let impacts = field.impacts(lead.postings);
-            match lead.unless {
+            let finds = !large || size <= self.len() / COMMON_SHARE || scratch.touched.is_empty();
+            let impacts = field.impacts(list.postings);
+            match list.unless {
                 None if finds => impacts.for_each(|(document, impact)| {
-                    scratch.touch(document).scores[number] += lead.factor * impact;
+                    scratch.touch(document).scores[number] += list.factor * impact;
                 }),
-                None => impacts.for_each(|(document, impact)| scratch.add(document, number, lead.factor * impact)),
+                None => impacts.for_each(|(document, impact)| scratch.add(document, number, list.factor * impact)),
                 Some(unless) => {
                     let mut having = unless.documents().peekable();
                     for (document, impact) in impacts {
                         while having.next_if(|having| *having < document).is_some() {}
                         if having.peek() == Some(&document) {
                         } else if finds {
-                            scratch.touch(document).scores[number] += lead.factor * impact;
+                            scratch.touch(document).scores[number] += list.factor * impact;
                         } else {
-                            scratch.add(document, number, lead.factor * impact);
+                            scratch.add(document, number, list.factor * impact);
                         }
                     }
                 }
@@ -229,31 +242,45 @@ impl TextIndex {
         }
     }
 
-    /// The postings of a term in a field, and those of its synonyms.
-    fn leads<'a>(&self, field: &'a Field, number: usize, query: &Query, term: &'a Term, leads: &mut Vec<Lead<'a>>) {
+    /// Adds the postings of a term in a field, and those of its synonyms.
+    fn add_lists<'a>(
+        &self,
+        field: &'a TextField,
+        number: usize,
+        query: &TextQuery,
+        term: &'a Term,
+        lists: &mut Vec<WeightedPostings<'a>>,
+    ) {
         let is_long = number == 1;
         let key_in = |key: u64| if is_long { narrow(key) } else { key };
         let own = field.postings(key_in(term.key));
         if let Some(postings) = own {
-            leads.push(Lead { field: number, term, stem: &term.stem, postings, factor: term.weight, unless: None });
+            lists.push(WeightedPostings {
+                field: number,
+                term,
+                stem: &term.stem,
+                postings,
+                factor: term.weight,
+                unless: None,
+            });
         }
         for synonym in LISTS.synonyms(term.key) {
             if query.terms.iter().any(|term| term.key == synonym.key) {
                 continue;
             }
             let Some(postings) = field.postings(key_in(synonym.key)) else { continue };
-            if self.len() > LARGE && postings.len() > self.len() / COMMON_SYNONYM {
+            if self.len() > LARGE_INDEX && postings.len() > self.len() / COMMON_SYNONYM_SHARE {
                 continue;
             }
-            // A rare synonym of a common word is worth no more than the word.
+            // A rare synonym of a common word has no higher weight than the word.
             let rarity = own.map_or(1.0, |own| (own.idf / postings.idf).min(1.0));
             let factor = self.tuning.half * term.weight * rarity;
-            leads.push(Lead { field: number, term, stem: &synonym.stem, postings, factor, unless: own });
+            lists.push(WeightedPostings { field: number, term, stem: &synonym.stem, postings, factor, unless: own });
         }
     }
 
-    /// How widely the scores of each field lie apart: the standard deviation over all documents.
-    fn widths(&self, scratch: &Scratch) -> [f32; 3] {
+    /// Returns the standard deviation of the scores of each field, over all documents.
+    fn deviations(&self, scratch: &SearchScratch) -> [f32; 3] {
         let mut sums = [[0.0f64; 3]; 2];
         let mut greatest = [0.0f32; 3];
         for document in &scratch.touched {
@@ -264,7 +291,7 @@ impl TextIndex {
             }
         }
         let count = self.len() as f64;
-        let mut widths = [0, 1, 2].map(|number| {
+        let mut deviations = [0, 1, 2].map(|number| {
             let mean = sums[0][number] / count;
             let variance = sums[1][number] / count - mean * mean;
             if variance > 1e-12 {
@@ -276,60 +303,61 @@ impl TextIndex {
             }
         });
         if self.long.is_none() {
-            widths[1] = widths[0];
+            deviations[1] = deviations[0];
         }
-        widths
+        deviations
     }
 
-    /// The three scores of a document. Without bodies, the long text is the short one.
-    fn scores(&self, scratch: &Scratch, document: usize) -> [f32; 3] {
+    /// Returns the three scores of a document. Without bodies, the long text is the short one.
+    fn scores(&self, scratch: &SearchScratch, document: usize) -> [f32; 3] {
         let [short, long, name] = scratch.slots[document].scores;
         [short, if self.long.is_some() { long } else { short }, name]
     }
 
-    fn total(&self, scratch: &Scratch, widths: [f32; 3], document: usize) -> f32 {
+    fn total(&self, scratch: &SearchScratch, deviations: [f32; 3], document: usize) -> f32 {
         let [short, long, name] = self.scores(scratch, document);
-        short / widths[0] + long / widths[1] + self.tuning.name * name / widths[2]
+        short / deviations[0] + long / deviations[1] + self.tuning.name * name / deviations[2]
     }
 
-    /// The best, and after them all others that score at least `least`, best first. Notes where each is.
+    /// Returns the best, and after them all others that score at least `least`, best first. Stores the position of
+    /// each.
     fn rivals(
         &self,
-        scratch: &mut Scratch,
-        widths: [f32; 3],
+        scratch: &mut SearchScratch,
+        deviations: [f32; 3],
         best: &[(f32, usize)],
         least: f32,
         usable: &dyn Fn(usize) -> bool,
     ) -> Vec<(f32, usize)> {
         let mut rivals = best.to_vec();
-        scratch.note_places(&rivals);
-        // With fewer than were asked for, these are all.
-        if best.len() >= RUNNERS {
+        scratch.store_positions(&rivals);
+        // With fewer than requested, these are all.
+        if best.len() >= MIN_RUNNERS {
             for document in scratch.touched.iter().map(|document| *document as usize) {
-                let score = self.total(scratch, widths, document);
-                let is_new = score >= least && score > 0.0 && scratch.place(document).is_none();
+                let score = self.total(scratch, deviations, document);
+                let is_new = score >= least && score > 0.0 && scratch.position(document).is_none();
                 if is_new && usable(self.skills[document] as usize) {
                     rivals.push((score, document));
                 }
             }
             rivals[best.len()..].sort_unstable_by(by_score);
-            scratch.note_places(&rivals);
+            scratch.store_positions(&rivals);
         }
         rivals
     }
 
-    /// The documents with the highest scores, best first.
+    /// Returns the documents with the highest scores, best first.
     fn best(
         &self,
-        scratch: &Scratch,
-        widths: [f32; 3],
+        scratch: &SearchScratch,
+        deviations: [f32; 3],
         count: usize,
         usable: &dyn Fn(usize) -> bool,
     ) -> Vec<(f32, usize)> {
         let mut best: Vec<(f32, usize)> = Vec::new();
         let mut last: Option<(f32, usize)> = None;
         for document in scratch.touched.iter().map(|document| *document as usize) {
-            let one = (self.total(scratch, widths, document), document);
+            let one = (self.total(scratch, deviations, document), document);
             let beaten = last.is_some_and(|last| by_score(&last, &one) == Ordering::Less);
             if one.0 <= 0.0 || beaten || !usable(self.skills[document] as usize) {
                 continue;
@@ -347,23 +375,23 @@ impl TextIndex {
         best
     }
 
-    /// How far the best are ahead of the rest: the raw score of the first less that of the next skill of another name that
-    /// is not as good. Two or three skills that fit equally well say nothing against each other; that many do says that
-    /// the message is not about one of them.
-    fn lead(&self, scratch: &Scratch, best: &[(f32, usize)]) -> f64 {
+    /// Returns how far the best are ahead of the rest: the raw score of the first less that of the next skill of
+    /// another name that is not as good. Two or three skills that fit equally well do not count against each other; if
+    /// many do, the message is not about one of them.
+    fn lead(&self, scratch: &SearchScratch, best: &[(f32, usize)]) -> f64 {
         let raw = |document: usize| {
             let [short, long, _] = self.scores(scratch, document);
             f64::from(short) + f64::from(long)
         };
         let Some(&(top, first)) = best.first() else { return 0.0 };
-        // A copy of the first is no rival: whichever is taken, it is the right one.
+        // A copy of the first is not a rival: whichever is taken, it is the right one.
         let mut names = vec![self.names[first]];
         for &(score, document) in &best[1..] {
             let name = self.names[document];
             if names.contains(&name) {
                 continue;
             }
-            if names.len() == MAX_EQUALS || score < EQUAL * top {
+            if names.len() == MAX_EQUALS || score < MIN_EQUAL_SHARE * top {
                 return raw(first) - raw(document);
             }
             names.push(name);
@@ -371,40 +399,46 @@ impl TextIndex {
         raw(first)
     }
 
-    /// What a word is worth that no skill has.
+    /// Returns the value of a word that no skill has.
     fn unit(&self) -> f64 {
         (2.0 * self.len() as f64 + 2.0).ln()
     }
 
-    fn worth(&self, term: &Term) -> f64 {
+    fn value(&self, term: &Term) -> f64 {
         f64::from(term.weight) * self.short.idf(term.key).map_or(self.unit(), f64::from)
     }
 
-    /// The words of the message that speak for a document.
-    fn words(&self, message: &str, leads: &[Lead<'_>], widths: [f32; 3], document: usize) -> Vec<TextWord> {
+    /// Returns the words of the message that count for a document.
+    fn words(
+        &self,
+        message: &str,
+        lists: &[WeightedPostings<'_>],
+        deviations: [f32; 3],
+        document: usize,
+    ) -> Vec<TextWord> {
         let both = if self.long.is_some() { 1.0 } else { 2.0 };
-        let scale = [both / widths[0], 1.0 / widths[1], self.tuning.name / widths[2]];
+        let scale = [both / deviations[0], 1.0 / deviations[1], self.tuning.name / deviations[2]];
         // Each word with all that it adds, and the stem that adds most.
         let mut words: Vec<(&Term, &str, f32, f32)> = Vec::new();
-        for lead in leads {
-            let Some(field) = self.field(lead.field) else { continue };
-            let Some(impact) = field.impact_on(lead.postings, document) else { continue };
-            if lead.unless.is_some_and(|unless| field.impact_on(unless, document).is_some()) {
+        for list in lists {
+            let Some(field) = self.field(list.field) else { continue };
+            let Some(impact) = field.impact_on(list.postings, document) else { continue };
+            if list.unless.is_some_and(|unless| field.impact_on(unless, document).is_some()) {
                 continue;
             }
-            let weight = scale[lead.field] * lead.factor * impact;
-            match words.iter_mut().find(|word| word.0.span == lead.term.span) {
+            let weight = scale[list.field] * list.factor * impact;
+            match words.iter_mut().find(|word| word.0.span == list.term.span) {
                 Some((_, stem, most, sum)) => {
                     *sum += weight;
                     if weight > *most {
-                        (*stem, *most) = (lead.stem, weight);
+                        (*stem, *most) = (list.stem, weight);
                     }
                 }
-                None => words.push((lead.term, lead.stem, weight, weight)),
+                None => words.push((list.term, list.stem, weight, weight)),
             }
         }
         words.sort_by(|a, b| b.3.total_cmp(&a.3).then(a.0.span.start.cmp(&b.0.span.start)));
-        words.truncate(WORDS);
+        words.truncate(MAX_WORDS);
         let word = |(term, stem, _, weight): (&Term, &str, f32, f32)| {
             let span = term.span.clone();
             TextWord { text: message[span.clone()].to_owned(), span, term: stem.to_owned(), weight }
@@ -413,49 +447,49 @@ impl TextIndex {
     }
 }
 
-/// The higher score first, and of equals the one that is first in the index.
+/// Orders by score, the higher first, and of equals the one that is first in the index.
 fn by_score(a: &(f32, usize), b: &(f32, usize)) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
-impl Scratch {
-    /// Forgets the last search.
+impl SearchScratch {
+    /// Starts a new search.
     fn begin(&mut self, documents: usize) {
         self.touched.clear();
         if self.slots.len() < documents {
-            self.slots.resize(documents, Slot::default());
+            self.slots.resize(documents, DocumentScores::default());
         }
         self.search = self.search.wrapping_add(1);
         if self.search == 0 {
-            self.slots.fill(Slot::default());
+            self.slots.fill(DocumentScores::default());
             self.search = 1;
         }
     }
 
-    /// A document's slot, found by this search from now on.
-    fn touch(&mut self, document: usize) -> &mut Slot {
+    /// Returns a document's scores, which are of this search from now on.
+    fn touch(&mut self, document: usize) -> &mut DocumentScores {
         let slot = &mut self.slots[document];
         if slot.search != self.search {
-            *slot = Slot { search: self.search, scores: [0.0; 3], place: NOWHERE };
+            *slot = DocumentScores { search: self.search, scores: [0.0; 3], position: NO_POSITION };
             self.touched.push(u32::try_from(document).unwrap_or(u32::MAX));
         }
         slot
     }
 
-    /// Notes where documents are among those that may be rivals.
-    fn note_places(&mut self, documents: &[(f32, usize)]) {
-        for (place, (_, document)) in (0..).zip(documents) {
-            self.slots[*document].place = place;
+    /// Stores the positions of documents among those that may be rivals.
+    fn store_positions(&mut self, documents: &[(f32, usize)]) {
+        for (position, (_, document)) in (0..).zip(documents) {
+            self.slots[*document].position = position;
         }
     }
 
-    /// Where a document is among them.
-    fn place(&self, document: usize) -> Option<usize> {
+    /// Returns the position of a document among those that may be rivals.
+    fn position(&self, document: usize) -> Option<usize> {
         let slot = self.slots.get(document)?;
-        (slot.search == self.search && slot.place != NOWHERE).then_some(slot.place as usize)
+        (slot.search == self.search && slot.position != NO_POSITION).then_some(slot.position as usize)
     }
 
-    /// Adds to a document that was found already.
+    /// Adds to the score of a document that was found already.
     fn add(&mut self, document: usize, number: usize, score: f32) {
         let slot = &mut self.slots[document];
         if slot.search == self.search {

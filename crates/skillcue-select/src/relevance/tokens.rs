@@ -1,8 +1,8 @@
-//! From text to stems.
+//! Tokens: from text to stems.
 //!
-//! A *chunk* is what a reader takes for one thing: `net9.0`, `crashlog_ios.txt`, `don't`. It has *words*, divided by
-//! punctuation, and a word has *parts*: `OutputPath` is `output` and `path`. Parts become terms, and so do whole chunks
-//! of several parts, written together, so that `sign-up`, `signUp` and `signup` meet.
+//! A *chunk* is what a reader takes for one name or word: `net9.0`, `crashlog_ios.txt`, `don't`. It has *words*,
+//! divided by punctuation, and a word has *parts*: `OutputPath` is `output` and `path`. Parts become terms, and so do
+//! whole chunks of several parts, written together, so that `sign-up`, `signUp` and `signup` match.
 //!
 //! Chinese, Japanese and Korean put no spaces between words: there, each two neighbouring characters are a term.
 
@@ -12,38 +12,38 @@ use hashbrown::HashTable;
 
 use crate::relevance::words::{LISTS, key_of, stem};
 
-/// Compounds with fewer or more characters than this are no terms.
-const COMPOUND: Range<usize> = 3..41;
-/// Of how many words of one chunk compounds are made. More are no name.
-const WORDS: usize = 64;
-/// How many stems are remembered, and of how long words.
-const REMEMBERED: usize = 1 << 15;
-const REMEMBERED_LENGTH: usize = 32;
+/// The lengths of compounds that are terms, in characters.
+const COMPOUND_CHARS: Range<usize> = 3..41;
+/// Of how many words of one chunk compounds are made. A name has no more.
+const MAX_COMPOUND_WORDS: usize = 64;
+/// How many stems are cached, and of words of which length.
+const MAX_CACHED_STEMS: usize = 1 << 15;
+const MAX_CACHED_LEN: usize = 32;
 
 /// One term of a text.
 #[derive(Debug)]
-pub(crate) struct Token<'a> {
+pub(crate) struct StemToken<'a> {
     pub(crate) stem: &'a str,
     pub(crate) key: u64,
-    /// Where in the text its word stands.
+    /// The range of its word in the text.
     pub(crate) span: Range<usize>,
 }
 
-/// Cuts texts into terms, and remembers the stems of words that it has seen.
+/// Splits texts into terms, and caches the stems of words.
 #[derive(Debug, Default)]
 pub(crate) struct Tokenizer {
-    remembered: HashTable<Remembered>,
+    stems: HashTable<CachedStem>,
     words: Vec<Word>,
-    parts: Vec<Part>,
+    parts: Vec<WordPart>,
     /// The parts, then the words, of one chunk in lower case.
     letters: String,
 }
 
-/// What a word in lower case comes to.
+/// The stem of a word in lower case.
 #[derive(Debug, Default)]
-struct Remembered {
+struct CachedStem {
     word: u64,
-    /// Nothing, if it is a stop word.
+    /// `None`, if it is a stop word.
     stem: Option<(u64, Box<str>)>,
 }
 
@@ -54,7 +54,7 @@ struct Word {
 }
 
 #[derive(Debug)]
-struct Part {
+struct WordPart {
     letters: Range<usize>,
     span: Range<usize>,
     kind: PartKind,
@@ -70,7 +70,7 @@ enum PartKind {
 
 impl Tokenizer {
     /// Hands every term of `text` to `sink`, in order of appearance.
-    pub(crate) fn each(&mut self, text: &str, sink: &mut impl FnMut(Token<'_>)) {
+    pub(crate) fn each(&mut self, text: &str, sink: &mut impl FnMut(StemToken<'_>)) {
         let mut at = 0;
         while let Some(chunk) = next_chunk(text, at) {
             at = chunk.end;
@@ -78,7 +78,7 @@ impl Tokenizer {
         }
     }
 
-    fn chunk(&mut self, text: &str, chunk: Range<usize>, sink: &mut impl FnMut(Token<'_>)) {
+    fn chunk(&mut self, text: &str, chunk: Range<usize>, sink: &mut impl FnMut(StemToken<'_>)) {
         self.words.clear();
         self.parts.clear();
         self.letters.clear();
@@ -89,13 +89,13 @@ impl Tokenizer {
         }
         let spaced = self.parts.iter().all(|part| part.kind == PartKind::Spaced);
         for index in 0..self.parts.len() {
-            let Part { letters, span, kind } = &self.parts[index];
+            let WordPart { letters, span, kind } = &self.parts[index];
             let (letters, span) = (letters.clone(), span.clone());
             match kind {
-                PartKind::Spaced => self.term(letters, span, Stop::Dropped, sink),
+                PartKind::Spaced => self.term(letters, span, StopWordRule::Dropped, sink),
                 PartKind::Unspaced => {
                     let stem = &self.letters[letters];
-                    sink(Token { stem, key: key_of(stem), span });
+                    sink(StemToken { stem, key: key_of(stem), span });
                 }
             }
         }
@@ -103,35 +103,35 @@ impl Tokenizer {
             return;
         }
         if self.words.len() > 1 {
-            for index in 0..self.words.len().min(WORDS) {
+            for index in 0..self.words.len().min(MAX_COMPOUND_WORDS) {
                 let Word { span, parts } = &self.words[index];
                 let (span, parts) = (span.clone(), parts.clone());
                 let letters = self.letters_of(&parts);
                 let seen = |word: &Word| self.letters[self.letters_of(&word.parts)] == self.letters[letters.clone()];
                 if parts.len() > 1 && !self.words[..index].iter().any(|word| word.parts.len() > 1 && seen(word)) {
-                    self.term(letters, span, Stop::Kept, sink);
+                    self.term(letters, span, StopWordRule::Kept, sink);
                 }
             }
         }
         let letters = self.letters_of(&(0..self.parts.len()));
-        let length = self.letters[letters.clone()].chars().take(COMPOUND.end).count();
-        if COMPOUND.contains(&length) {
-            self.term(letters, chunk, Stop::Kept, sink);
+        let length = self.letters[letters.clone()].chars().take(COMPOUND_CHARS.end).count();
+        if COMPOUND_CHARS.contains(&length) {
+            self.term(letters, chunk, StopWordRule::Kept, sink);
         }
     }
 
-    /// Parts stand side by side, so those of a word, or of all words, are one range.
+    /// Returns the letters of some parts. Parts are side by side, so those of a word, or of all words, are one range.
     fn letters_of(&self, parts: &Range<usize>) -> Range<usize> {
         self.parts[parts.start].letters.start..self.parts[parts.end - 1].letters.end
     }
 
-    /// Cuts one word into its parts.
+    /// Splits one word into its parts.
     fn word(&mut self, text: &str, span: Range<usize>) {
         let first = self.parts.len();
         let whole = &text[span.clone()];
         let owner = ["'s", "'S", "’s", "’S"].into_iter().find_map(|suffix| whole.strip_suffix(suffix));
         let bare: String = owner.unwrap_or(whole).chars().filter(|char| !is_apostrophe(*char)).collect();
-        // Letters that were left out shift what follows: then a part is said to stand where its word does.
+        // Letters that were left out shift the rest: then a part gets the range of its word.
         let shifted = !whole.starts_with(&bare);
         for part in parts(&bare) {
             let at = if shifted { span.clone() } else { span.start + part.start..span.start + part.end };
@@ -152,10 +152,10 @@ impl Tokenizer {
         } else {
             self.letters.push_str(&letters.to_lowercase());
         }
-        self.parts.push(Part { letters: start..self.letters.len(), span, kind });
+        self.parts.push(WordPart { letters: start..self.letters.len(), span, kind });
     }
 
-    /// A part with characters of scripts without spaces: those two by two, what is between them as it is.
+    /// Adds a part with characters of scripts without spaces: those in pairs, the text between them as it is.
     fn unspaced(&mut self, letters: &str, span: &Range<usize>, shifted: bool) {
         let chars: Vec<(usize, char)> = letters.char_indices().collect();
         let end = |index: usize| chars.get(index).map_or(letters.len(), |(at, _)| *at);
@@ -172,42 +172,48 @@ impl Tokenizer {
     }
 
     /// Stems a word of `letters` and hands it on.
-    fn term(&mut self, letters: Range<usize>, span: Range<usize>, stop: Stop, sink: &mut impl FnMut(Token<'_>)) {
+    fn term(
+        &mut self,
+        letters: Range<usize>,
+        span: Range<usize>,
+        stop: StopWordRule,
+        sink: &mut impl FnMut(StemToken<'_>),
+    ) {
         let word = &self.letters[letters];
-        if word.len() > REMEMBERED_LENGTH {
+        if word.len() > MAX_CACHED_LEN {
             let stem = stem(word);
-            sink(Token { stem: &stem, key: key_of(&stem), span });
+            sink(StemToken { stem: &stem, key: key_of(&stem), span });
             return;
         }
         let hash = key_of(word);
-        if self.remembered.len() >= REMEMBERED {
-            self.remembered.clear();
+        if self.stems.len() >= MAX_CACHED_STEMS {
+            self.stems.clear();
         }
         let make = || {
             let stem = stem(word);
-            Remembered { word: hash, stem: (!LISTS.is_stop(word)).then(|| (key_of(&stem), stem.into())) }
+            CachedStem { word: hash, stem: (!LISTS.is_stop(word)).then(|| (key_of(&stem), stem.into())) }
         };
-        let entry = self.remembered.entry(hash, |old| old.word == hash, |old| old.word).or_insert_with(make);
+        let entry = self.stems.entry(hash, |old| old.word == hash, |old| old.word).or_insert_with(make);
         match &entry.get().stem {
-            Some((key, stem)) => sink(Token { stem, key: *key, span }),
-            None if stop == Stop::Dropped => {}
+            Some((key, stem)) => sink(StemToken { stem, key: *key, span }),
+            None if stop == StopWordRule::Dropped => {}
             None => {
                 let stem = stem(word);
-                sink(Token { stem: &stem, key: key_of(&stem), span });
+                sink(StemToken { stem: &stem, key: key_of(&stem), span });
             }
         }
     }
 }
 
-/// What becomes of stop words.
+/// The treatment of stop words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum StopWordRule {
     Dropped,
-    /// As wholes of parts: `set-up` is not `setup` by accident.
+    /// For compounds of several parts: a compound is not a stop word, even if it is spelt like one.
     Kept,
 }
 
-/// As much of a text as a limit allows, to a character's boundary.
+/// Returns the beginning of a text within a limit, to a character's boundary.
 pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
 }
@@ -220,7 +226,7 @@ fn is_sign(char: char) -> bool {
     matches!(char, '+' | '#')
 }
 
-/// Han, Hiragana, Katakana and Hangul.
+/// Returns whether a character is Han, Hiragana, Katakana or Hangul.
 fn is_unspaced(char: char) -> bool {
     matches!(char,
         '\u{1100}'..='\u{11ff}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3130}'..='\u{318f}'
@@ -228,12 +234,13 @@ fn is_unspaced(char: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// How many bytes at the start of `text` are of characters of some kind.
+/// Returns the number of bytes at the start of `text` that are of characters of some kind.
 fn run(text: &str, of: impl Fn(char) -> bool) -> usize {
     text.find(|char| !of(char)).unwrap_or(text.len())
 }
 
-/// A letter or digit, more of them with apostrophes and signs, and such runs behind a connecting character.
+/// Returns the next chunk: a letter or digit, more of them with apostrophes and signs, and such runs after a connecting
+/// character.
 fn next_chunk(text: &str, from: usize) -> Option<Range<usize>> {
     let inner = |char: char| char.is_alphanumeric() || is_apostrophe(char) || is_sign(char);
     let start = from + text[from..].find(char::is_alphanumeric)?;
@@ -248,7 +255,8 @@ fn next_chunk(text: &str, from: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Letters and digits; one apostrophe and letters behind them; signs, unless letters follow: `c++`, but not `a+b`.
+/// Returns the next word: letters and digits; one apostrophe and letters after them; signs, unless letters follow:
+/// `c++`, but not `a+b`.
 fn next_word(text: &str, within: Range<usize>) -> Option<Range<usize>> {
     let text = &text[..within.end];
     let start = within.start + text[within.start..].find(char::is_alphanumeric)?;
@@ -265,7 +273,7 @@ fn next_word(text: &str, within: Range<usize>) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Where a word divides: `outputPath`, `XMLReader`, `net9`.
+/// Returns the parts of a word: `outputPath`, `XMLReader`, `net9` have two each.
 fn parts(word: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = word.as_bytes();
     let lower = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);

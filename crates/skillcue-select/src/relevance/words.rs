@@ -1,4 +1,4 @@
-//! The word lists: words that say nothing, words that say little, and words that say the same.
+//! The word lists: stop words, weak words, and synonyms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -8,30 +8,31 @@ use twox_hash::XxHash3_64;
 
 /// Words without a meaning of their own. They are dropped, in skills and in messages.
 const STOP: &str = include_str!("stop.txt");
-/// Words that stand in every other message and name no subject. They count half.
+/// Words that occur in every other message and name no subject. They count half.
 const WEAK: &str = include_str!("weak.txt");
-/// Words that people use for one another, one group a line.
+/// Synonyms, one group a line.
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
 /// The lists, with stems instead of words.
-pub(crate) static LISTS: LazyLock<Lists> = LazyLock::new(Lists::read);
+pub(crate) static LISTS: LazyLock<WordLists> = LazyLock::new(WordLists::read);
 
+/// The stop words, the weak words and the synonyms.
 #[derive(Debug)]
-pub(crate) struct Lists {
+pub(crate) struct WordLists {
     stop: HashSet<&'static str>,
     weak: HashSet<u64>,
     synonyms: HashMap<u64, Vec<Synonym>>,
 }
 
-/// A stem that stands for another.
+/// A synonym of a stem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Synonym {
     pub(crate) stem: Box<str>,
     pub(crate) key: u64,
 }
 
-impl Lists {
-    fn read() -> Lists {
+impl WordLists {
+    fn read() -> WordLists {
         let stem_of = |word: &str| stem(word).into_owned();
         let weak = WEAK.split_whitespace().map(|word| key_of(&stem_of(word))).collect();
         let mut synonyms: HashMap<u64, Vec<Synonym>> = HashMap::new();
@@ -47,33 +48,33 @@ impl Lists {
             list.sort();
             list.dedup();
         }
-        Lists { stop: STOP.split_whitespace().collect(), weak, synonyms }
+        WordLists { stop: STOP.split_whitespace().collect(), weak, synonyms }
     }
 
-    /// Whether a word, in lower case, is to be dropped.
+    /// Returns whether a word, in lower case, is a stop word.
     pub(crate) fn is_stop(&self, word: &str) -> bool {
         self.stop.contains(word)
     }
 
-    /// Whether the stem with that key counts half.
+    /// Returns whether the stem with that key is weak.
     pub(crate) fn is_weak(&self, key: u64) -> bool {
         self.weak.contains(&key)
     }
 
-    /// The stems that say the same, sorted.
+    /// Returns the synonyms of a stem, sorted.
     pub(crate) fn synonyms(&self, key: u64) -> &[Synonym] {
         self.synonyms.get(&key).map_or(&[], Vec::as_slice)
     }
 }
 
-/// By what a stem is known everywhere.
+/// Returns the key of a stem, by which it is identified everywhere.
 ///
-/// Two stems with one key are taken for one. With 64 bits that is to be expected once among four billion stems.
+/// Two stems with one key are treated as one. With 64 bits that is to be expected once among four billion stems.
 pub(crate) fn key_of(stem: &str) -> u64 {
     XxHash3_64::oneshot(stem.as_bytes())
 }
 
-/// The stem of a word in lower case.
+/// Returns the stem of a word in lower case.
 ///
 /// Only of words in ASCII: the stemmer knows English only, and steps over bytes, not characters.
 pub(crate) fn stem(word: &str) -> std::borrow::Cow<'_, str> {

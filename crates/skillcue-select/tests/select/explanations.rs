@@ -1,12 +1,12 @@
-//! `explain`: what each trigger did, and what it would have taken.
+//! `explain`: the result of each trigger, and how near it came.
 
 use serde_json::json;
 use skillcue_catalog::{Discovery, Enablement, SkillRoot, Source};
-use skillcue_select::{Explanation, ReasonKind, Standing, Turn};
+use skillcue_select::{Eligibility, Explanation, ReasonKind, Turn};
 
 use crate::support::{World, write};
 
-/// The note of the trigger at a place, for one message.
+/// Returns the note of the trigger at a position, for one message.
 fn note(world: &World, turn: &Turn<'_>, at: usize) -> String {
     let why = world.selector.explain(&world.catalog, turn, "it-x");
     let report = &why.triggers[at];
@@ -36,7 +36,7 @@ fn near_misses_of_words() {
         ("C", "is C++ nice", "keyword `C` does not match `C++`: the word goes on"),
         ("node", "Node.js, please", "keyword `node` does not match `Node.js,`: the word goes on"),
         ("파일", "대파일", ""),
-        ("일", "파일", "keyword `일` stands in the message, but not as a word of its own"),
+        ("일", "파일", "keyword `일` is in the message, but not as a word of its own"),
         ("postgres", "use Postgers", "keyword `postgres` differs from `Postgers` by one letter"),
         (
             "table extraction",
@@ -72,13 +72,13 @@ fn near_misses_of_everything_else() {
     )]);
     let turn = Turn::new("the translator itx it-x-y").files(["a.py"]).languages(["python"]);
     assert!(note(&world, &turn, 1).contains("`translator`"));
-    assert_eq!(note(&world, &turn, 2), "the message would have to hold `french` or `german`");
-    assert!(note(&world, &turn, 3).starts_with("it is no valid regular expression: "));
+    assert_eq!(note(&world, &turn, 2), "the message must contain `french` or `german`");
+    assert!(note(&world, &turn, 3).starts_with("it is not a valid regular expression: "));
     assert!(note(&world, &turn, 4).starts_with("it never matches: "));
     assert_eq!(note(&world, &turn, 5), "");
     assert_eq!(note(&world, &turn, 6), "it never matches: it has more than 65536 bytes");
     assert_eq!(note(&world, &turn, 7), "no file of the turn matches, not even `a.py`");
-    assert!(note(&world, &turn, 8).starts_with("it is no valid glob: "));
+    assert!(note(&world, &turn, 8).starts_with("it is not a valid glob: "));
     assert_eq!(note(&world, &turn, 9), "the turn's languages are python");
     let bare = Turn::new("say it in french and german");
     assert_eq!(note(&world, &bare, 7), "the turn has no files");
@@ -92,26 +92,26 @@ fn near_misses_of_everything_else() {
 #[test]
 fn names_within_names() {
     let world = World::new(&[("it-x", json!({})), ("it-x-y", json!({}))]);
-    assert_eq!(note(&world, &Turn::new("use it-x-y"), 0), "`it-x` stands within a longer name");
+    assert_eq!(note(&world, &Turn::new("use it-x-y"), 0), "`it-x` is part of a longer name");
 }
 
 #[test]
-fn what_matched() {
+fn explanation_of_a_match() {
     let world = World::new(&[("it-x", json!({ "triggers": { "keywords": ["Word"] } })), ("word", json!({}))]);
     let explain =
         |message: &str| -> Explanation { world.selector.explain(&world.catalog, &Turn::new(message), "it-x") };
     let why = explain("$it-x, a WORD");
-    assert_eq!((why.standing, why.before), (Standing::Considered, Some(0)));
+    assert_eq!((why.eligibility, why.before), (Eligibility::Considered, Some(0)));
     let reports: Vec<_> = why.triggers.iter().map(|t| (t.kind, t.trigger.as_str(), t.matched.as_deref())).collect();
     assert_eq!(reports, [(ReasonKind::Mention, "it-x", Some("$it-x")), (ReasonKind::Keyword, "Word", Some("WORD"))]);
     assert_eq!(explain("$word it x").before, Some(1));
-    assert_eq!(world.selector.explain(&world.catalog, &Turn::new(""), "nobody").standing, Standing::Unknown);
+    assert_eq!(world.selector.explain(&world.catalog, &Turn::new(""), "unknown").eligibility, Eligibility::Unknown);
     let text = serde_json::to_string(&why).unwrap();
     assert!(text.contains("\"standing\":\"considered\""), "{text}");
 }
 
 #[test]
-fn skills_that_stand_aside() {
+fn skills_that_take_no_part() {
     let dir = tempfile::tempdir().unwrap();
     for (name, fields) in [
         ("off", json!({})),
@@ -127,10 +127,10 @@ fn skills_that_stand_aside() {
             .search_path([root])
             .run()
     });
-    let standing = |name: &str| world.selector.explain(&world.catalog, &Turn::new("x"), name).standing;
-    assert_eq!(standing("off"), Standing::Disabled);
-    assert_eq!(standing("needy"), Standing::Unavailable);
-    assert_eq!(standing("hidden"), Standing::BySigilOnly);
+    let eligibility = |name: &str| world.selector.explain(&world.catalog, &Turn::new("x"), name).eligibility;
+    assert_eq!(eligibility("off"), Eligibility::Disabled);
+    assert_eq!(eligibility("needy"), Eligibility::Unavailable);
+    assert_eq!(eligibility("hidden"), Eligibility::BySigilOnly);
     let why = world.selector.explain(&world.catalog, &Turn::new("$untyped-one"), "untyped-one");
     assert!(why.triggers[0].note.as_ref().unwrap().contains("user-invocable"));
 }

@@ -1,4 +1,4 @@
-//! Twenty thousand skills: right answers, whatever the time.
+//! Twenty thousand skills: correct answers, whatever the time.
 
 use std::thread;
 

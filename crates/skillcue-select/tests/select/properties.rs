@@ -1,4 +1,4 @@
-//! Over random catalogs and messages: nothing panics, spans are true, and an independent matcher agrees.
+//! Properties over random catalogs and messages: nothing panics, spans are correct, and an independent matcher agrees.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use skillcue_select::{Hit, Intent, ReasonKind, SelectOptions, Selector, Turn};
 
 use crate::support::World;
 
-/// One skill, as random as it gets.
+/// One random skill.
 #[derive(Debug, Clone)]
 struct Made {
     keywords: Vec<String>,
@@ -74,7 +74,7 @@ mod naive {
         text.to_lowercase().chars().collect()
     }
 
-    /// Where each occurrence of `term` that starts at `at` would end: blanks match runs of white space.
+    /// Returns the end of the occurrence of `term` that starts at `at`: blanks match runs of white space.
     fn ends(term: &[char], message: &[char], at: usize, gap: fn(char) -> bool) -> Option<usize> {
         let mut at = at;
         for c in term {
@@ -161,7 +161,7 @@ fn expected(name: &str, made: &Made, message: &str) -> Vec<(ReasonKind, String)>
     }
     for verb in &made.verbs {
         let forms = VERBS.iter().find(|(base, _)| base == verb).unwrap().1;
-        // `runned` is here to be refused by nobody: English is not, the rule is regular.
+        // `runned` matches: the rule is regular, though English is not.
         if forms.iter().any(|form| naive::keyword(form, message)) {
             reasons.push((ReasonKind::Verb, (*verb).to_owned()));
         }

@@ -12,7 +12,7 @@ fn it(triggers: &Value) -> World {
     World::new(&[("it-x", json!({ "triggers": triggers }))])
 }
 
-/// Which of the messages a keyword is in.
+/// Checks which of the messages a keyword matches.
 fn keyword(keyword: &str, yes: &[&str], no: &[&str]) {
     let world = it(&json!({ "keywords": [keyword] }));
     for message in yes {
@@ -163,7 +163,7 @@ fn sigils() {
 }
 
 #[test]
-fn a_sigil_comes_before_what_is_asked() {
+fn a_sigil_comes_before_the_intent() {
     let world = World::new(&[("pdf", json!({}))]);
     let intent = |message: &str| world.select(&Turn::new(message)).intent;
     assert_eq!(intent("what can you do?"), Intent::Registry);
@@ -234,9 +234,9 @@ fn earlier_messages_count_less() {
     assert!(world.select(&Turn::default().earlier(["what can you do?"])).intent == Intent::None);
 }
 
-/// What triggers alone say is not doubted because the texts say nothing: a search shows it as surely as it is disclosed.
+/// The confidence of triggers is not lowered because the texts do not match: a search shows it as it is disclosed.
 #[test]
-fn texts_make_no_trigger_less_sure() {
+fn texts_do_not_lower_the_confidence_of_triggers() {
     let pattern = json!({ "triggers": { "patterns": ["check (my|the) report"] } });
     let keyword = json!({ "triggers": { "keywords": ["report"] }, "description": "Reads a report." });
     let world = World::new(&[("a-pattern", pattern), ("b-keyword", keyword)]);
@@ -255,7 +255,7 @@ fn texts_make_no_trigger_less_sure() {
     assert!(hybrid[0].is_sure(0.99), "a trigger is always a match");
 }
 
-/// Files at hand speak for what the message speaks for already, and select nothing by themselves.
+/// Nearby files add to skills that the message matches already, and select none by themselves.
 #[test]
 fn nearby_files_support() {
     let triggers = |word: &str| json!({ "triggers": { "keywords": [word], "files": ["*.rs"], "languages": ["sql"] } });
@@ -281,7 +281,7 @@ fn nearby_files_support() {
     let about = world.select(&Turn::new("What is 2+2?").files(nearby).nearby(nearby)).hits;
     assert_eq!((about.len(), about[0].reasons[0].kind), (1, ReasonKind::File));
 
-    // A text that hardly fits is no match because of them.
+    // A text that hardly fits does not become a match because of them.
     let described = |name: &'static str, files: &[&str]| {
         (name, json!({ "description": "Paints fences and garden gates.", "triggers": { "files": files } }))
     };
@@ -341,7 +341,7 @@ fn ranks() {
 }
 
 #[test]
-fn who_may_be_selected() {
+fn skills_that_may_be_selected() {
     let dir = tempfile::tempdir().unwrap();
     let keyword = json!({ "keywords": ["word"] });
     for (place, name, fields) in [

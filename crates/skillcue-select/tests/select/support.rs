@@ -17,7 +17,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Of names and the rest of their front matter, as JSON.
+    /// Makes a catalog from names and the rest of their front matter, as JSON.
     pub(crate) fn new(skills: &[(&str, Value)]) -> World {
         let dir = tempfile::tempdir().unwrap();
         for (name, fields) in skills {
@@ -36,12 +36,12 @@ impl World {
         self.selector.select(&self.catalog, turn, &SelectOptions::default())
     }
 
-    /// The names that a message selects, in order.
+    /// Returns the names that a message selects, in order.
     pub(crate) fn names(&self, message: &str) -> Vec<String> {
         self.select(&Turn::new(message)).hits.into_iter().map(|hit| hit.name).collect()
     }
 
-    /// `kind trigger text` of every reason of the first hit.
+    /// Returns `kind trigger text` of every reason of the first hit.
     pub(crate) fn reasons(&self, turn: &Turn<'_>) -> Vec<String> {
         let selection = self.select(turn);
         let reasons = selection.hits.first().map_or(&[][..], |hit| &hit.reasons);

@@ -1,9 +1,9 @@
-//! The index over texts as bytes, and back.
+//! Storage of the text index: as bytes, and back.
 //!
-//! The head of [`FORMAT`] has the key, and of each part how long it is and its checksum; the parts follow. Reading an index back reads the head and the
-//! small parts; lists of postings, some 90 % of it, are read in blocks when a message asks for a term in them, and what
-//! guesses at misspelt words need when a word is unknown. A part that turns out damaged is as if it were empty, and the
-//! index says that it [is damaged](TextIndex::is_damaged).
+//! The head of [`FORMAT`] has the key, and of each part its length and its checksum; the parts follow. Reading an index
+//! back reads the head and the small parts; lists of postings, some 90 % of it, are read in blocks when a message has a
+//! term in them, and the lookalikes of misspelt words when a word is unknown. A part that turns out damaged is treated
+//! as empty, and the index reports that it [is damaged](TextIndex::is_damaged).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,38 +11,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use skillcue_base::binary::{BinaryFormat, Extent, Reader, Writer, u32s, u64s};
 
 use crate::TextIndex;
-use crate::relevance::field::{Blocks, Field};
-use crate::relevance::fuzzy::{Lookalikes, LookalikesStore};
-use crate::relevance::index::{Negative, Tuning};
+use crate::relevance::field::{PostingBlocks, TextField};
+use crate::relevance::index::{ExcludedTerms, Tuning};
+use crate::relevance::lookalikes::{Lookalikes, LookalikesStore};
 
-/// The magic changes whenever the layout does, or what a text comes to: terms, stems, keys. The build counts because
-/// another one may read texts differently.
+/// The format of the bytes. The magic changes whenever the layout does, or the terms of a text: stems, keys. The build
+/// counts because another one may read texts differently.
 const FORMAT: BinaryFormat = BinaryFormat { magic: *b"skctext2", build: env!("CARGO_PKG_VERSION") };
 
-/// Reads some bytes of a kept index: an offset and a length.
+/// A function that reads some bytes of a stored index, by offset and length.
 pub type ReadAt = Arc<dyn Fn(u64, usize) -> Option<Vec<u8>> + Send + Sync>;
 
-/// A part of a kept index, not read yet.
+/// A part of a stored index, not read yet.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct LazyPart {
     read: ReadAt,
     extent: Extent,
     damaged: Arc<AtomicBool>,
 }
 
-impl std::fmt::Debug for Part {
+impl std::fmt::Debug for LazyPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Part").field("extent", &self.extent).finish_non_exhaustive()
+        f.debug_struct("LazyPart").field("extent", &self.extent).finish_non_exhaustive()
     }
 }
 
-impl Part {
-    /// Its bytes. Nothing, and the index is damaged, if they are not what was written.
+impl LazyPart {
+    /// Returns its bytes. `None`, and the index is marked as damaged, if they are not those that were written.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         self.sound(self.extent.read(|offset, length| (self.read)(offset, length)))
     }
 
-    /// Marks the index as damaged if there is nothing.
+    /// Marks the index as damaged if `made` is `None`. Returns `made`.
     pub(crate) fn sound<T>(&self, made: Option<T>) -> Option<T> {
         if made.is_none() {
             self.damaged.store(true, Ordering::Relaxed);
@@ -63,13 +63,13 @@ impl Part {
     }
 }
 
-/// The parts, as they are written.
+/// The parts of an index, encoded one by one.
 #[derive(Default)]
-struct Parts {
+struct PartWriter {
     parts: Vec<Vec<u8>>,
 }
 
-impl Parts {
+impl PartWriter {
     fn bytes(&mut self, bytes: Vec<u8>) {
         self.parts.push(bytes);
     }
@@ -82,7 +82,7 @@ impl Parts {
         self.parts.push(numbers.iter().flat_map(|number| number.to_le_bytes()).collect());
     }
 
-    fn field(&mut self, field: &Field) {
+    fn field(&mut self, field: &TextField) {
         self.wide(field.keys());
         self.numbers(field.starts.iter().copied());
         self.numbers(field.norms.iter().map(|norm| norm.to_bits()));
@@ -97,9 +97,9 @@ impl Parts {
 }
 
 impl TextIndex {
-    /// The index as bytes, to keep between starts, with a key by which its owner knows what it was made of.
+    /// Returns the index as bytes, to store between starts, with a key by which its owner knows what it was made from.
     pub fn to_bytes(&self, key: u128) -> Vec<u8> {
-        let mut writer = Parts::default();
+        let mut writer = PartWriter::default();
         writer.numbers(self.skills.iter().copied());
         writer.wide(&self.names);
         writer.numbers([u32::from(self.long.is_some())]);
@@ -135,14 +135,15 @@ impl TextIndex {
         out
     }
 
-    /// The index that [`to_bytes`](TextIndex::to_bytes) made with that key, read where it is as messages need it.
-    /// Nothing, if it is of another key or version, or damaged.
+    /// Returns the index that [`to_bytes`](TextIndex::to_bytes) stored with that key. Its parts are read when messages
+    /// need them. `None`, if it has another key or version, or is damaged.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use skillcue_select::{Document, ReadAt, TextIndex};
+    /// use skillcue_select::{SkillDocument, ReadAt, TextIndex};
     ///
-    /// let document = Document { name: "pdf-forms", description: "Fills in PDF forms.", ..Document::default() };
+    /// let (name, description) = ("pdf-forms", "Fills in PDF forms.");
+    /// let document = SkillDocument { name, description, ..SkillDocument::default() };
     /// let bytes = TextIndex::of_documents([document]).to_bytes(7);
     /// let read: ReadAt = Arc::new(move |at: u64, length: usize| {
     ///     let at = usize::try_from(at).ok()?;
@@ -163,7 +164,7 @@ impl TextIndex {
         let mut parts = Vec::new();
         for _ in 0..reader.count()? {
             let extent = reader.extent(&mut offset)?;
-            parts.push(Part { read: Arc::clone(read), extent, damaged: Arc::clone(&damaged) });
+            parts.push(LazyPart { read: Arc::clone(read), extent, damaged: Arc::clone(&damaged) });
         }
         let mut parts = parts.into_iter();
         let skills = parts.next()?.numbers()?;
@@ -173,8 +174,9 @@ impl TextIndex {
         let short = field(&mut parts, count)?;
         let name = field(&mut parts, count)?;
         let long = if has_long { Some(field(&mut parts, count)?) } else { None };
-        let negative = Negative::of_flat(parts.next()?.numbers()?, &parts.next()?.numbers()?, parts.next()?.wide()?)?;
-        let lookalikes = LookalikesStore::kept(parts.collect::<Vec<_>>().try_into().ok()?);
+        let negative =
+            ExcludedTerms::of_flat(parts.next()?.numbers()?, &parts.next()?.numbers()?, parts.next()?.wide()?)?;
+        let lookalikes = LookalikesStore::stored(parts.collect::<Vec<_>>().try_into().ok()?);
         (names.len() == count).then_some(TextIndex {
             skills,
             names,
@@ -188,14 +190,13 @@ impl TextIndex {
         })
     }
 
-    /// Whether bytes that it was to be read back from turned out not to be what was written. What it says is then not
-    /// to be believed.
+    /// Returns whether stored bytes turned out to be damaged. Its results are not reliable then.
     pub fn is_damaged(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }
 }
 
-fn field(parts: &mut impl Iterator<Item = Part>, documents: usize) -> Option<Field> {
+fn field(parts: &mut impl Iterator<Item = LazyPart>, documents: usize) -> Option<TextField> {
     let (keys, starts, norms) = (parts.next()?.wide()?, parts.next()?.numbers()?, parts.next()?.floats()?);
     let firsts = parts.next()?.numbers()?;
     let sound = keys.is_sorted()
@@ -206,16 +207,16 @@ fn field(parts: &mut impl Iterator<Item = Part>, documents: usize) -> Option<Fie
         && firsts.is_sorted()
         && firsts.iter().all(|first| (*first as usize) < keys.len())
         && firsts.first().is_none_or(|first| *first == 0);
-    let blocks: Vec<Part> = parts.take(firsts.len()).collect();
+    let blocks: Vec<LazyPart> = parts.take(firsts.len()).collect();
     if !sound || blocks.len() != firsts.len() || firsts.is_empty() != keys.is_empty() {
         return None;
     }
-    Some(Field { keys, starts, norms, postings: Blocks::kept(firsts, blocks) })
+    Some(TextField { keys, starts, norms, postings: PostingBlocks::stored(firsts, blocks) })
 }
 
 impl LookalikesStore {
-    /// Reads what was kept of them.
-    pub(crate) fn read(parts: &[Part; 6]) -> Option<Lookalikes> {
+    /// Reads the stored parts.
+    pub(crate) fn read(parts: &[LazyPart; 6]) -> Option<Lookalikes> {
         let [text, starts, sizes, groups, offsets, stems] = parts;
         let lookalikes = Lookalikes {
             text: String::from_utf8(text.bytes()?).ok()?,
@@ -232,7 +233,7 @@ impl LookalikesStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Document;
+    use crate::SkillDocument;
 
     fn documents() -> Vec<(String, String, String)> {
         let text = |n: usize| {
@@ -249,11 +250,11 @@ mod tests {
 
     fn index(bodies: bool) -> TextIndex {
         let documents = documents();
-        TextIndex::of_documents(documents.iter().map(|(name, description, body)| Document {
+        TextIndex::of_documents(documents.iter().map(|(name, description, body)| SkillDocument {
             name,
             description,
             body: bodies.then_some(body.as_str()),
-            ..Document::default()
+            ..SkillDocument::default()
         }))
     }
 
@@ -272,7 +273,7 @@ mod tests {
         ["merge the tables", "rotaet a foto", "number7 body7 please", "表格 résumé", "nothing of the kind"];
 
     #[test]
-    fn what_is_kept_finds_the_same_and_is_read_as_needed() {
+    fn a_stored_index_finds_the_same_and_is_read_as_needed() {
         for bodies in [false, true] {
             let index = index(bodies);
             let bytes = index.to_bytes(1);
@@ -318,21 +319,21 @@ mod tests {
         assert!(early > 0 && late > 0, "{early} {late} {unread}");
     }
 
-    /// What somebody could do who knows the checksums: shift every number of every part.
+    /// Changes every number of every part, with valid checksums, as an attacker could.
     #[test]
     fn forged_parts_never_panic() {
         let small = TextIndex::of_documents([
-            Document {
+            SkillDocument {
                 name: "pdf",
                 description: "Merges PDF. Not for tables.",
                 body: Some("Merge."),
-                ..Document::default()
+                ..SkillDocument::default()
             },
-            Document {
+            SkillDocument {
                 name: "csv",
                 description: "Reads tables and charts.",
                 body: Some("Table."),
-                ..Document::default()
+                ..SkillDocument::default()
             },
         ]);
         let bytes = small.to_bytes(1);

@@ -1,4 +1,4 @@
-//! Patterns and globs, compiled when first needed and kept as long as there is room.
+//! Compiled patterns and globs, made when first needed and kept in a bounded cache.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -9,51 +9,53 @@ use regex::Regex;
 
 use crate::files;
 
-/// How many shards there are, and how much each keeps: 2,048 programs at most.
+/// How many shards there are, and how many entries each keeps: 2,048 in all.
 const SHARDS: usize = 16;
-const KEPT: NonZeroUsize = NonZeroUsize::new(128).expect("it is not 0");
+const MAX_PER_SHARD: NonZeroUsize = NonZeroUsize::new(128).expect("it is not 0");
 
-/// What an item was compiled to. Nothing, if it cannot be.
+/// The compiled form of an item, or `Never`, if it cannot be compiled.
 #[derive(Debug, Clone)]
-pub(crate) enum Program {
+pub(crate) enum CompiledTrigger {
     Pattern(Arc<Regex>),
     Glob(Arc<GlobMatcher>),
     Never,
 }
 
-/// The most recently used programs, by item. A lock is held for a lookup, never for a compilation or a match, and only
-/// after a cheap filter let the item through.
+/// The most recently used compiled triggers, by item. A lock is held for a lookup, never for a compilation or a match,
+/// and only after a cheap filter let the item through.
 #[derive(Debug)]
-pub(crate) struct Compiled {
-    shards: [Mutex<LruCache<u32, Program>>; SHARDS],
+pub(crate) struct TriggerCache {
+    shards: [Mutex<LruCache<u32, CompiledTrigger>>; SHARDS],
 }
 
-impl Default for Compiled {
+impl Default for TriggerCache {
     fn default() -> Self {
-        // Not all room at once: most catalogs have few patterns.
-        Compiled { shards: std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))) }
+        // Without an allocation: most catalogs have few patterns.
+        TriggerCache { shards: std::array::from_fn(|_| Mutex::new(LruCache::sparse(MAX_PER_SHARD))) }
     }
 }
 
-impl Compiled {
+impl TriggerCache {
     pub(crate) fn pattern(&self, item: u32, text: &str) -> Option<Arc<Regex>> {
-        let compile =
-            || skillcue_format::pattern::compile(text).map_or(Program::Never, |regex| Program::Pattern(regex.into()));
+        let compile = || {
+            skillcue_format::pattern::compile(text)
+                .map_or(CompiledTrigger::Never, |regex| CompiledTrigger::Pattern(regex.into()))
+        };
         match self.get(item, compile) {
-            Program::Pattern(regex) => Some(regex),
+            CompiledTrigger::Pattern(regex) => Some(regex),
             _ => None,
         }
     }
 
     pub(crate) fn glob(&self, item: u32, text: &str) -> Option<Arc<GlobMatcher>> {
-        let compile = || files::compile(text).map_or(Program::Never, |glob| Program::Glob(glob.into()));
+        let compile = || files::compile(text).map_or(CompiledTrigger::Never, |glob| CompiledTrigger::Glob(glob.into()));
         match self.get(item, compile) {
-            Program::Glob(glob) => Some(glob),
+            CompiledTrigger::Glob(glob) => Some(glob),
             _ => None,
         }
     }
 
-    fn get(&self, item: u32, compile: impl FnOnce() -> Program) -> Program {
+    fn get(&self, item: u32, compile: impl FnOnce() -> CompiledTrigger) -> CompiledTrigger {
         let shard = &self.shards[item as usize % SHARDS];
         if let Some(program) = skillcue_base::lock(shard).get(&item) {
             return program.clone();
@@ -74,8 +76,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_bounded_in_number() {
-        let compiled = Compiled::default();
+    fn the_number_of_compiled_triggers_is_bounded() {
+        let compiled = TriggerCache::default();
         for item in 0..3_000 {
             assert!(compiled.pattern(item, "a").unwrap().is_match("A"));
         }

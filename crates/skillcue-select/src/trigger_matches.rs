@@ -1,4 +1,4 @@
-//! Which triggers a turn matches, and where.
+//! The triggers that a turn matches, and the positions of the matches.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,38 +7,39 @@ use std::ops::Range;
 use skillcue_catalog::Catalog;
 
 use crate::Turn;
-use crate::compiled::Compiled;
 use crate::files::{may_match, name_of, path_of, plain_globs};
 use crate::fold::fold_trigger;
-use crate::index::{INDEXED, Index, Kind, NOT_BY_PERSON, join, token_hash};
+use crate::index::{INDEXED, NOT_BY_PERSON, TriggerIndex, TriggerKind, join, token_hash};
 use crate::languages::languages_of;
 use crate::literal::scanned;
 use crate::mention::sigils;
-use crate::term::Text;
+use crate::term::MessageText;
+use crate::trigger_cache::TriggerCache;
 use crate::verb;
 
-/// Patterns see this much of a message, in bytes.
+/// How much of a message patterns are matched with, in bytes.
 pub(crate) const PATTERN_WINDOW: usize = 64 << 10;
-/// Earlier messages beyond these many count nothing.
+/// How many earlier messages count.
 pub(crate) const MAX_EARLIER: usize = 8;
 
-/// Where something was found.
+/// The part of a turn that a trigger matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In the message.
+pub(crate) enum MatchSite {
+    /// A range of the message.
     Message(u32, u32),
-    /// In the earlier message of that number.
+    /// A range of the earlier message of that number.
     Earlier(u32, u32, u32),
-    /// The file, the language of that number.
+    /// The file of that number.
     File(u32),
+    /// The language of that number.
     Language(u32),
 }
 
 /// A trigger that matches.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct TriggerMatch {
     pub(crate) item: u32,
-    pub(crate) place: Place,
+    pub(crate) site: MatchSite,
 }
 
 /// A mention by sigil.
@@ -48,20 +49,25 @@ pub(crate) struct SigilMention {
     pub(crate) span: Range<usize>,
 }
 
-/// Everything that matches: each trigger once, where it stands first.
+/// Everything that matches: each trigger once, at its first match.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    pub(crate) found: Vec<Found>,
+pub(crate) struct TriggerMatches {
+    pub(crate) found: Vec<TriggerMatch>,
     pub(crate) sigils: Vec<SigilMention>,
-    /// Triggers that nothing matches but a nearby file or its language.
-    pub(crate) nearby: Vec<Found>,
+    /// Triggers that only a nearby file or its language matches.
+    pub(crate) nearby: Vec<TriggerMatch>,
     seen: HashMap<u32, u32, BuildHasherDefault<IdHasher>>,
 }
 
-impl Gathered {
-    /// Gathers from all of a turn.
-    pub(crate) fn of(index: &Index, compiled: &Compiled, catalog: &Catalog, turn: &Turn<'_>) -> Gathered {
-        let mut gathered = Gathered::default();
+impl TriggerMatches {
+    /// Matches all triggers with all parts of a turn.
+    pub(crate) fn of(
+        index: &TriggerIndex,
+        compiled: &TriggerCache,
+        catalog: &Catalog,
+        turn: &Turn<'_>,
+    ) -> TriggerMatches {
+        let mut gathered = TriggerMatches::default();
         gathered.take_sigils(index, catalog, turn.message);
         gathered.take_text(index, compiled, turn.message, None);
         for (age, message) in (0..).zip(turn.earlier.iter().take(MAX_EARLIER)) {
@@ -70,7 +76,7 @@ impl Gathered {
         gathered.take_files(index, compiled, &turn.files);
         gathered.take_languages(index, &turn.languages);
         if !turn.nearby.is_empty() {
-            let mut nearby = Gathered::default();
+            let mut nearby = TriggerMatches::default();
             nearby.take_files(index, compiled, &turn.nearby);
             nearby.take_languages(index, &languages_of(&turn.nearby));
             nearby.found.retain(|found| gathered.get(found.item).is_none());
@@ -79,28 +85,28 @@ impl Gathered {
         gathered
     }
 
-    fn take_languages(&mut self, index: &Index, languages: &[impl AsRef<str>]) {
+    fn take_languages(&mut self, index: &TriggerIndex, languages: &[impl AsRef<str>]) {
         for (at, language) in (0..).zip(languages) {
             if let Some(item) = index.find(index.languages(), &fold_trigger(language.as_ref())) {
-                self.put(item, Place::Language(at));
+                self.put(item, MatchSite::Language(at));
             }
         }
     }
 
-    /// What was found of an item.
-    pub(crate) fn get(&self, item: u32) -> Option<&Found> {
+    /// Returns the match of an item.
+    pub(crate) fn get(&self, item: u32) -> Option<&TriggerMatch> {
         self.seen.get(&item).map(|at| &self.found[*at as usize])
     }
 
-    fn put(&mut self, item: u32, place: Place) {
+    fn put(&mut self, item: u32, site: MatchSite) {
         let next = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
         if let std::collections::hash_map::Entry::Vacant(entry) = self.seen.entry(item) {
             entry.insert(next);
-            self.found.push(Found { item, place });
+            self.found.push(TriggerMatch { item, site });
         }
     }
 
-    fn take_sigils(&mut self, index: &Index, catalog: &Catalog, message: &str) {
+    fn take_sigils(&mut self, index: &TriggerIndex, catalog: &Catalog, message: &str) {
         sigils(message, |name, span| {
             let Some(skill) = position(catalog, name) else { return false };
             let flags = index.flags.get(skill as usize).copied().unwrap_or_default();
@@ -115,8 +121,8 @@ impl Gathered {
         });
     }
 
-    fn take_text(&mut self, index: &Index, compiled: &Compiled, message: &str, age: Option<u32>) {
-        let text = Text::of(message);
+    fn take_text(&mut self, index: &TriggerIndex, compiled: &TriggerCache, message: &str, age: Option<u32>) {
+        let text = MessageText::of(message);
         self.take_terms(index, &text, age);
         if !index.symbols.is_empty() {
             self.take_symbols(index, &text, age);
@@ -126,8 +132,8 @@ impl Gathered {
         }
     }
 
-    fn take_terms(&mut self, index: &Index, text: &Text<'_>, age: Option<u32>) {
-        // How far the last mention by name reaches: a name within a longer one is no mention.
+    fn take_terms(&mut self, index: &TriggerIndex, text: &MessageText<'_>, age: Option<u32>) {
+        // The end of the last mention by name: a name within a longer one is not a mention.
         let mut named = 0;
         for first in 0..text.tokens.len() {
             let mut name = None;
@@ -137,18 +143,18 @@ impl Gathered {
             {
                 named = range.end;
                 if age.is_none() {
-                    self.put(item, place(text, range, age));
+                    self.put(item, site_in_text(text, range, age));
                 }
             }
             verb::bases(text.word(first), |base| self.walk(index, text, first, Some(base), age, &mut None));
         }
     }
 
-    /// Follows the nodes from one token on. With a base, only verbs count.
+    /// Follows the nodes from one token on. With a base, only verbs match.
     fn walk(
         &mut self,
-        index: &Index,
-        text: &Text<'_>,
+        index: &TriggerIndex,
+        text: &MessageText<'_>,
         first: usize,
         base: Option<&str>,
         age: Option<u32>,
@@ -159,14 +165,16 @@ impl Gathered {
         while let Some((items, goes_on)) = index.node(hash) {
             for item in index.node_terms(items) {
                 let kind = index.kind(item);
-                if self.seen.contains_key(&item) && kind != Kind::Name || base.is_some() && kind != Kind::Verb {
+                if self.seen.contains_key(&item) && kind != TriggerKind::Name
+                    || base.is_some() && kind != TriggerKind::Verb
+                {
                     continue;
                 }
                 if let Some(range) = text.verify(index.text(item), kind, first, last, base) {
-                    if kind == Kind::Name {
+                    if kind == TriggerKind::Name {
                         *name = Some((item, range));
                     } else {
-                        self.put(item, place(text, range, age));
+                        self.put(item, site_in_text(text, range, age));
                     }
                 }
             }
@@ -178,8 +186,8 @@ impl Gathered {
         }
     }
 
-    /// Terms without letters stand between the tokens.
-    fn take_symbols(&mut self, index: &Index, text: &Text<'_>, age: Option<u32>) {
+    /// Matches terms without letters, which are between the tokens.
+    fn take_symbols(&mut self, index: &TriggerIndex, text: &MessageText<'_>, age: Option<u32>) {
         let folded = text.folded.text.as_str();
         let ends = text.tokens.iter().map(|token| token.range().end);
         let starts = text.tokens.iter().map(|token| token.range().start);
@@ -195,14 +203,20 @@ impl Gathered {
                     if !self.seen.contains_key(item)
                         && let Some(range) = text.verify_symbol(index.text(*item), from + at)
                     {
-                        self.put(*item, place(text, range, age));
+                        self.put(*item, site_in_text(text, range, age));
                     }
                 }
             }
         }
     }
 
-    fn take_patterns(&mut self, index: &Index, compiled: &Compiled, text: &Text<'_>, age: Option<u32>) {
+    fn take_patterns(
+        &mut self,
+        index: &TriggerIndex,
+        compiled: &TriggerCache,
+        text: &MessageText<'_>,
+        age: Option<u32>,
+    ) {
         let window = &text.original[..text.original.floor_char_boundary(PATTERN_WINDOW)];
         let mut candidates = index.always.clone();
         let take = |item| {
@@ -223,17 +237,17 @@ impl Gathered {
                 && let Some(regex) = compiled.pattern(item, index.text(item))
                 && let Some(found) = regex.find(window)
             {
-                self.put(item, spot(found.range(), age));
+                self.put(item, site(found.range(), age));
             }
         }
     }
 
-    fn take_files(&mut self, index: &Index, compiled: &Compiled, files: &[String]) {
+    fn take_files(&mut self, index: &TriggerIndex, compiled: &TriggerCache, files: &[String]) {
         for (at, file) in (0..).zip(files) {
             let name = name_of(file);
             plain_globs(name, |glob| {
                 if let Some(item) = index.find(index.files(), glob) {
-                    self.put(item, Place::File(at));
+                    self.put(item, MatchSite::File(at));
                 }
             });
             for &item in &index.globs {
@@ -243,26 +257,26 @@ impl Gathered {
                     && may_match(glob, subject)
                     && compiled.glob(item, glob).is_some_and(|glob| glob.is_match(subject))
                 {
-                    self.put(item, Place::File(at));
+                    self.put(item, MatchSite::File(at));
                 }
             }
         }
     }
 }
 
-fn place(text: &Text<'_>, range: Range<usize>, age: Option<u32>) -> Place {
-    spot(text.source(range), age)
+fn site_in_text(text: &MessageText<'_>, range: Range<usize>, age: Option<u32>) -> MatchSite {
+    site(text.source(range), age)
 }
 
-fn spot(range: Range<usize>, age: Option<u32>) -> Place {
+fn site(range: Range<usize>, age: Option<u32>) -> MatchSite {
     let clamp = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     match age {
-        None => Place::Message(clamp(range.start), clamp(range.end)),
-        Some(age) => Place::Earlier(age, clamp(range.start), clamp(range.end)),
+        None => MatchSite::Message(clamp(range.start), clamp(range.end)),
+        Some(age) => MatchSite::Earlier(age, clamp(range.start), clamp(range.end)),
     }
 }
 
-/// Where the skill of a name that counts stands among all.
+/// Returns the position in [`Catalog::all`] of the effective skill of a name.
 pub(crate) fn position(catalog: &Catalog, name: &str) -> Option<u32> {
     let all = catalog.all();
     let at = all.partition_point(|skill| skill.name() < name);
@@ -270,7 +284,7 @@ pub(crate) fn position(catalog: &Catalog, name: &str) -> Option<u32> {
     u32::try_from(at).ok()
 }
 
-/// Items are numbers: a multiplication spreads them well enough.
+/// A hasher for items. They are numbers: a multiplication spreads them well enough.
 #[derive(Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
