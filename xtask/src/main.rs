@@ -1,7 +1,7 @@
 //! The project's own chores, as `cargo xtask CHORE` (the alias stands in `.cargo/config.toml`).
 //!
 //! - `test`: everything that must pass, from formatting to a smoke run; what `.ci/run` runs.
-//! - `bench`: `skillcue bench`, in release.
+//! - `bench`: `skillcue bench`, which only developers build, in release.
 //! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
@@ -33,7 +33,7 @@ usage: cargo xtask CHORE
 
   test [--offline] [STEP...]  all that must pass, or only the named steps; offline, what cannot be
                               installed is skipped
-  bench [ARGS...]             skillcue bench, as it is packaged, with these arguments
+  bench [ARGS...]             the measurements, on a program built as it is packaged, with these arguments
   fresh                       clone HEAD into an empty directory, run the README's two commands
   coverage                    how many lines of selection and disclosure the tests reach; at least 95 %
   mcp-load [ARGS...]          the MCP server with 1,000 sessions on 10,000 skills, beside fastmcp; Linux only
@@ -81,7 +81,7 @@ fn bench(arguments: &[&str]) -> Result<(), Failure> {
         "--bin",
         "skillcue",
         "--features",
-        "full",
+        "full,bench",
         "--",
         "bench",
     ];

@@ -234,6 +234,8 @@ pub(crate) enum Command {
     /// Start a new skill
     New(commands::new::Args),
     /// Measure on this machine, beside what the bare system calls cost
+    // For developers, who find it in CONTRIBUTING.md.
+    #[command(hide = true)]
     Bench(commands::bench::Args),
     /// Print a script that completes commands in a shell
     Completions(commands::completions::Args),

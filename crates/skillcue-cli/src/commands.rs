@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod allow;
 pub(crate) mod allowed;
 pub(crate) mod audit;
+#[cfg(feature = "bench")]
 pub(crate) mod bench;
 pub(crate) mod call;
 pub(crate) mod completions;
@@ -22,7 +23,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 #[cfg(feature = "agent")]
 pub(crate) mod memory;
-#[cfg(not(feature = "agent"))]
+#[cfg(not(all(feature = "agent", feature = "bench")))]
 pub(crate) mod missing;
 pub(crate) mod new;
 pub(crate) mod prompt;
@@ -44,15 +45,11 @@ pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod why;
 
-// Where the agent was left out, its commands say so.
+// Commands that were left out of the build say so.
 #[cfg(not(feature = "agent"))]
-pub(crate) use missing as agent;
-#[cfg(not(feature = "agent"))]
-pub(crate) use missing as memory;
-#[cfg(not(feature = "agent"))]
-pub(crate) use missing as sessions;
-#[cfg(not(feature = "agent"))]
-pub(crate) use missing as trace;
+pub(crate) use missing::{agent, agent as memory, agent as sessions, agent as trace};
+#[cfg(not(feature = "bench"))]
+pub(crate) use missing::bench;
 
 use crate::Outcome;
 use crate::cli::Command;

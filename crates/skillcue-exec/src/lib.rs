@@ -38,6 +38,7 @@ mod interpreter;
 mod job;
 mod launcher;
 mod layer;
+#[cfg(feature = "bench")]
 mod measure;
 mod memory;
 mod packages;
@@ -56,6 +57,7 @@ pub use interpreter::on_path as find_program;
 pub use job::{Bounds, Job, Policy, Program};
 pub use launcher::{Child, Killer, Launcher};
 pub use layer::{Layer, Missing, SandboxReport, Support};
+#[cfg(feature = "bench")]
 pub use measure::{Measured, measure_start};
 pub use memory::{MemoryBound, MemoryUse};
 pub use policy::{interpreter_paths, system_paths};

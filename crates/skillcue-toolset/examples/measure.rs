@@ -1,4 +1,4 @@
-//! Measures calls and loads: `cargo run --release --features engine --example measure -- HELPER [PACKAGES]`.
+//! Measures calls and loads: `cargo run --release --features bench,engine --example measure -- HELPER [PACKAGES]`.
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 
 use std::path::Path;

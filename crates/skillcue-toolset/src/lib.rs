@@ -54,6 +54,7 @@ mod cache;
 #[cfg(feature = "engine")]
 mod engine;
 mod frame;
+#[cfg(feature = "bench")]
 mod measure;
 mod message;
 pub mod packages;
@@ -70,6 +71,7 @@ mod warm;
 
 #[cfg(feature = "engine")]
 pub use engine::engine;
+#[cfg(feature = "bench")]
 pub use measure::{MeasureError, Measured, measure};
 pub use message::Level;
 pub use provider::ToolsetTools;

@@ -1,21 +1,38 @@
-//! What there is of the agent where it was left out of the build: a word on how to get it.
+//! Commands that were left out of this build: each fails, and names the build that has it.
 
 use std::ffi::OsString;
 
-use crate::Outcome;
-use crate::context::Context;
-use crate::error::CliError;
-
-/// How to get a program with everything in it.
-const FULL: &str = "build one with it: `cargo install --path crates/skillcue-cli --features full`";
-
-/// Anything: it is not looked at.
+/// The arguments of a command that was left out. Any are accepted and ignored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _rest: Vec<OsString>,
 }
 
-pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
-    Err(CliError::failure("no_agent", "this program was built without the agent").help(FULL))
+/// The commands of the agent.
+#[cfg(not(feature = "agent"))]
+pub(crate) mod agent {
+    pub(crate) use super::Args;
+    use crate::Outcome;
+    use crate::context::Context;
+    use crate::error::CliError;
+
+    pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
+        Err(CliError::failure("no_agent", "this program was built without the agent")
+            .help("build one with it: `cargo install --path crates/skillcue-cli --features full`"))
+    }
+}
+
+/// The measurements.
+#[cfg(not(feature = "bench"))]
+pub(crate) mod bench {
+    pub(crate) use super::Args;
+    use crate::Outcome;
+    use crate::context::Context;
+    use crate::error::CliError;
+
+    pub(crate) fn run(_: &Args, _: &Context) -> Result<Outcome, CliError> {
+        Err(CliError::usage("no_bench", "this program was built without the measurements")
+            .help("run `cargo xtask bench` in a checkout of the repository: it builds and runs them"))
+    }
 }

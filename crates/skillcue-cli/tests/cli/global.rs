@@ -49,7 +49,6 @@ fn help() {
       validate     Check skills against the open standard
       lint         Review the style of skills, and repair broken YAML
       new          Start a new skill
-      bench        Measure on this machine, beside what the bare system calls cost
       completions  Print a script that completes commands in a shell
       man          Print a manual page
       help         Print this message or the help of the given subcommand(s)
@@ -288,6 +287,18 @@ fn without_the_agent_it_says_how_to_get_it() {
         assert_eq!(run.code, Some(1), "{run}");
         assert!(run.stderr.starts_with("error[no_agent]") && run.stderr.contains("--features full"), "{run}");
     }
+}
+
+#[cfg(not(feature = "bench"))]
+#[test]
+fn without_the_measurements_it_names_the_build_that_has_them() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.run(&["bench", "--skills", "100"]), @r"
+    exit 2
+    --- stderr
+    error[no_bench]: this program was built without the measurements
+      help: run `cargo xtask bench` in a checkout of the repository: it builds and runs them
+    ");
 }
 
 #[cfg(not(feature = "engine"))]
