@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::error::CliError;
@@ -154,7 +154,7 @@ pub(crate) struct Global {
     /// When to use colours; auto: on a terminal, unless `NO_COLOR` is set
     // Already looked at by `color`, below; here for the help and for complaints.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub(crate) color: Color,
+    pub(crate) color: ColorChoice,
 }
 
 // Deferred: the arguments of the one command that was typed are made, not those of all 40.
@@ -250,43 +250,36 @@ impl Command {
     }
 }
 
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Color {
-    Auto,
-    Always,
-    Never,
+/// Makes a parser for one of some words, each with its value and its help. A word with a `-` is another spelling, which the
+/// help does not show.
+///
+/// For enums of the library, which knows nothing of command lines: `ValueEnum` would have to be implemented there.
+pub(crate) fn words<T: Clone + Send + Sync + 'static>(
+    known: &'static [(&'static str, T, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let values = known.iter().map(|(word, _, help)| {
+        let value = PossibleValue::new(*word).hide(word.contains('-'));
+        if help.is_empty() { value } else { value.help(*help) }
+    });
+    PossibleValuesParser::new(values).try_map(move |typed: String| {
+        let value = known.iter().find(|(word, ..)| *word == typed).map(|(_, value, _)| value.clone());
+        value.ok_or(typed)
+    })
 }
 
-impl ValueEnum for Color {
-    fn value_variants<'a>() -> &'a [Color] {
-        &[Color::Auto, Color::Always, Color::Never]
+/// Makes it what every stream of this process follows.
+pub(crate) fn set_color(color: ColorChoice) {
+    match color {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
     }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Color::Auto => PossibleValue::new("auto"),
-            Color::Always => PossibleValue::new("always"),
-            Color::Never => PossibleValue::new("never"),
-        })
-    }
-}
-
-impl Color {
-    /// Makes it what every stream of this process follows.
-    pub(crate) fn write_global(self) {
-        match self {
-            Color::Auto => anstream::ColorChoice::Auto,
-            Color::Always => anstream::ColorChoice::Always,
-            Color::Never => anstream::ColorChoice::Never,
-        }
-        .write_global();
-    }
+    .write_global();
 }
 
 /// Whether to use colours, as far as it can be told before the command line is parsed. A wrong `--color` is left for
 /// the parser to complain about.
-pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<OsString>) -> Result<Color, CliError> {
+pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<OsString>) -> Result<ColorChoice, CliError> {
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let value = match arg.to_str() {
@@ -296,17 +289,17 @@ pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<O
             None => None,
         };
         if let Some(value) = value {
-            return Ok(value.to_str().and_then(|value| Color::from_str(value, false).ok()).unwrap_or(Color::Auto));
+            return Ok(value.to_str().and_then(|value| value.parse().ok()).unwrap_or(ColorChoice::Auto));
         }
     }
     match variable {
         Some(value) if !value.is_empty() => {
-            value.to_str().and_then(|value| Color::from_str(value, false).ok()).ok_or_else(|| {
+            value.to_str().and_then(|value| value.parse().ok()).ok_or_else(|| {
                 CliError::usage("usage", format!("SKILLCUE_COLOR is `{}`", value.display()))
                     .help("set it to auto, always or never")
             })
         }
-        _ => Ok(Color::Auto),
+        _ => Ok(ColorChoice::Auto),
     }
 }
 
@@ -346,10 +339,10 @@ mod tests {
         let color = |args: &[&str], variable: Option<&str>| {
             color(args.iter().map(OsString::from), variable.map(OsString::from)).map_err(|error| error.exit_code())
         };
-        assert_eq!(color(&["skillcue", "list", "--color", "never"], Some("always")), Ok(Color::Never));
-        assert_eq!(color(&["skillcue", "--color=always"], None), Ok(Color::Always));
-        assert_eq!(color(&["skillcue", "--", "--color=always"], Some("never")), Ok(Color::Never));
-        assert_eq!(color(&["skillcue"], Some("")), Ok(Color::Auto));
+        assert_eq!(color(&["skillcue", "list", "--color", "never"], Some("always")), Ok(ColorChoice::Never));
+        assert_eq!(color(&["skillcue", "--color=always"], None), Ok(ColorChoice::Always));
+        assert_eq!(color(&["skillcue", "--", "--color=always"], Some("never")), Ok(ColorChoice::Never));
+        assert_eq!(color(&["skillcue"], Some("")), Ok(ColorChoice::Auto));
         assert_eq!(color(&["skillcue"], Some("blue")), Err(2));
     }
 }

@@ -24,7 +24,6 @@ use crate::seen::Seen;
 use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
-use crate::turn::ModeArg;
 
 /// Whether a signal is about to end the process.
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
@@ -314,9 +313,9 @@ impl Context {
     }
 
     /// How messages are matched: as the command line says, or else the configuration.
-    pub(crate) fn mode(&self, asked: Option<ModeArg>) -> Result<Mode, CliError> {
+    pub(crate) fn mode(&self, asked: Option<Mode>) -> Result<Mode, CliError> {
         let configured = self.settings()?.disclose.mode;
-        Ok(asked.map(Mode::from).or(configured).unwrap_or_default())
+        Ok(asked.or(configured).unwrap_or_default())
     }
 
     /// What the configuration says about what models are shown.

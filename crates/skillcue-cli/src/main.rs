@@ -79,7 +79,7 @@ fn main() {
     let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLCUE_COLOR")) {
         Ok(color) => color,
         Err(error) => {
-            let terminal = Terminal::new(cli::Color::Auto);
+            let terminal = Terminal::new(clap::ColorChoice::Auto);
             terminal.error(&error);
             if cli::wants_json(std::env::args_os()) {
                 let _ = terminal.print_json(&error.json());
@@ -87,7 +87,7 @@ fn main() {
             exit(error.exit_code());
         }
     };
-    color.write_global();
+    cli::set_color(color);
     let cli = match cli::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {

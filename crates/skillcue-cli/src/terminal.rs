@@ -11,7 +11,7 @@ use tracing::Level;
 use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
-use crate::cli::Color;
+use crate::cli::set_color;
 use crate::error::CliError;
 use crate::{report, text};
 
@@ -48,8 +48,8 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Looks at both streams. `Auto` honours `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb`.
-    pub(crate) fn new(color: Color) -> Terminal {
-        color.write_global();
+    pub(crate) fn new(color: clap::ColorChoice) -> Terminal {
+        set_color(color);
         let stdout = io::stdout();
         let stdout_tty = stdout.is_terminal();
         let width = stdout_tty.then(terminal_size::terminal_size).flatten();

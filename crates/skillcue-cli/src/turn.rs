@@ -2,9 +2,8 @@
 
 use std::io::Read as _;
 
-use clap::ValueEnum;
 use skillcue::select::ReasonKind;
-use skillcue::{Mode, Policy, Request};
+use skillcue::{Counter, Mode, Policy, Request};
 use skillcue_base::os_message;
 
 use crate::error::CliError;
@@ -58,44 +57,25 @@ pub(crate) fn whole_number(written: &str) -> Result<usize, String> {
     written.parse().map_err(|_| "write a whole number, 0 or more".to_owned())
 }
 
-/// How skills are matched.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// By mentions and triggers
-    Keyword,
-    /// By the words of names, descriptions and bodies, too
-    Hybrid,
-}
+/// The words of `--mode`.
+pub(crate) const MODES: &[(&str, Mode, &str)] = &[
+    ("keyword", Mode::Keyword, "By mentions and triggers"),
+    ("hybrid", Mode::Hybrid, "By the words of names, descriptions and bodies, too"),
+];
 
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Mode {
-        match mode {
-            ModeArg::Keyword => Mode::Keyword,
-            ModeArg::Hybrid => Mode::Hybrid,
-        }
-    }
-}
+/// The words of `--policy`.
+pub(crate) const POLICIES: &[(&str, Policy, &str)] = &[
+    ("inject", Policy::Inject, "All in the turn: nothing that does not fit, whole documentation of what does"),
+    ("catalog", Policy::Catalog, "A static section that lists the skills, nothing in the turn"),
+    ("hint", Policy::Hint, "The static section, and one line in the turn"),
+];
 
-/// Where what the model is shown of skills stands.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum PolicyArg {
-    /// All in the turn: nothing that does not fit, whole documentation of what does
-    Inject,
-    /// A static section that lists the skills, nothing in the turn
-    Catalog,
-    /// The static section, and one line in the turn
-    Hint,
-}
-
-impl From<PolicyArg> for Policy {
-    fn from(policy: PolicyArg) -> Policy {
-        match policy {
-            PolicyArg::Inject => Policy::Inject,
-            PolicyArg::Catalog => Policy::Catalog,
-            PolicyArg::Hint => Policy::Hint,
-        }
-    }
-}
+/// The words of `--counter`.
+pub(crate) const COUNTERS: &[(&str, Counter, &str)] = &[
+    ("bytes4", Counter::Bytes4, "A quarter of the bytes"),
+    ("segment", Counter::Segment, "An estimate by words and scripts"),
+    ("o200k", Counter::O200k, "The tokenizer `o200k_base`, exactly"),
+];
 
 /// The word for a kind of reasons.
 pub(crate) fn kind(kind: ReasonKind) -> &'static str {

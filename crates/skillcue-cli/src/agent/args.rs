@@ -1,9 +1,11 @@
 //! The arguments of `skillcue agent`.
 
-use clap::ValueEnum;
+use skillcue::config::AgentAllow;
+use skillcue::{Mode, Policy};
 
 use super::choice::ModelArgs;
-use crate::turn::{ModeArg, PolicyArg};
+use crate::cli::words;
+use crate::turn::{MODES, POLICIES};
 
 const AFTER: &str = "\
 Examples:
@@ -41,8 +43,8 @@ pub(crate) struct Args {
     #[arg(long, overrides_with = "memory")]
     pub(crate) no_memory: bool,
     /// Allow without asking; may be given several times
-    #[arg(long, value_name = "KIND", value_enum)]
-    pub(crate) allow: Vec<AllowArg>,
+    #[arg(long, value_name = "KIND", value_parser = words(ALLOWED))]
+    pub(crate) allow: Vec<AgentAllow>,
     /// Ask the model at most N times in a turn
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_rounds: Option<u32>,
@@ -53,11 +55,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: Option<u32>,
     /// Where what the model is shown of skills stands [default: inject]
-    #[arg(long, value_enum)]
-    pub(crate) policy: Option<PolicyArg>,
+    #[arg(long, value_parser = words(POLICIES))]
+    pub(crate) policy: Option<Policy>,
     /// How skills are matched [default: hybrid]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
+    #[arg(long, value_parser = words(MODES))]
+    pub(crate) mode: Option<Mode>,
     /// Hold the conversations of FILE, a line each; `-` reads them from stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "go_on"])]
     pub(crate) batch: Option<String>,
@@ -72,15 +74,9 @@ pub(crate) struct Args {
     pub(crate) trace_text: bool,
 }
 
-/// What may be done without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AllowArg {
-    /// Loading skills of a checkout
-    Skills,
-    /// Running scripts of skills
-    Scripts,
-    /// Calling tools of skills
-    Tools,
-    /// All of that
-    All,
-}
+const ALLOWED: &[(&str, AgentAllow, &str)] = &[
+    ("skills", AgentAllow::Skills, "Loading skills of a checkout"),
+    ("scripts", AgentAllow::Scripts, "Running scripts of skills"),
+    ("tools", AgentAllow::Tools, "Calling tools of skills"),
+    ("all", AgentAllow::All, "All of that"),
+];

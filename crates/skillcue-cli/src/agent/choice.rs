@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
 use skillcue::config::{AgentApi, AgentSection};
 use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, Secret, Timing};
 
+use crate::cli::words;
 use crate::error::CliError;
 
 // The part of the command line that says which model is asked.
@@ -19,18 +19,14 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Which API it speaks, if its name does not say so
-    #[arg(long, value_enum)]
-    pub(crate) api: Option<ApiArg>,
+    #[arg(long, value_parser = words(APIS))]
+    pub(crate) api: Option<Api>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ApiArg {
-    /// `OpenAI`'s chat completions, which most servers speak
-    #[value(name = "openai")]
-    OpenAi,
-    /// Anthropic's messages
-    Anthropic,
-}
+const APIS: &[(&str, Api, &str)] = &[
+    ("openai", Api::OpenAi, "`OpenAI`'s chat completions, which most servers speak"),
+    ("anthropic", Api::Anthropic, "Anthropic's messages"),
+];
 
 /// Puts together what flags, variables and files say.
 pub(crate) fn endpoint(
@@ -44,16 +40,11 @@ pub(crate) fn endpoint(
         section.choose(model);
     }
     let Some(model) = section.model.clone() else { return Err(no_model()) };
-    let api = args.api.map(|api| match api {
-        ApiArg::OpenAi => Api::OpenAi,
-        ApiArg::Anthropic => Api::Anthropic,
+    let configured = section.api.map(|api| match api {
+        AgentApi::OpenAi => Api::OpenAi,
+        AgentApi::Anthropic => Api::Anthropic,
     });
-    let api = api.or_else(|| {
-        section.api.map(|api| match api {
-            AgentApi::OpenAi => Api::OpenAi,
-            AgentApi::Anthropic => Api::Anthropic,
-        })
-    });
+    let api = args.api.or(configured);
     // A variable that the file names is as good as the usual one, and was chosen.
     let named = match &section.api_key_env {
         Some(name) => Some(variable(name).ok_or_else(|| {

@@ -28,7 +28,7 @@ use skillcue_agent::{
 use skillcue_base::ErrorInfo as _;
 use tokio::runtime::Runtime;
 
-use self::args::{AllowArg, Args};
+use self::args::Args;
 use self::asker::TerminalAsker;
 use self::interrupts::Interrupts;
 use self::places::Places;
@@ -243,8 +243,8 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &Agent
         configured.window.get_or_insert(usize::try_from(window).unwrap_or(usize::MAX));
     }
     let mut config = configured.config();
-    config.policy = args.policy.map_or(config.policy, Into::into);
-    let matching = args.mode.map(Matching::from).or(configured.mode).unwrap_or_default();
+    config.policy = args.policy.unwrap_or(config.policy);
+    let matching = args.mode.or(configured.mode).unwrap_or_default();
     let consent = consent.clone();
     context.look_after_signals();
     context.shape_skills(move |builder| {
@@ -269,16 +269,10 @@ fn options(args: &Args, section: &AgentSection, counter: Option<Counter>) -> Age
 /// What is allowed without asking: what flags say, else what the files say. In a batch, where nobody looks on, only flags
 /// count.
 fn policy(args: &Args, section: &AgentSection) -> Policy {
-    let configured = section.allow.as_ref().filter(|_| args.batch.is_none());
-    let configured = configured.into_iter().flatten().map(|allow| match allow {
-        AgentAllow::Skills => AllowArg::Skills,
-        AgentAllow::Scripts => AllowArg::Scripts,
-        AgentAllow::Tools => AllowArg::Tools,
-        AgentAllow::All => AllowArg::All,
-    });
-    let allowed: Vec<AllowArg> = if args.allow.is_empty() { configured.collect() } else { args.allow.clone() };
-    let has = |kind| allowed.contains(&kind) || allowed.contains(&AllowArg::All);
-    Policy { skills: has(AllowArg::Skills), scripts: has(AllowArg::Scripts), tools: has(AllowArg::Tools) }
+    let configured = section.allow.as_deref().filter(|_| args.batch.is_none()).unwrap_or_default();
+    let allowed = if args.allow.is_empty() { configured } else { &args.allow };
+    let has = |kind| allowed.contains(&kind) || allowed.contains(&AgentAllow::All);
+    Policy { skills: has(AgentAllow::Skills), scripts: has(AgentAllow::Scripts), tools: has(AgentAllow::Tools) }
 }
 
 fn memory(args: &Args, section: &AgentSection, places: &Places) -> Option<(PathBuf, Option<Arc<Memory>>)> {

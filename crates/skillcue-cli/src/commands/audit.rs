@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use skillcue_audit::{Audit, AuditSeverity, RULES, audit, finding_json, sarif};
 
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::Progress;
@@ -38,8 +39,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
     /// Only findings that weigh at least so much
-    #[arg(long, value_name = "SEVERITY", default_value = "low")]
-    min: Weight,
+    #[arg(long, value_name = "SEVERITY", default_value = "low", value_parser = words(SEVERITIES))]
+    min: AuditSeverity,
     /// Count findings of medium severity as well
     #[arg(long)]
     strict: bool,
@@ -55,22 +56,8 @@ enum Format {
     Sarif,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Weight {
-    Low,
-    Medium,
-    High,
-}
-
-impl From<Weight> for AuditSeverity {
-    fn from(weight: Weight) -> AuditSeverity {
-        match weight {
-            Weight::Low => AuditSeverity::Low,
-            Weight::Medium => AuditSeverity::Medium,
-            Weight::High => AuditSeverity::High,
-        }
-    }
-}
+const SEVERITIES: &[(&str, AuditSeverity, &str)] =
+    &[("low", AuditSeverity::Low, ""), ("medium", AuditSeverity::Medium, ""), ("high", AuditSeverity::High, "")];
 
 /// One that is looked at: its name as it is shown, and its directory.
 struct Subject {
@@ -91,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         progress.step();
         // What is not shown counts all the same.
         worst = worst.max(found.highest());
-        found.findings.retain(|finding| AuditSeverity::of(finding) >= args.min.into());
+        found.findings.retain(|finding| AuditSeverity::of(finding) >= args.min);
         audits.push((subject, found));
     }
     drop(progress);

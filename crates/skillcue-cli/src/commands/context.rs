@@ -5,14 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use skillcue::{Counter, Decision, DiscloseConfig, Disclosure, Fallback, Mode, Policy, Session, Tier, Tokens};
 use skillcue_base::{os_message, replace_file};
 
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, PolicyArg, TurnArgs, message, whole_number};
+use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, whole_number};
 use crate::{Outcome, text};
 
 /// No session is larger: it remembers at most a thousand skills.
@@ -41,14 +41,14 @@ pub(crate) struct Args {
     #[arg(allow_hyphen_values = true)]
     message: String,
     /// Where what the model is shown stands [default: inject]
-    #[arg(long, value_enum)]
-    policy: Option<PolicyArg>,
+    #[arg(long, value_parser = words(POLICIES))]
+    policy: Option<Policy>,
     /// How skills are matched [default: hybrid]
-    #[arg(long, value_enum)]
-    mode: Option<ModeArg>,
+    #[arg(long, value_parser = words(MODES))]
+    mode: Option<Mode>,
     /// What to do when nothing matches [default: none]
-    #[arg(long, value_enum)]
-    fallback: Option<FallbackArg>,
+    #[arg(long, value_parser = words(FALLBACKS))]
+    fallback: Option<Fallback>,
     /// Most tokens for documentation in all; 0: no limit [default: 8000]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     budget: Option<usize>,
@@ -56,8 +56,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     per_skill: Option<usize>,
     /// What counts tokens [default: segment]
-    #[arg(long, value_enum)]
-    counter: Option<CounterArg>,
+    #[arg(long, value_parser = words(COUNTERS))]
+    counter: Option<Counter>,
     /// Most skills to document; 0: no limit [default: 3]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     max_skills: Option<usize>,
@@ -68,55 +68,25 @@ pub(crate) struct Args {
     session: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FallbackArg {
-    /// Say how many skills there are
-    None,
-    /// List them
-    #[value(name = "show_all", alias = "show-all")]
-    ShowAll,
-    /// Name the closest
-    #[value(name = "ask_user", alias = "ask-user")]
-    AskUser,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum CounterArg {
-    /// A quarter of the bytes
-    Bytes4,
-    /// An estimate by words and scripts
-    Segment,
-    /// The tokenizer `o200k_base`, exactly
-    O200k,
-}
-
-impl From<CounterArg> for Counter {
-    fn from(counter: CounterArg) -> Counter {
-        match counter {
-            CounterArg::Bytes4 => Counter::Bytes4,
-            CounterArg::Segment => Counter::Segment,
-            CounterArg::O200k => Counter::O200k,
-        }
-    }
-}
+const FALLBACKS: &[(&str, Fallback, &str)] = &[
+    ("none", Fallback::None, "Say how many skills there are"),
+    ("show_all", Fallback::ShowAll, "List them"),
+    ("ask_user", Fallback::AskUser, "Name the closest"),
+    ("show-all", Fallback::ShowAll, ""),
+    ("ask-user", Fallback::AskUser, ""),
+];
 
 impl Args {
     fn config(&self, context: &Context) -> Result<(DiscloseConfig, Mode), CliError> {
         let configured = context.disclose()?;
         let mut config = configured.config();
-        config.policy = self.policy.map_or(config.policy, Policy::from);
-        if let Some(fallback) = self.fallback {
-            config.fallback = match fallback {
-                FallbackArg::None => Fallback::None,
-                FallbackArg::ShowAll => Fallback::ShowAll,
-                FallbackArg::AskUser => Fallback::AskUser,
-            };
-        }
+        config.policy = self.policy.unwrap_or(config.policy);
+        config.fallback = self.fallback.unwrap_or(config.fallback);
         let limit = |tokens: usize| (tokens > 0).then_some(Tokens(tokens));
         config.max_total_tokens = self.budget.map_or(config.max_total_tokens, limit);
         config.max_per_skill_tokens = self.per_skill.map_or(config.max_per_skill_tokens, limit);
         config.max_skills = self.max_skills.unwrap_or(config.max_skills);
-        config.counter = self.counter.map_or(config.counter, Counter::from);
+        config.counter = self.counter.unwrap_or(config.counter);
         Ok((config, context.mode(self.mode)?))
     }
 }

@@ -7,10 +7,11 @@ use skillcue::Mode;
 use skillcue::eval::{Case, EvalError, EvalOptions, Evaluation};
 use skillcue_base::os_message;
 
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
 use crate::terminal::{paint, style};
-use crate::turn::ModeArg;
+use crate::turn::MODES;
 use crate::{Outcome, text};
 
 /// No set is larger.
@@ -36,8 +37,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
     /// How messages are matched [default: hybrid]
-    #[arg(long, value_enum)]
-    mode: Option<ModeArg>,
+    #[arg(long, value_parser = words(MODES))]
+    mode: Option<Mode>,
     /// From which certainty on a hit counts as selected [default: 0.5; 0 with --mode keyword]
     #[arg(long, value_name = "C", value_parser = share)]
     threshold: Option<f64>,

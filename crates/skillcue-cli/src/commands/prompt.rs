@@ -3,11 +3,11 @@
 use serde::Serialize;
 use skillcue::{Counter, Policy, Tokens};
 
-use super::context::CounterArg;
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::whole_number;
+use crate::turn::{COUNTERS, whole_number};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -27,8 +27,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     window: Option<usize>,
     /// What counts tokens [default: segment]
-    #[arg(long, value_enum)]
-    counter: Option<CounterArg>,
+    #[arg(long, value_parser = words(COUNTERS))]
+    counter: Option<Counter>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mut config = context.disclose()?.config();
     config.policy = Policy::Catalog;
     config.window = args.window.map_or(config.window, Tokens);
-    config.counter = args.counter.map_or(config.counter, Counter::from);
+    config.counter = args.counter.unwrap_or(config.counter);
     context.shape_skills(move |builder| builder.disclosure(config.clone()));
     let section = context.skills()?.prompt();
     context.tell_diagnostics();

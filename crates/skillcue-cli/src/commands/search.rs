@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::Hit;
+use skillcue::{Hit, Mode};
 
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::turn::{ModeArg, TurnArgs, kind, message, percent, whole_number};
+use crate::turn::{MODES, TurnArgs, kind, message, percent, whole_number};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -28,8 +29,8 @@ pub(crate) struct Args {
     #[arg(allow_hyphen_values = true)]
     query: String,
     /// How skills are matched [default: hybrid]
-    #[arg(long, value_enum)]
-    mode: Option<ModeArg>,
+    #[arg(long, value_parser = words(MODES))]
+    mode: Option<Mode>,
     /// Most hits to print
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = whole_number)]
     limit: usize,

@@ -1,13 +1,14 @@
 //! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
 
 use serde::Serialize;
-use skillcue::Explanation;
+use skillcue::{Explanation, Mode};
 use skillcue::select::Intent;
 
 use super::search::HitsJson;
+use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::turn::{ModeArg, TurnArgs, message};
+use crate::turn::{MODES, TurnArgs, message};
 use crate::{Outcome, explained};
 
 const AFTER: &str = "\
@@ -28,8 +29,8 @@ pub(crate) struct Args {
     /// A skill to ask about
     name: Option<String>,
     /// How skills are matched [default: hybrid]
-    #[arg(long, value_enum)]
-    mode: Option<ModeArg>,
+    #[arg(long, value_parser = words(MODES))]
+    mode: Option<Mode>,
     #[command(flatten)]
     turn: TurnArgs,
 }
