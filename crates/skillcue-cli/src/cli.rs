@@ -279,7 +279,10 @@ pub(crate) fn set_color(color: ColorChoice) {
 
 /// Whether to use colours, as far as it can be told before the command line is parsed. A wrong `--color` is left for
 /// the parser to complain about.
-pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<OsString>) -> Result<ColorChoice, CliError> {
+pub(crate) fn color(
+    args: impl IntoIterator<Item = OsString>,
+    variable: Option<OsString>,
+) -> Result<ColorChoice, CliError> {
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let value = match arg.to_str() {
@@ -293,12 +296,10 @@ pub(crate) fn color(args: impl IntoIterator<Item = OsString>, variable: Option<O
         }
     }
     match variable {
-        Some(value) if !value.is_empty() => {
-            value.to_str().and_then(|value| value.parse().ok()).ok_or_else(|| {
-                CliError::usage("usage", format!("SKILLCUE_COLOR is `{}`", value.display()))
-                    .help("set it to auto, always or never")
-            })
-        }
+        Some(value) if !value.is_empty() => value.to_str().and_then(|value| value.parse().ok()).ok_or_else(|| {
+            CliError::usage("usage", format!("SKILLCUE_COLOR is `{}`", value.display()))
+                .help("set it to auto, always or never")
+        }),
         _ => Ok(ColorChoice::Auto),
     }
 }

@@ -46,10 +46,10 @@ pub(crate) mod watch;
 pub(crate) mod why;
 
 // Commands that were left out of the build say so.
-#[cfg(not(feature = "agent"))]
-pub(crate) use missing::{agent, agent as memory, agent as sessions, agent as trace};
 #[cfg(not(feature = "bench"))]
 pub(crate) use missing::bench;
+#[cfg(not(feature = "agent"))]
+pub(crate) use missing::{agent, agent as memory, agent as sessions, agent as trace};
 
 use crate::Outcome;
 use crate::cli::Command;

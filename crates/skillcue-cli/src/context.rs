@@ -16,10 +16,10 @@ use skillcue_host::{Environment, Host, Options, Programs, Registries, Settings};
 use skillcue_mcp::host::Host as Servers;
 
 use crate::cli::Global;
+use crate::diagnostics;
 use crate::error::CliError;
 use crate::hints;
 use crate::progress::Progress;
-use crate::report;
 use crate::seen::Seen;
 use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
@@ -341,7 +341,7 @@ impl Context {
         }
         let cache = settings.cache.as_ref().filter(|_| !(self.verbose() || self.json()));
         let known = cache.map_or(0, |cache| Seen::read(cache).retain_new(&mut told));
-        report::tell(self, &told, report::Extent::Short);
+        diagnostics::tell(self, &told, diagnostics::Extent::Short);
         if known > 0 {
             let (warnings, them) = (text::count(known, "warning"), if known == 1 { "it" } else { "them" });
             let doctor = paint(style::COMMAND, "skillcue doctor");
@@ -357,8 +357,7 @@ impl Context {
     /// Says why the command failed: to people on stderr and, if that was asked for, to programs on stdout.
     pub(crate) fn fail(&self, error: &CliError) {
         self.terminal.error(error);
-        let diagnostics: Vec<&Diagnostic> = error.diagnostics().iter().collect();
-        report::tell(self, &diagnostics, report::Extent::Full);
+        diagnostics::tell(self, &error.diagnostics().iter().collect::<Vec<_>>(), diagnostics::Extent::Full);
         if self.json() {
             // There is no one left to tell if this fails.
             let _ = self.print_json(&error.json());

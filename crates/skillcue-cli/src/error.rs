@@ -3,9 +3,13 @@
 use std::io;
 
 use serde::Serialize;
+use skillcue::consent::ConsentError;
 use skillcue::{Diagnostic, ErrorInfo};
+use skillcue_exec::{ExecError, RunError};
 pub(crate) use skillcue_host::Excerpt;
 use skillcue_host::HostError;
+use skillcue_mcp::host::AllowError;
+use skillcue_registry::{FetchError, RegistryError};
 
 use crate::hints;
 
@@ -167,6 +171,26 @@ impl From<skillcue::Error> for CliError {
         failure
     }
 }
+
+/// Errors of the library of which code, message and hint are all there is to say.
+macro_rules! from_library {
+    ($($error:ty),+) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> CliError {
+                CliError::of(&error)
+            }
+        })+
+    };
+}
+
+from_library!(AllowError, ConsentError, ExecError, FetchError, RegistryError, RunError);
+#[cfg(feature = "agent")]
+from_library!(
+    skillcue_agent::MemoryError,
+    skillcue_agent::SessionsError,
+    skillcue_agent::TraceError,
+    skillcue_agent::model::ModelError
+);
 
 impl From<HostError> for CliError {
     fn from(mut error: HostError) -> CliError {

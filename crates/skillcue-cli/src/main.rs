@@ -13,6 +13,7 @@ mod cli;
 mod commands;
 mod consent;
 mod context;
+mod diagnostics;
 mod error;
 mod explained;
 mod hints;
@@ -52,6 +53,11 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome of a check: whether what was checked passed.
+    pub(crate) fn of(passed: bool) -> Outcome {
+        if passed { Outcome::Done } else { Outcome::Wanting }
+    }
+
     /// The exit codes are part of the interface.
     fn exit_code(self) -> i32 {
         match self {

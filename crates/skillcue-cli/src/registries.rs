@@ -4,7 +4,7 @@ use std::path::Path;
 
 use skillcue::Diagnostic;
 use skillcue_host::Registries;
-use skillcue_registry::{FetchError, OriginError, Registry, RegistryError};
+use skillcue_registry::{OriginError, Registry};
 
 use crate::error::CliError;
 use crate::terminal::{Terminal, paint, style};
@@ -27,18 +27,6 @@ pub(crate) fn registry_of(registries: &Registries, whose: Whose) -> Result<&Regi
         (&registries.user, "set HOME or XDG_DATA_HOME to a directory that you may write to")
     };
     registry.as_ref().ok_or_else(|| CliError::failure("registry", "there is no place for a registry").help(help))
-}
-
-impl From<RegistryError> for CliError {
-    fn from(error: RegistryError) -> CliError {
-        CliError::of(&error)
-    }
-}
-
-impl From<FetchError> for CliError {
-    fn from(error: FetchError) -> CliError {
-        CliError::of(&error)
-    }
 }
 
 impl From<OriginError> for CliError {

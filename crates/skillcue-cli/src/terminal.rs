@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
 use crate::cli::set_color;
 use crate::error::CliError;
-use crate::{report, text};
+use crate::{diagnostics, text};
 
 /// Colours by meaning. Sixteen-colour names, so that the user's theme decides what they look like.
 pub(crate) mod style {
@@ -32,6 +32,14 @@ pub(crate) mod style {
 /// `text` in a style; what is written to a stream without colours loses it on the way.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// Returns a warning as it is shown: its code, what is wrong, and what to do.
+pub(crate) fn warning(code: &str, message: &str, help: &str) -> String {
+    let head = paint(style::WARNING, format_args!("warning[{code}]"));
+    // What they quote comes from files, which may say anything.
+    let (message, help) = (text::one_line(message), text::one_line(help));
+    format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help"))
 }
 
 /// Where output goes and how it may look.
@@ -171,17 +179,14 @@ impl Terminal {
 
     /// Something is not as it should be, and the work goes on.
     pub(crate) fn warn(&self, code: &str, message: &str, help: &str) {
-        let head = paint(style::WARNING, format_args!("warning[{code}]"));
-        // What they quote comes from files, which may say anything.
-        let (message, help) = (text::one_line(message), text::one_line(help));
-        self.say(&format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help")));
+        self.say(&warning(code, message, help));
     }
 
     /// Why the command failed.
     pub(crate) fn error(&self, error: &CliError) {
         let excerpt = error.shown_excerpt();
         if let Some(excerpt) = excerpt {
-            self.say(&report::excerpt(error, excerpt));
+            self.say(&diagnostics::excerpt(error, excerpt));
             return;
         }
         let head = paint(style::BAD, format_args!("error[{}]", error.code()));

@@ -45,7 +45,7 @@ const RULES: &[Rule] = &[
             "skillcue-agent/src/consent.rs",
             "skillcue-audit/src/hidden.rs",
             "skillcue-base/src/",
-            "skillcue-cli/src/report.rs",
+            "skillcue-cli/src/diagnostics.rs",
             "skillcue-format/src/name.rs",
         ],
         because: "text from outside is made fit to show by skillcue_base: Shown, one_line, folded_line, visible_line, quoted; \

@@ -18,15 +18,14 @@ const FOUND: usize = 20;
 pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
     match file.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        _ => Memory::open(file).map(Some).map_err(|error| CliError::of(&error)),
+        _ => Ok(Some(Memory::open(file)?)),
     }
 }
 
 /// Returns the facts that fit some words; without words, all of them.
 pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
     let Some(memory) = open(file)? else { return Ok(Vec::new()) };
-    let facts = if words.is_empty() { memory.list(MOST) } else { memory.recall(words, FOUND) };
-    facts.map_err(|error| CliError::of(&error))
+    Ok(if words.is_empty() { memory.list(MOST)? } else { memory.recall(words, FOUND)? })
 }
 
 /// A line for each: its number, and what was said.

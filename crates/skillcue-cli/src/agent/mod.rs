@@ -67,7 +67,7 @@ impl Setup {
         let section = context.settings()?.agent.clone();
         let variable = |name: &str| std::env::var(name).ok();
         let endpoint = choice::endpoint(&args.model, &section, &variable)?;
-        let model = Model::new(endpoint).map_err(|error| CliError::of(&error))?;
+        let model = Model::new(endpoint)?;
         let name = model.name().to_owned();
         let places = Places::of(context)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -138,14 +138,14 @@ impl Setup {
 
     /// The conversation that `--continue` names, or a new one.
     pub(crate) fn conversation(&self, args: &Args) -> Result<Conversation, CliError> {
-        let Some(id) = &args.go_on else { return self.begin("unsaved").map_err(|error| CliError::of(&error)) };
+        let Some(id) = &args.go_on else { return Ok(self.begin("unsaved")?) };
         let Some(sessions) = &self.sessions else {
             return Err(CliError::failure("no_home", "there is no directory that conversations are kept in")
                 .help("set HOME or XDG_DATA_HOME"));
         };
         let latest;
         let id = if id.is_empty() {
-            latest = sessions.latest().map_err(|error| CliError::of(&error))?;
+            latest = sessions.latest()?;
             latest.as_deref().ok_or_else(|| {
                 CliError::failure("not_found", "there is no conversation to go on with")
                     .help("`skillcue agent -p TEXT` begins one")
@@ -153,7 +153,7 @@ impl Setup {
         } else {
             id
         };
-        let (file, saved) = sessions.open(id).map_err(|error| CliError::of(&error))?;
+        let (file, saved) = sessions.open(id)?;
         for mended in &saved.repaired {
             self.screen.aside(&format!("{}: {}", saved.id, text::one_line(mended)));
         }

@@ -250,7 +250,7 @@ impl Chat<'_> {
     fn renew(&mut self) -> Result<(), CliError> {
         self.renewed += 1;
         let unsaved = format!("unsaved-{}", self.renewed);
-        let new = self.setup.begin(&unsaved).map_err(|error| CliError::of(&error))?;
+        let new = self.setup.begin(&unsaved)?;
         let old = std::mem::replace(&mut self.conversation, new);
         if self.setup.saves() && old.turns() > 0 {
             goes_on(&old, self.context);

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             context.terminal.ask(wanted.prompt)?;
         }
         for question in &wanted.questions {
-            host.consent().remember(question, Scope::Always).map_err(|error| CliError::of(&error))?;
+            host.consent().remember(question, Scope::Always)?;
         }
         given.extend(wanted.questions);
         context.terminal.say(&format!("{} is allowed as it is now", text::one_line(&wanted.name)));

@@ -4,6 +4,7 @@ use crate::Outcome;
 use crate::consent::{json, rows, table};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 
 const AFTER: &str = "\
 Examples:
@@ -21,13 +22,9 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let rows = rows(context)?;
-    if context.json() {
-        context.print_json(&rows.iter().map(|(row, current)| json(row, *current)).collect::<Vec<_>>())?;
-        return Ok(Outcome::Done);
-    }
-    if rows.is_empty() {
-        context.terminal.say("nothing is allowed");
-    }
-    context.terminal.print(&table(&rows, "", context))?;
-    Ok(Outcome::Done)
+    let document: Vec<_> = rows.iter().map(|(row, current)| json(row, *current)).collect();
+    context.report(Outcome::Done, &document, || match &rows[..] {
+        [] => Printout::of_remark("nothing is allowed"),
+        rows => table(rows, "", context).into(),
+    })
 }

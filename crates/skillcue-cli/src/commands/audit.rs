@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else {
         tell(&audits, context)?;
     }
-    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+    Ok(Outcome::of(valid))
 }
 
 /// What is looked at, in order.
@@ -192,28 +192,22 @@ fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> 
 }
 
 fn rules(context: &Context) -> Result<Outcome, CliError> {
-    if context.json() {
-        let rows: Vec<Value> = RULES
-            .iter()
-            .map(|rule| {
-                json!({"id": rule.id, "severity": rule.severity.as_str(), "title": rule.title,
-                    "explanation": rule.explanation, "help": rule.help})
-            })
-            .collect();
-        context.print_json(&rows)?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for rule in RULES {
-        let _ = write!(
-            out,
-            "{}  {}\n  {}\n  {}\n",
-            paint(style::NAME, rule.id),
-            rule.severity,
-            rule.explanation,
-            paint(style::DIM, rule.help)
-        );
-    }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    let rows = RULES.iter().map(|rule| {
+        json!({"id": rule.id, "severity": rule.severity.as_str(), "title": rule.title,
+            "explanation": rule.explanation, "help": rule.help})
+    });
+    context.report(Outcome::Done, &rows.collect::<Vec<_>>(), || {
+        let mut out = String::new();
+        for rule in RULES {
+            let _ = write!(
+                out,
+                "{}  {}\n  {}\n  {}\n",
+                paint(style::NAME, rule.id),
+                rule.severity,
+                rule.explanation,
+                paint(style::DIM, rule.help)
+            );
+        }
+        out
+    })
 }

@@ -102,12 +102,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn print(context: &Context, report: &Report) -> Result<Outcome, CliError> {
-    let printed = if context.json() {
-        context.print_json(report)
-    } else {
-        context.terminal.print(&report.to_string()).map_err(CliError::from)
-    };
-    if report.kept() { Outcome::Done } else { Outcome::Wanting }.once(printed)
+    context.report(Outcome::of(report.kept()), report, || report.to_string())
 }
 
 fn failed(error: &std::io::Error, dir: &Path) -> CliError {

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     drop(progress);
     let Some(output) = output else { return Err(unknown(args, &loaded, context)?) };
     print(&output, context)?;
-    Ok(if output.is_error { Outcome::Wanting } else { Outcome::Done })
+    Ok(Outcome::of(!output.is_error))
 }
 
 /// The skill whose tool is meant. None for a tool that is always there, and for one that no skill has.

@@ -7,6 +7,7 @@ use crate::Outcome;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 
 const AFTER: &str = "\
 Examples:
@@ -32,11 +33,6 @@ struct CompletionsJson<'c> {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::grammar(), "skillcue", &mut script);
-    if context.json() {
-        let script = &String::from_utf8_lossy(&script);
-        context.print_json(&CompletionsJson { shell: args.shell.to_string(), script })?;
-    } else {
-        context.terminal.print_bytes(&script)?;
-    }
-    Ok(Outcome::Done)
+    let document = CompletionsJson { shell: args.shell.to_string(), script: &String::from_utf8_lossy(&script) };
+    context.report(Outcome::Done, &document, || Printout::bytes(&*script))
 }

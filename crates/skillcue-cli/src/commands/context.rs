@@ -11,6 +11,7 @@ use skillcue_base::{os_message, replace_file};
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, whole_number};
 use crate::{Outcome, text};
@@ -112,38 +113,34 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
     }
     context.tell_diagnostics();
-    if context.json() {
-        context.print_json(&shown)?;
-        context.index_bodies(mode)?;
-        return Ok(Outcome::Done);
-    }
-    print(context, &shown)?;
-    context.terminal.flush()?;
-    tell(context, &shown, unlimited)?;
+    let outcome = context.report(Outcome::Done, &shown, || {
+        let visible = skills.census().visible;
+        Printout::for_model(whole(&shown)).remarks(remarks(context, &shown, visible, unlimited))
+    })?;
     context.index_bodies(mode)?;
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 /// What the model would get: the stable part, then that of the turn.
-fn print(context: &Context, shown: &Disclosure) -> Result<(), CliError> {
+fn whole(shown: &Disclosure) -> String {
     let mut whole = shown.stable.to_string();
     if !(whole.is_empty() || shown.turn.is_empty()) {
         whole.push_str(if whole.ends_with('\n') { "\n" } else { "\n\n" });
     }
     whole.push_str(&shown.turn);
-    Ok(context.terminal.print_for_model(&whole)?)
+    whole
 }
 
 /// What was done, what was not, and what it saved.
-fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), CliError> {
-    let visible = context.skills()?.census().visible;
+fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: bool) -> Vec<String> {
+    let mut remarks = Vec::new();
     for (word, names, why) in left_out(shown, context.verbose()) {
         let most = if context.verbose() { names.len() } else { names.len().min(MOST_OMITTED) };
         let mut named = names[..most].join(", ");
         if names.len() > most {
             let _ = write!(named, " and {} more", text::thousands(names.len() - most));
         }
-        context.terminal.say(&paint(style::DIM, format_args!("{word} {named}: {}", text::one_line(why))));
+        remarks.push(paint(style::DIM, format_args!("{word} {named}: {}", text::one_line(why))));
     }
     let included = shown.skills.iter().filter(|skill| skill.decision != Decision::Omitted).count();
     let has_list = !shown.stable.is_empty() || (shown.policy == Policy::Inject && shown.tier == Tier::Registry);
@@ -171,12 +168,12 @@ fn tell(context: &Context, shown: &Disclosure, unlimited: bool) -> Result<(), Cl
         let _ = write!(line, " instead of {} ({sign}{:.1} %)", text::thousands(eager), saved.abs());
     }
     let _ = write!(line, " · {}", duration(shown.elapsed));
-    context.terminal.say(&paint(style::DIM, line));
+    remarks.push(paint(style::DIM, line));
     if included > 0 && context.terminal.stdout_is_terminal() {
         let command = paint(style::COMMAND, "skillcue why MESSAGE");
-        context.terminal.say(&format!("{command} shows which words decided"));
+        remarks.push(format!("{command} shows which words decided"));
     }
-    Ok(())
+    remarks
 }
 
 /// The skills that are not shown whole, those with one reason together: the word for it, their names, the reason. Skills

@@ -8,6 +8,7 @@ use skillcue_host::absolute;
 use crate::consent::{json, project_named, short, this_project};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -50,22 +51,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         meant.push((server.clone(), Meant::Server(server.clone())));
     }
     let is_meant = |consent: &Consent| args.all || meant.iter().any(|(_, meant)| meant.is(&consent.subject));
-    let withdrawn = context.host()?.consent_store().withdraw(is_meant).map_err(|error| CliError::of(&error))?;
-    if context.json() {
-        context.print_json(&withdrawn.iter().map(|consent| json(consent, false)).collect::<Vec<_>>())?;
-    } else if !withdrawn.is_empty() {
-        let mut names: Vec<String> = withdrawn.iter().map(|consent| short(&consent.subject)).collect();
-        names.dedup();
-        context.terminal.say(&format!("not allowed any more: {}", text::one_line(&names.join(", "))));
-    }
+    let withdrawn = context.host()?.consent_store().withdraw(is_meant)?;
+    let document: Vec<_> = withdrawn.iter().map(|consent| json(consent, false)).collect();
+    let mut names: Vec<String> = withdrawn.iter().map(|consent| short(&consent.subject)).collect();
+    names.dedup();
+    let said = (!names.is_empty()).then(|| format!("not allowed any more: {}", text::one_line(&names.join(", "))));
     let in_vain = meant.iter().filter(|(_, meant)| !withdrawn.iter().any(|consent| meant.is(&consent.subject)));
     let in_vain: Vec<&str> = in_vain.map(|(word, _)| word.as_str()).collect();
-    if in_vain.is_empty() {
-        return Ok(Outcome::Done);
+    let outcome = context.report(Outcome::of(in_vain.is_empty()), &document, || Printout::default().remarks(said))?;
+    if !in_vain.is_empty() {
+        let names = text::one_line(&in_vain.join(", "));
+        context.terminal.say(&format!("nothing was allowed to {names}; `skillcue allowed` lists what is"));
     }
-    let names = text::one_line(&in_vain.join(", "));
-    context.terminal.say(&format!("nothing was allowed to {names}; `skillcue allowed` lists what is"));
-    Ok(Outcome::Wanting)
+    Ok(outcome)
 }
 
 /// The meaning of a word that a person typed.

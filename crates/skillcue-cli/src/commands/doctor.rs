@@ -132,16 +132,9 @@ struct Records {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let checkup = examine(args, context)?;
-    let is_wanting = checkup
-        .diagnostics
-        .iter()
-        .any(|found| found.severity == Severity::Error || (args.strict && found.severity == Severity::Warning));
-    let printed = if context.json() {
-        context.print_json(&checkup)
-    } else {
-        context.terminal.print(&page::page(&checkup, context, args.strict)).map_err(CliError::from)
-    };
-    if is_wanting { Outcome::Wanting } else { Outcome::Done }.once(printed)
+    let counts = |found: &Diagnostic| found.is_error() || (args.strict && found.severity == Severity::Warning);
+    let outcome = Outcome::of(!checkup.diagnostics.iter().any(counts));
+    context.report(outcome, &checkup, || page::page(&checkup, context, args.strict))
 }
 
 fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {

@@ -1,14 +1,13 @@
 //! `skillcue enable` and `disable`: which skills count.
 
-use std::fmt::Write as _;
-
 use skillcue::{Catalog, Error};
 use skillcue_registry::{EnablementChange, State};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{Whose, registry_of};
-use crate::terminal::{paint, style};
+use crate::report::Printout;
+use crate::terminal::{paint, style, warning};
 use crate::{Outcome, text};
 use skillcue_host::own_address;
 
@@ -57,26 +56,16 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
     }
     let names: Vec<String> = args.names.iter().map(|name| recorded(&catalog, &state, name)).collect();
     let changed = if args.reset { registry.forget(&names)? } else { registry.enable(&names, on)? };
-    if context.json() {
-        context.print_json(&changed)?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for change in &changed {
-        let _ = writeln!(out, "{}", line(change));
-    }
-    context.terminal.print(&out)?;
-    if !on && !args.reset {
-        let host = context.host()?;
-        for name in args.names.iter().filter(|name| host.is_enabled_elsewhere(name, args.whose.project)) {
-            context.terminal.warn(
-                "still_enabled",
-                &format!("{name} stays on: a skillcue.toml or the other registry enables it, and that counts for more"),
-                "take it out of `enable` there",
-            );
-        }
-    }
-    Ok(Outcome::Done)
+    let host = context.host()?;
+    context.report(Outcome::Done, &changed, || {
+        let still_on = |name: &&String| !on && !args.reset && host.is_enabled_elsewhere(name, args.whose.project);
+        let warnings = args.names.iter().filter(still_on).map(|name| {
+            let message =
+                format!("{name} stays on: a skillcue.toml or the other registry enables it, and that counts for more");
+            warning("still_enabled", &message, "take it out of `enable` there")
+        });
+        Printout::from(changed.iter().map(line).collect::<String>()).remarks(warnings)
+    })
 }
 
 /// The word under which a skill is switched: its address where others have its name, so that it means the same skill
@@ -102,5 +91,5 @@ fn line(change: &EnablementChange) -> String {
     };
     let address = text::one_line(&change.address);
     let all = if address.ends_with(":*") { " with all its skills" } else { "" };
-    format!("{}{all}  {state}", paint(style::NAME, address.trim_end_matches(":*")))
+    format!("{}{all}  {state}\n", paint(style::NAME, address.trim_end_matches(":*")))
 }

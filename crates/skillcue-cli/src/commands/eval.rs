@@ -66,11 +66,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let threshold = args.threshold.map_or(usual, |share| share as f32);
     let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
     let failed = args.failed_limits(&evaluation);
-    let printed = if context.json() {
-        context.print_json(&evaluation)
-    } else {
-        context.terminal.print(&show(&evaluation)).and_then(|()| context.terminal.flush()).map_err(CliError::from)
-    };
+    let reported = context.report(Outcome::of(failed.is_empty()), &evaluation, || show(&evaluation));
+    // What is wrong with the set stands below its numbers.
+    let _ = context.terminal.flush();
     if !evaluation.unknown.is_empty() {
         let names = text::one_line(&evaluation.unknown.join(", "));
         context.terminal.warn(
@@ -82,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     for (code, message, help) in &failed {
         context.terminal.error(&CliError::failure(code, message.as_str()).help(*help));
     }
-    if failed.is_empty() { Outcome::Done } else { Outcome::Wanting }.once(printed)
+    reported
 }
 
 impl Args {

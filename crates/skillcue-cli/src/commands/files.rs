@@ -8,6 +8,7 @@ use skillcue::catalog::{FileListing, ListedFile};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::text;
 
@@ -37,23 +38,15 @@ struct FilesJson<'l, Stopped, Skipped> {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let listing = context.skills()?.files(&args.name)?;
-    if context.json() {
-        let FileListing { files, stopped, skipped, .. } = &listing;
-        context.print_json(&FilesJson { files, stopped: stopped.as_ref(), skipped })?;
-        return Ok(Outcome::Done);
-    }
-    context.terminal.print(&table(&listing, ""))?;
-    context.terminal.flush()?;
-    for line in remarks(&listing) {
-        context.terminal.say(&line);
-    }
-    let total = format!("{}, {}", text::count(listing.files.len(), "file"), text::bytes(listing.total_bytes));
-    context.terminal.say(&paint(style::DIM, total));
-    if context.terminal.stdout_is_terminal() {
-        let command = paint(style::COMMAND, format_args!("skillcue read {} PATH", args.name));
-        context.terminal.say(&format!("{command} prints one"));
-    }
-    Ok(Outcome::Done)
+    let FileListing { files, stopped, skipped, .. } = &listing;
+    context.report(Outcome::Done, &FilesJson { files, stopped: stopped.as_ref(), skipped }, || {
+        let total = format!("{}, {}", text::count(files.len(), "file"), text::bytes(listing.total_bytes));
+        let next = context.terminal.stdout_is_terminal().then(|| {
+            let command = paint(style::COMMAND, format_args!("skillcue read {} PATH", args.name));
+            format!("{command} prints one")
+        });
+        Printout::from(table(&listing, "")).remarks(remarks(&listing)).dim(total).remarks(next)
+    })
 }
 
 /// One file a line, its size first.

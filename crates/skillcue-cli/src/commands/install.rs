@@ -15,6 +15,7 @@ use super::update::permissions;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{Whose, registry_of, tell_findings};
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -139,13 +140,11 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     }
     let missing = registry.restore_plan()?;
     if missing.is_empty() {
-        if context.json() {
-            context.print_json(&json!({"origin": null, "commit": null, "installed": [], "skipped": []}))?;
-        } else {
+        let document = json!({"origin": null, "commit": null, "installed": [], "skipped": []});
+        return context.report(Outcome::Done, &document, || {
             let lock = context.short_path(&registry.place().lock_file());
-            context.terminal.say(&format!("everything that {lock} pins is there"));
-        }
-        return Ok(Outcome::Done);
+            Printout::of_remark(format!("everything that {lock} pins is there"))
+        });
     }
     let fetching = Fetching::new(context)?;
     let mut reports = Vec::new();
@@ -233,20 +232,33 @@ fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Resu
         context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to mend it");
     }
     let done: Vec<&Done> = reports.iter().flat_map(|report| &report.done).collect();
-    if context.json() {
-        let skipped: Vec<Value> =
-            told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason})).collect();
-        context.print_json(&json!({
-            "origin": told.origin,
-            "commit": told.commit,
-            "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
-            "skipped": skipped,
-        }))?;
-        return Ok(Outcome::Done);
-    }
+    let skipped = told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason}));
+    let document = json!({
+        "origin": told.origin,
+        "commit": told.commit,
+        "installed": done.iter().map(|done| row(done)).collect::<Vec<_>>(),
+        "skipped": skipped.collect::<Vec<_>>(),
+    });
+    context.report(Outcome::Done, &document, || {
+        let off: Vec<&str> =
+            done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
+        let are_off = (!off.is_empty()).then(|| {
+            format!(
+                "{} off until you say `{}`",
+                if off.len() == 1 { "It is" } else { "They are" },
+                crate::hints::enable_command(if off.len() > 8 { vec!["NAME…"] } else { off }, args.whose.project)
+            )
+        });
+        let has_findings = done.iter().any(|done| !done.findings.is_empty());
+        let audit = has_findings.then(|| "`skillcue audit NAME` shows what was found".to_owned());
+        Printout::from(table(&done)).remarks(are_off).remarks(audit)
+    })
+}
+
+fn table(done: &[&Done]) -> String {
     let mut out = String::new();
     let wide = done.iter().map(|done| text::width(&done.name)).max().unwrap_or(0);
-    for done in &done {
+    for done in done {
         let state = match done.enabled {
             Some(true) => paint(style::GOOD, "on"),
             _ => "off".to_owned(),
@@ -272,20 +284,7 @@ fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Resu
         );
         permissions(&mut out, &done.name, &done.permissions);
     }
-    context.terminal.print(&out)?;
-    let off: Vec<&str> = done.iter().filter(|done| done.enabled != Some(true)).map(|done| done.name.as_str()).collect();
-    if !off.is_empty() {
-        let names = if off.len() > 8 { vec!["NAME…"] } else { off.clone() };
-        context.terminal.say(&format!(
-            "{} off until you say `{}`",
-            if off.len() == 1 { "It is" } else { "They are" },
-            crate::hints::enable_command(names, args.whose.project)
-        ));
-    }
-    if done.iter().any(|done| !done.findings.is_empty()) {
-        context.terminal.say("`skillcue audit NAME` shows what was found");
-    }
-    Ok(Outcome::Done)
+    out
 }
 
 fn row(done: &Done) -> Value {

@@ -5,19 +5,19 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
-use serde::Serialize;
 use skillcue::catalog::{FileError, SkillDir, SkillFile};
 use skillcue::format::{Code, FileKind, Severity};
 use skillcue::{Diagnostic, Source};
 use skillcue_format::{Edit, Parsed, Span};
 
-use crate::commands::validate::check_all;
+use crate::commands::validate::{Change, CheckJson, Fixed, check_all};
 use crate::context::Context;
+use crate::diagnostics::{Extent, tally, tell};
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
-use crate::{Outcome, report, text};
+use crate::{Outcome, text};
 use skillcue_base::{lock, rewrite_file};
 
 const AFTER: &str = "\
@@ -40,29 +40,6 @@ pub(crate) struct Args {
     /// Write the repair of broken YAML into the file, and touch nothing else
     #[arg(long)]
     fix: bool,
-}
-
-#[derive(Serialize)]
-struct LintJson<'l> {
-    valid: bool,
-    #[serde(serialize_with = "crate::hints::serialize")]
-    diagnostics: &'l [Diagnostic],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fixed: Option<&'l [Fixed]>,
-}
-
-/// A file that was repaired.
-#[derive(Debug, Serialize)]
-struct Fixed {
-    path: PathBuf,
-    changes: Vec<Change>,
-}
-
-#[derive(Debug, Serialize)]
-struct Change {
-    line: u32,
-    column: u32,
-    message: &'static str,
 }
 
 /// Held while a file is written in place.
@@ -95,22 +72,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     diagnostics.sort();
     let valid = diagnostics.iter().all(|found| found.severity == Severity::Info);
-    let printed = if context.json() {
-        let fixed = args.fix.then_some(&fixed[..]);
-        if failures.is_empty() {
-            context.print_json(&LintJson { valid, diagnostics: &diagnostics, fixed })
-        } else {
-            Ok(())
-        }
-    } else {
-        report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
-        context.terminal.print(&verdict(context, args, &files, &fixed, &diagnostics)).map_err(CliError::from)
-    };
     // One is enough to say: they tend to have the same reason.
-    match failures.into_iter().next() {
-        Some(failure) => Err(failure),
-        None => if valid { Outcome::Done } else { Outcome::Wanting }.once(printed),
-    }
+    let failure = failures.into_iter().next();
+    let document = CheckJson { valid, diagnostics: &diagnostics, fixed: args.fix.then_some(&fixed[..]) };
+    let reported = match failure {
+        // The one document is then that of the failure.
+        Some(_) if context.json() => Ok(Outcome::Done),
+        _ => context.report(Outcome::of(valid), &document, || {
+            tell(context, &diagnostics.iter().collect::<Vec<_>>(), Extent::Full);
+            verdict(context, args, &files, &fixed, &diagnostics)
+        }),
+    };
+    failure.map_or(reported, Err)
 }
 
 /// What belongs to the project, or was named for this run. The user's own, plugins' and bundled skills are not the
@@ -186,7 +159,7 @@ fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], d
     } else {
         let wanting = diagnostics.iter().any(|found| found.severity != Severity::Info);
         let sign = if wanting { paint(style::BAD, "✗") } else { paint(style::GOOD, "✓") };
-        let _ = writeln!(out, "{sign} {checked}: {}", report::tally(diagnostics));
+        let _ = writeln!(out, "{sign} {checked}: {}", tally(diagnostics));
     }
     if !args.fix && diagnostics.iter().any(|found| found.code == Code::YamlRepaired) {
         let _ = writeln!(out, "{} repairs the YAML", paint(style::COMMAND, "skillcue lint --fix"));

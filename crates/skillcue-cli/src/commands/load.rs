@@ -1,5 +1,7 @@
 //! `skillcue load`: level 2, the body of one skill with its arguments.
 
+use std::fmt::Write as _;
+
 use clap::ValueEnum;
 use serde::Serialize;
 use skillcue::load::{Dialect, Form, Heading};
@@ -8,6 +10,7 @@ use skillcue::{LoadRequest, Skill, Tokens};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::text;
 
@@ -96,26 +99,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return envelope(args, &request, context);
     }
     let loaded = skills.load(&args.name, &request)?;
-    if context.json() {
-        let (name, content) = (&*loaded.name, &*loaded.content);
-        context.print_json(&LoadJson { name, content, tokens: loaded.tokens, cached: loaded.cached })?;
-    } else if matches!(args.format, Format::Body) && !context.terminal.stdout_is_terminal() {
-        context.terminal.print_bytes(loaded.content.as_bytes())?;
-    } else {
-        context.terminal.print_for_model(&loaded.content)?;
-    }
-    Ok(Outcome::Done)
+    let (name, content) = (&*loaded.name, &*loaded.content);
+    let document = LoadJson { name, content, tokens: loaded.tokens, cached: loaded.cached };
+    context.report(Outcome::Done, &document, || match args.format {
+        Format::Body if !context.terminal.stdout_is_terminal() => Printout::bytes(content),
+        _ => Printout::for_model(content),
+    })
 }
 
 fn envelope(args: &Args, request: &LoadRequest<'_>, context: &Context) -> Result<Outcome, CliError> {
     let content = context.skills()?.load_envelope(&args.name, request)?.text;
-    if context.json() {
-        let tokens = Tokens::bytes4(content.len());
-        context.print_json(&LoadJson { name: &args.name, content: &content, tokens, cached: false })?;
-        return Ok(Outcome::Done);
-    }
-    context.terminal.print_for_model(&content)?;
-    Ok(Outcome::Done)
+    let tokens = Tokens::bytes4(content.len());
+    let document = LoadJson { name: &args.name, content: &content, tokens, cached: false };
+    context.report(Outcome::Done, &document, || Printout::for_model(&*content))
 }
 
 /// The extended dialect, with the names that the skill itself gives its arguments.
@@ -138,18 +134,15 @@ fn dialect(skill: &Skill) -> Dialect {
 fn outline(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let outline = context.skills()?.outline(&args.name)?;
     let headings = outline.headings();
-    if context.json() {
-        context.print_json(&OutlineJson { name: &args.name, headings })?;
-        return Ok(Outcome::Done);
-    }
-    let width = headings.iter().map(|heading| text::thousands(heading.tokens.0).len()).max().unwrap_or(0);
-    for heading in headings {
-        let tokens = paint(style::DIM, format_args!("{:>width$}", text::thousands(heading.tokens.0)));
-        let indent = "  ".repeat(usize::from(heading.level.saturating_sub(1)));
-        context.terminal.print(&format!("{tokens}  {indent}{}\n", text::one_line(&heading.title)))?;
-    }
-    context.terminal.flush()?;
-    let total = format!("{}; tokens are estimated", text::count(headings.len(), "heading"));
-    context.terminal.say(&paint(style::DIM, total));
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &OutlineJson { name: &args.name, headings }, || {
+        let width = headings.iter().map(|heading| text::thousands(heading.tokens.0).len()).max().unwrap_or(0);
+        let mut out = String::new();
+        for heading in headings {
+            let tokens = paint(style::DIM, format_args!("{:>width$}", text::thousands(heading.tokens.0)));
+            let indent = "  ".repeat(usize::from(heading.level.saturating_sub(1)));
+            let _ = writeln!(out, "{tokens}  {indent}{}", text::one_line(&heading.title));
+        }
+        let total = format!("{}; tokens are estimated", text::count(headings.len(), "heading"));
+        Printout::from(out).dim(total)
+    })
 }

@@ -6,6 +6,7 @@ use crate::Outcome;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 
 const AFTER: &str = "\
 Examples:
@@ -44,10 +45,5 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    if context.json() {
-        context.print_json(&ManJson { name, page: &String::from_utf8_lossy(&page) })?;
-    } else {
-        context.terminal.print_bytes(&page)?;
-    }
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &ManJson { name, page: &String::from_utf8_lossy(&page) }, || Printout::bytes(&*page))
 }

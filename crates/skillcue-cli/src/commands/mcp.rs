@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
+use crate::report::Printout;
 use setup::{Client, Reach, snippet};
 use skillcue_host::{HostWatch, absolute};
 
@@ -102,16 +102,11 @@ fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcom
         Reach::Program { program: program.unwrap_or_else(|| "skillcue".to_owned()), args: words }
     };
     let snippet = snippet(client, &reach);
-    if context.json() {
-        context.print_json(&snippet)?;
-        return Ok(Outcome::Done);
-    }
-    context.terminal.print(&snippet.text)?;
-    context.terminal.flush()?;
-    let also = snippet.also.map(|also| format!("; or {also}")).unwrap_or_default();
-    let hint = format!("Put it into {}{also}. Merge it with what is there.", snippet.file);
-    context.terminal.say(&paint(style::DIM, hint));
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &snippet, || {
+        let also = snippet.also.map(|also| format!("; or {also}")).unwrap_or_default();
+        let hint = format!("Put it into {}{also}. Merge it with what is there.", snippet.file);
+        Printout::from(snippet.text.clone()).dim(hint)
+    })
 }
 
 fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {

@@ -9,6 +9,7 @@ use crate::agent::facts::{look, open, table};
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -65,24 +66,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 
 fn show(file: &Path, words: &str, context: &Context) -> Result<Outcome, CliError> {
     let facts = look(file, words)?;
-    if context.json() {
-        context.print_json(&facts)?;
-        return Ok(Outcome::Done);
-    }
-    if facts.is_empty() {
-        let how = if words.is_empty() { "nothing is remembered" } else { "nothing that is remembered fits" };
-        context.terminal.say(how);
-    }
-    context.terminal.print(&table(&facts, context.terminal.width()))?;
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &facts, || match &facts[..] {
+        [] if words.is_empty() => Printout::of_remark("nothing is remembered"),
+        [] => Printout::of_remark("nothing that is remembered fits"),
+        facts => table(facts, context.terminal.width()).into(),
+    })
 }
 
 fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliError> {
     let memory = open(file)?;
     let (mut forgotten, mut unknown) = (Vec::new(), Vec::new());
     for id in ids {
-        let known =
-            memory.as_ref().map_or(Ok(false), |memory| memory.forget(*id)).map_err(|error| CliError::of(&error))?;
+        let known = memory.as_ref().map_or(Ok(false), |memory| memory.forget(*id))?;
         if known { &mut forgotten } else { &mut unknown }.push(*id);
     }
     let list = |ids: &[i64]| ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
@@ -91,26 +86,20 @@ fn forget(file: &Path, ids: &[i64], context: &Context) -> Result<Outcome, CliErr
         return Err(CliError::failure("not_found", format!("nothing is remembered as {}{also}", list(&unknown)))
             .help("`skillcue memory` shows the numbers"));
     }
-    if context.json() {
-        context.print_json(&json!({"forgotten": forgotten}))?;
-    } else {
-        context.terminal.say(&format!("forgotten: {}", list(&forgotten)));
-    }
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &json!({"forgotten": forgotten}), || {
+        Printout::of_remark(format!("forgotten: {}", list(&forgotten)))
+    })
 }
 
 fn clear(file: &Path, yes: bool, context: &Context) -> Result<Outcome, CliError> {
     let memory = open(file)?;
     if !yes {
-        let count = memory.as_ref().map_or(Ok(0), Memory::count).map_err(|error| CliError::of(&error))?;
+        let count = memory.as_ref().map_or(Ok(0), Memory::count)?;
         let what = text::count(usize::try_from(count).unwrap_or(usize::MAX), "fact");
         context.terminal.ask(&format!("Forget {what} for good?"))?;
     }
-    let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear).map_err(|error| CliError::of(&error))?;
-    if context.json() {
-        context.print_json(&json!({"forgotten": forgotten}))?;
-    } else {
-        context.terminal.say(&format!("{} forgotten", text::count(forgotten, "fact")));
-    }
-    Ok(Outcome::Done)
+    let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear)?;
+    context.report(Outcome::Done, &json!({"forgotten": forgotten}), || {
+        Printout::of_remark(format!("{} forgotten", text::count(forgotten, "fact")))
+    })
 }

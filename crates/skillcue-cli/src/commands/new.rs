@@ -46,12 +46,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         None => usual_dir(context.environment()?)?,
     };
     let (dir, path) = create(&parent, &args.name)?;
-    if context.json() {
-        let shown = |path: &Path| path.to_string_lossy().into_owned();
-        context.print_json(&NewJson { name: &args.name, dir: shown(&dir), path: shown(&path) })?;
-        return Ok(Outcome::Done);
-    }
-    let shown = context.short_path(&dir);
+    let lossy = |path: &Path| path.to_string_lossy().into_owned();
+    let document = NewJson { name: &args.name, dir: lossy(&dir), path: lossy(&path) };
+    context.report(Outcome::Done, &document, || printout(args, &dir, &path, context))
+}
+
+fn printout(args: &Args, dir: &Path, path: &Path, context: &Context) -> String {
+    let shown = context.short_path(dir);
     let lint = format!("skillcue lint {shown}");
     // Where it was not put into the project, it would not be found.
     let load = match &args.dir {
@@ -60,15 +61,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     let width = lint.len().max(load.len());
     let command = |command: &str| paint(style::COMMAND, format_args!("{command:width$}"));
-    context.terminal.print(&format!(
+    format!(
         "{} made {}\n\nNext:\n  1. edit {}\n  2. {}  checks it\n  3. {}  shows what a model gets\n",
         paint(style::GOOD, "✓"),
         paint(style::NAME, &shown),
-        context.short_path(&path),
+        context.short_path(path),
         command(&lint),
         command(&load),
-    ))?;
-    Ok(Outcome::Done)
+    )
 }
 
 fn check(name: &str) -> Result<(), CliError> {

@@ -6,6 +6,7 @@ use skillcue::{Counter, Policy, Tokens};
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::turn::{COUNTERS, whole_number};
 use crate::{Outcome, text};
@@ -47,24 +48,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.shape_skills(move |builder| builder.disclosure(config.clone()));
     let section = context.skills()?.prompt();
     context.tell_diagnostics();
-    if context.json() {
-        let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
-        context.print_json(&PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted })?;
-        return Ok(Outcome::Done);
-    }
-    context.terminal.print_for_model(&section.text)?;
-    context.terminal.flush()?;
+    let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
+    let document = PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted };
     let listed = context.skills()?.census().visible;
-    let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));
-    for (names, what) in [(&section.shortened, "shortened"), (&section.omitted, "left out")] {
-        if !names.is_empty() {
-            line = format!("{line} · {} {what}", text::thousands(names.len()));
+    context.report(Outcome::Done, &document, || {
+        let mut line = format!("{} · {}", text::count(listed, "skill"), text::count(section.tokens.0, "token"));
+        for (names, what) in [(shortened, "shortened"), (omitted, "left out")] {
+            if !names.is_empty() {
+                line = format!("{line} · {} {what}", text::thousands(names.len()));
+            }
         }
-    }
-    context.terminal.say(&paint(style::DIM, line));
-    if !section.omitted.is_empty() {
         let (window, share) = (paint(style::COMMAND, "--window"), paint(style::COMMAND, "catalog_share"));
-        context.terminal.say(&format!("a larger {window}, or {share} below [disclose] in skillcue.toml, makes room"));
-    }
-    Ok(Outcome::Done)
+        let advice = format!("a larger {window}, or {share} below [disclose] in skillcue.toml, makes room");
+        Printout::for_model(&*section.text).dim(line).remarks((!omitted.is_empty()).then_some(advice))
+    })
 }

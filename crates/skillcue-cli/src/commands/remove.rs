@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use skillcue_registry::Registry;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{Whose, registry_of};
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -51,48 +52,38 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     } else {
         (registry.restore_all(&args.names, now)?, "back")
     };
-    if context.json() {
-        context.print_json(&moved)?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for moved in &moved {
-        let _ = writeln!(out, "{}  {said}", paint(style::NAME, &moved.name));
-    }
-    context.terminal.print(&out)?;
-    if !args.undo {
+    context.report(Outcome::Done, &moved, || {
+        let lines = moved.iter().map(|moved| format!("{}  {said}\n", paint(style::NAME, &moved.name)));
         let project = if args.whose.project { " --project" } else { "" };
         let it = if moved.len() == 1 { "it" } else { "them" };
-        context.terminal.say(&format!("`skillcue remove{project} --undo` brings {it} back, until `skillcue gc`"));
-    }
-    Ok(Outcome::Done)
+        let back = format!("`skillcue remove{project} --undo` brings {it} back, until `skillcue gc`");
+        Printout::from(lines.collect::<String>()).remarks((!args.undo).then_some(back))
+    })
 }
 
 fn trash(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
     let trash = registry.trash();
-    if context.json() {
-        context.print_json(&trash)?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for one in &trash {
-        let origin = one.origin.as_deref().map_or(String::new(), |origin| format!("  from {}", text::one_line(origin)));
-        let why =
-            serde_json::to_value(one.why).ok().and_then(|why| why.as_str().map(str::to_owned)).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{}  {why}  {}  {}{}",
-            paint(style::NAME, text::one_line(&one.name)),
-            text::one_line(&one.when),
-            text::bytes(one.bytes),
-            paint(style::DIM, origin)
-        );
-    }
-    if trash.is_empty() {
-        context.terminal.say("the trash is empty");
-    }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &trash, || {
+        if trash.is_empty() {
+            return Printout::of_remark("the trash is empty");
+        }
+        let mut out = String::new();
+        for one in &trash {
+            let origin = one.origin.as_deref();
+            let origin = origin.map_or(String::new(), |origin| format!("  from {}", text::one_line(origin)));
+            let why = serde_json::to_value(one.why).ok();
+            let why = why.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "{}  {why}  {}  {}{}",
+                paint(style::NAME, text::one_line(&one.name)),
+                text::one_line(&one.when),
+                text::bytes(one.bytes),
+                paint(style::DIM, origin)
+            );
+        }
+        out.into()
+    })
 }
 
 const GC_AFTER: &str = "\
@@ -128,45 +119,41 @@ pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> 
         age.and_then(|age| SystemTime::now().checked_sub(age)).unwrap_or(SystemTime::UNIX_EPOCH)
     });
     let freed = registry.gc(before)?;
-    if context.json() {
-        context.print_json(&json!({"trash": freed.trash, "leftovers": freed.leftovers, "bytes": freed.bytes,
-            "broken": freed.broken}))?;
-        return Ok(Outcome::Done);
-    }
-    if freed.trash == 0 && freed.leftovers == 0 {
-        context.terminal.say("there is nothing to clear");
-    } else {
-        context.terminal.say(&format!(
-            "{} removed from the trash, {} cleared, {} freed",
-            text::count(freed.trash, "entry").replace("entrys", "entries"),
-            text::count(freed.leftovers, "leftover"),
-            text::bytes(freed.bytes)
-        ));
-    }
-    for broken in &freed.broken {
-        context.terminal.say(&format!("{} could not be read once, and stays: look at it", context.short_path(broken)));
-    }
-    Ok(Outcome::Done)
+    let document = json!({"trash": freed.trash, "leftovers": freed.leftovers, "bytes": freed.bytes,
+        "broken": freed.broken});
+    context.report(Outcome::Done, &document, || {
+        let said = if freed.trash == 0 && freed.leftovers == 0 {
+            "there is nothing to clear".to_owned()
+        } else {
+            format!(
+                "{} removed from the trash, {} cleared, {} freed",
+                text::count(freed.trash, "entry").replace("entrys", "entries"),
+                text::count(freed.leftovers, "leftover"),
+                text::bytes(freed.bytes)
+            )
+        };
+        let broken = freed.broken.iter();
+        let broken =
+            broken.map(|file| format!("{} could not be read once, and stays: look at it", context.short_path(file)));
+        Printout::of_remark(said).remarks(broken)
+    })
 }
 
 /// Sets a journal aside that stands in the way of everything else.
 fn abandon(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
     let abandoned = registry.abandon()?;
-    if context.json() {
-        let given_up = abandoned
-            .as_ref()
-            .map(|it| json!({"journal": it.journal.to_string_lossy(), "names": it.names, "reason": it.reason}));
-        context.print_json(&json!({"abandoned": given_up}))?;
-        return Ok(Outcome::Done);
-    }
-    match &abandoned {
-        Some(it) => context.terminal.say(&format!(
-            "given up: {} ({}); what was to be done stands in {}; `skillcue verify` says how things are",
-            text::one_line(&it.names.join(", ")),
-            text::one_line(&it.reason),
-            context.short_path(&it.journal)
-        )),
-        None => context.terminal.say("no change is left unfinished"),
-    }
-    Ok(Outcome::Done)
+    let given_up = abandoned
+        .as_ref()
+        .map(|it| json!({"journal": it.journal.to_string_lossy(), "names": it.names, "reason": it.reason}));
+    context.report(Outcome::Done, &json!({"abandoned": given_up}), || {
+        Printout::of_remark(match &abandoned {
+            Some(it) => format!(
+                "given up: {} ({}); what was to be done stands in {}; `skillcue verify` says how things are",
+                text::one_line(&it.names.join(", ")),
+                text::one_line(&it.reason),
+                context.short_path(&it.journal)
+            ),
+            None => "no change is left unfinished".to_owned(),
+        })
+    })
 }

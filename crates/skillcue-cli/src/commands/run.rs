@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::hints::hint_of;
 use crate::progress::Progress;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             None
         };
         if let Some(scope) = scope {
-            runner.consent().remember(asked, scope).map_err(|error| CliError::of(&error))?;
+            runner.consent().remember(asked, scope)?;
             outcome = watched.run(&request, &attempt);
         }
     }
@@ -129,7 +130,7 @@ fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Re
             context.terminal.say(&format!("the script was ended by signal {signal}"));
         }
     }
-    Ok(if error.is_none() && result.is_success() { Outcome::Done } else { Outcome::Wanting })
+    Ok(Outcome::of(error.is_none() && result.is_success()))
 }
 
 /// A result as programs get it.
@@ -160,26 +161,24 @@ const MOST_INPUT: u64 = 16 << 20;
 
 fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, CliError> {
     let known = scripts(dir, skill.manifest());
-    if context.json() {
-        let row = |script: &ScriptInfo| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter});
-        context.print_json(&known.iter().map(row).collect::<Vec<_>>())?;
-        return Ok(Outcome::Done);
-    }
-    let width = known.iter().map(|script| text::width(&script.path)).max().unwrap_or(0);
-    let mut out = String::new();
-    for script in &known {
-        let path = text::one_line(&script.path);
-        let pad = " ".repeat(width.saturating_sub(text::width(&path)));
-        let about = script.description.as_deref().map(|text| format!("{pad}  {}", text::one_line(text)));
-        let _ = writeln!(out, "{}{}", paint(style::NAME, path), about.unwrap_or_default());
-    }
-    if known.is_empty() {
-        context.terminal.say(&format!("{} has no scripts", skill.name()));
-    } else if let Some(asked) = skill.manifest().permissions() {
-        context.terminal.say(&format!("they ask for {}", text::one_line(&asked.to_string())));
-    }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    let row = |script: &ScriptInfo| json!({"script": script.path, "description": script.description, "runs_with": script.interpreter});
+    context.report(Outcome::Done, &known.iter().map(row).collect::<Vec<_>>(), || {
+        let width = known.iter().map(|script| text::width(&script.path)).max().unwrap_or(0);
+        let mut out = String::new();
+        for script in &known {
+            let path = text::one_line(&script.path);
+            let pad = " ".repeat(width.saturating_sub(text::width(&path)));
+            let about = script.description.as_deref().map(|text| format!("{pad}  {}", text::one_line(text)));
+            let _ = writeln!(out, "{}{}", paint(style::NAME, path), about.unwrap_or_default());
+        }
+        let remark = if known.is_empty() {
+            Some(format!("{} has no scripts", skill.name()))
+        } else {
+            let asked = skill.manifest().permissions();
+            asked.map(|asked| format!("they ask for {}", text::one_line(&asked.to_string())))
+        };
+        Printout::from(out).remarks(remark)
+    })
 }
 
 /// Shows output as it comes, whole lines on a terminal so that the spinner and they do not mix.

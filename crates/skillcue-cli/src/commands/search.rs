@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use skillcue::{Hit, Mode};
+use skillcue::{Catalog, Hit, Mode};
 
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::turn::{MODES, TurnArgs, kind, message, percent, whole_number};
 use crate::{Outcome, text};
@@ -51,18 +52,28 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.prepare(mode)?;
     let found = skills.search(&args.turn.request(&query).mode(mode).limit(args.limit));
     context.tell_diagnostics();
-    if context.json() {
-        context.print_json(&HitsJson { hits: &found.hits, matched: found.matched })?;
-        context.index_bodies(mode)?;
-        return Ok(Outcome::Done);
-    }
-    let catalog = skills.catalog();
+    let document = HitsJson { hits: &found.hits, matched: found.matched };
+    let outcome = context.report(Outcome::Done, &document, || {
+        let line = match found.hits.len() {
+            0 if found.matched == 0 => "nothing found".to_owned(),
+            shown if shown < found.matched => {
+                format!("{} of {}; --limit shows more", text::thousands(shown), text::count(found.matched, "skill"))
+            }
+            shown => text::count(shown, "skill"),
+        };
+        Printout::from(table(&found.hits, &skills.catalog(), context)).dim(line)
+    })?;
+    context.index_bodies(mode)?;
+    Ok(outcome)
+}
+
+fn table(hits: &[Hit], catalog: &Catalog, context: &Context) -> String {
     let columns = context.terminal.width().unwrap_or(100);
-    let width = found.hits.iter().map(|hit| text::width(&hit.name)).max().unwrap_or(0).clamp(4, 40);
+    let width = hits.iter().map(|hit| text::width(&hit.name)).max().unwrap_or(0).clamp(4, 40);
     let mut out = String::new();
     // By triggers alone the two numbers are one.
-    let is_fit_shown = found.hits.iter().any(|hit| percent(hit.certainty) != percent(hit.confidence));
-    for hit in &found.hits {
+    let is_fit_shown = hits.iter().any(|hit| percent(hit.certainty) != percent(hit.confidence));
+    for hit in hits {
         let brief = catalog.get(&hit.name).map(|skill| skill.make_manifest().brief().into_owned()).unwrap_or_default();
         let pad = " ".repeat(width.saturating_sub(text::width(&hit.name)));
         let brief = text::one_line(&brief);
@@ -78,18 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         );
         let _ = writeln!(out, "{}", paint(style::DIM, text::cut(&format!("  {}", reasons(hit)), columns)));
     }
-    context.terminal.print(&out)?;
-    context.terminal.flush()?;
-    let line = match found.hits.len() {
-        0 if found.matched == 0 => "nothing found".to_owned(),
-        shown if shown < found.matched => {
-            format!("{} of {}; --limit shows more", text::thousands(shown), text::count(found.matched, "skill"))
-        }
-        shown => text::count(shown, "skill"),
-    };
-    context.terminal.say(&paint(style::DIM, line));
-    context.index_bodies(mode)?;
-    Ok(Outcome::Done)
+    out
 }
 
 /// `keyword pdf, verb extract (“extracted”)`

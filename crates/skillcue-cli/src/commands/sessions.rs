@@ -10,6 +10,7 @@ use skillcue_base::rfc3339;
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -59,15 +60,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 fn list(sessions: &Sessions, context: &Context) -> Result<Outcome, CliError> {
-    let all = sessions.list().map_err(|error| CliError::of(&error))?;
-    if context.json() {
-        context.print_json(&all)?;
-        return Ok(Outcome::Done);
-    }
-    if all.is_empty() {
-        context.terminal.say("there are no conversations yet: `skillcue agent` begins one");
-        return Ok(Outcome::Done);
-    }
+    let all = sessions.list()?;
+    context.report(Outcome::Done, &all, || match &all[..] {
+        [] => Printout::of_remark("there are no conversations yet: `skillcue agent` begins one"),
+        all => table(all, context.terminal.width()).into(),
+    })
+}
+
+fn table(all: &[Listed], columns: Option<usize>) -> String {
     let now = SystemTime::now();
     let rows: Vec<[String; 5]> = all.iter().map(|session| row(session, now)).collect();
     let heads = ["ID", "USED", "TURNS", "MODEL", "FIRST WORDS"].map(str::to_owned);
@@ -78,7 +78,6 @@ fn list(sessions: &Sessions, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     let mut out = String::new();
-    let columns = context.terminal.width();
     for (at, row) in std::iter::once(&heads).chain(&rows).enumerate() {
         let mut line = String::new();
         for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
@@ -96,8 +95,7 @@ fn list(sessions: &Sessions, context: &Context) -> Result<Outcome, CliError> {
             let _ = writeln!(out, "{}", paint(style::DIM, line));
         }
     }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    out
 }
 
 fn row(session: &Listed, now: SystemTime) -> [String; 5] {
@@ -131,44 +129,42 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
     let id = if let Some(id) = id {
         id
     } else {
-        latest = sessions.latest().map_err(|error| CliError::of(&error))?;
+        latest = sessions.latest()?;
         latest.as_deref().ok_or_else(|| {
             CliError::failure("not_found", "there is no conversation yet").help("`skillcue agent` begins one")
         })?
     };
-    let saved = sessions.read(id).map_err(|error| CliError::of(&error))?;
+    let saved = sessions.read(id)?;
     let earlier = saved.earlier();
-    if context.json() {
-        let Saved { id, about, messages, loaded, turns, repaired, .. } = &saved;
-        context.print_json(&json!({
-            "id": id,
-            "model": about.model,
-            "cwd": about.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
-            "created": rfc3339(about.created),
-            "turns": turns,
-            "summarised": earlier.map(|(turns, summary)| json!({"turns": turns, "summary": summary})),
-            "loaded": loaded,
-            "messages": messages,
-            "repaired": repaired,
-        }))?;
-        return Ok(Outcome::Done);
-    }
-    for mended in &saved.repaired {
-        context.terminal.say(&paint(style::DIM, text::one_line(mended)));
-    }
-    let turns = text::count(usize::try_from(saved.turns).unwrap_or(usize::MAX), "turn");
-    let head =
-        format!("{} · {} · {} · {turns}", saved.id, text::one_line(&saved.about.model), rfc3339(saved.about.created));
-    context.terminal.say(&paint(style::DIM, head));
-    let mut out = String::new();
-    if let Some((turns, summary)) = earlier {
-        let count = text::count(usize::try_from(turns).unwrap_or(usize::MAX), "earlier turn");
-        let _ = writeln!(out, "{}", paint(style::DIM, format_args!("{count} summarised, to make room")));
-        put(&mut out, &summary, "  ", if context.verbose() { usize::MAX } else { LINES });
-    }
-    out.extend(saved.messages.iter().map(|message| said(message, context.verbose())));
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    let Saved { id, about, messages, loaded, turns, repaired, .. } = &saved;
+    let document = json!({
+        "id": id,
+        "model": about.model,
+        "cwd": about.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
+        "created": rfc3339(about.created),
+        "turns": turns,
+        "summarised": earlier.as_ref().map(|(turns, summary)| json!({"turns": turns, "summary": summary})),
+        "loaded": loaded,
+        "messages": messages,
+        "repaired": repaired,
+    });
+    context.report(Outcome::Done, &document, || {
+        // Above the conversation: on a terminal both are read in this order.
+        for mended in repaired {
+            context.terminal.say(&paint(style::DIM, text::one_line(mended)));
+        }
+        let turns = text::count(usize::try_from(*turns).unwrap_or(usize::MAX), "turn");
+        let head = format!("{id} · {} · {} · {turns}", text::one_line(&about.model), rfc3339(about.created));
+        context.terminal.say(&paint(style::DIM, head));
+        let mut out = String::new();
+        if let Some((turns, summary)) = &earlier {
+            let count = text::count(usize::try_from(*turns).unwrap_or(usize::MAX), "earlier turn");
+            let _ = writeln!(out, "{}", paint(style::DIM, format_args!("{count} summarised, to make room")));
+            put(&mut out, summary, "  ", if context.verbose() { usize::MAX } else { LINES });
+        }
+        out.extend(messages.iter().map(|message| said(message, context.verbose())));
+        out
+    })
 }
 
 /// So many lines of what a tool returned are shown, unless somebody asks for more.
@@ -227,10 +223,10 @@ fn remove(sessions: &Sessions, places: &Places, ids: &[String], context: &Contex
     // All of them are known before the first is gone.
     let mut known = Vec::new();
     for id in ids {
-        known.push(sessions.resolve(id).map_err(|error| CliError::of(&error))?);
+        known.push(sessions.resolve(id)?);
     }
     for id in &known {
-        sessions.remove(id).map_err(|error| CliError::of(&error))?;
+        sessions.remove(id)?;
         if let Some(trace) = places.traces().map(|dir| dir.join(format!("{id}.jsonl"))) {
             match std::fs::remove_file(&trace) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -240,12 +236,9 @@ fn remove(sessions: &Sessions, places: &Places, ids: &[String], context: &Contex
             }
         }
     }
-    if context.json() {
-        context.print_json(&json!({"removed": known}))?;
-    } else {
-        context.terminal.say(&format!("removed {}", known.join(", ")));
-    }
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &json!({"removed": known}), || {
+        Printout::of_remark(format!("removed {}", known.join(", ")))
+    })
 }
 
 #[cfg(test)]

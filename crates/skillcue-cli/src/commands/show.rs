@@ -10,10 +10,11 @@ use skillcue_format::{MAX_FILE, Node, split};
 
 use crate::commands::files;
 use crate::context::Context;
+use crate::diagnostics::{Extent, tell};
 use crate::error::CliError;
 use crate::skill_json::{SkillJson, Whereabouts};
 use crate::terminal::{paint, style};
-use crate::{Outcome, report, text};
+use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     for line in files::remarks(&listing) {
         context.terminal.say(&line);
     }
-    report::tell(context, &diagnostics, report::Extent::Full);
+    tell(context, &diagnostics, Extent::Full);
     if context.terminal.stdout_is_terminal() {
         let command = paint(style::COMMAND, format_args!("skillcue load {}", args.name));
         context.terminal.say(&format!("{command} prints what it says to a model"));

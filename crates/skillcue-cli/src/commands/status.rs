@@ -13,7 +13,8 @@ use skillcue_registry::Kind;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
+use crate::report::Printout;
+use crate::terminal::{paint, style, warning};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -42,24 +43,17 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     let allowed = crate::consent::rows(context)?;
     let sandbox = context.programs()?.launcher().support();
     let installed = installed(context)?;
-    if context.json() {
-        let servers: Vec<_> = servers
-            .iter()
-            .map(|server| {
-                json!({"name": server.label, "identity": server.identity, "skills": server.skills,
-                    "fetched": server.fetched.and_then(seconds), "stale": server.stale, "failure": server.failure})
-            })
-            .collect();
-        context.print_json(&json!({
-            "skills": {"total": total, "enabled": enabled, "by_source": by_source},
-            "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
-            "servers": servers,
-            "allowed": allowed.iter().map(|(row, current)| crate::consent::json(row, *current)).collect::<Vec<_>>(),
-            "sandbox": sandbox.as_ref().ok(),
-        }))?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
+    let rows = servers.iter().map(|server| {
+        json!({"name": server.label, "identity": server.identity, "skills": server.skills,
+            "fetched": server.fetched.and_then(seconds), "stale": server.stale, "failure": server.failure})
+    });
+    let document = json!({
+        "skills": {"total": total, "enabled": enabled, "by_source": by_source},
+        "installed": installed.iter().map(|row| &row.json).collect::<Vec<_>>(),
+        "servers": rows.collect::<Vec<_>>(),
+        "allowed": allowed.iter().map(|(row, current)| crate::consent::json(row, *current)).collect::<Vec<_>>(),
+        "sandbox": sandbox.as_ref().ok(),
+    });
     let sources: Vec<String> =
         by_source.iter().map(|(source, count)| format!("{source} {}", text::thousands(*count))).collect();
     let counted = match total {
@@ -67,45 +61,39 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
         0 => "none".to_owned(),
         _ => format!("{}, {} enabled ({})", text::thousands(total), text::thousands(enabled), sources.join(", ")),
     };
-    let _ = writeln!(out, "{}  {counted}", paint(style::NAME, "Skills"));
-    out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
-    for row in &installed {
-        let _ = writeln!(out, "  {}", row.text);
-    }
-    out.push_str(&heading("MCP servers", servers.is_empty().then_some("none")));
-    for server in &servers {
-        let state = match (&server.failure, server.fetched) {
-            (Some(why), _) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
-            (None, Some(_)) if server.stale => "listed a while ago".to_owned(),
-            (None, Some(_)) => paint(style::GOOD, "fresh"),
-            (None, None) => "never asked".to_owned(),
-        };
-        let _ = writeln!(
-            out,
-            "  {}  {}, {state}",
-            paint(style::SOURCE, &server.label),
-            text::count(server.skills, "skill")
-        );
-        let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
-    }
-    out.push_str(&heading("Allowed", allowed.is_empty().then_some("nothing")));
-    out.push_str(&crate::consent::table(&allowed, "  ", context));
-    let said = match &sandbox {
-        Ok(support) => described(support),
-        Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
-    };
-    let _ = writeln!(out, "{}  {said}", paint(style::NAME, "Sandbox"));
-    context.terminal.print(&out)?;
-    if let Some(host) = host {
-        for problem in host.diagnostics() {
-            context.terminal.warn(
-                "mcp_server",
-                &problem.message,
-                "`skillcue mcp inspect NAME` says more about a server",
-            );
+    context.report(Outcome::Done, &document, || {
+        let mut out = format!("{}  {counted}\n", paint(style::NAME, "Skills"));
+        out.push_str(&heading("Installed", installed.is_empty().then_some("nothing")));
+        for row in &installed {
+            let _ = writeln!(out, "  {}", row.text);
         }
-    }
-    Ok(Outcome::Done)
+        out.push_str(&heading("MCP servers", servers.is_empty().then_some("none")));
+        for server in &servers {
+            let state = match (&server.failure, server.fetched) {
+                (Some(why), _) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
+                (None, Some(_)) if server.stale => "listed a while ago".to_owned(),
+                (None, Some(_)) => paint(style::GOOD, "fresh"),
+                (None, None) => "never asked".to_owned(),
+            };
+            let _ = writeln!(
+                out,
+                "  {}  {}, {state}",
+                paint(style::SOURCE, &server.label),
+                text::count(server.skills, "skill")
+            );
+            let _ = writeln!(out, "    {}", paint(style::DIM, text::one_line(&server.address)));
+        }
+        out.push_str(&heading("Allowed", allowed.is_empty().then_some("nothing")));
+        out.push_str(&crate::consent::table(&allowed, "  ", context));
+        let said = match &sandbox {
+            Ok(support) => described(support),
+            Err(error) => paint(style::BAD, text::one_line(&error.to_string())),
+        };
+        let _ = writeln!(out, "{}  {said}", paint(style::NAME, "Sandbox"));
+        let help = "`skillcue mcp inspect NAME` says more about a server";
+        let problems = host.map(Host::diagnostics).unwrap_or_default();
+        Printout::from(out).remarks(problems.iter().map(|found| warning("mcp_server", &found.message, help)))
+    })
 }
 
 /// What the lines below it are about; or, without any, one word for that.

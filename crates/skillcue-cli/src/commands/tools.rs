@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
 use crate::progress::Progress;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -34,16 +35,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return of_skill(name, context);
     }
     let tools = context.skills()?.tools(&[]);
-    if context.json() {
-        context.print_json(&tools)?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for tool in &tools {
-        put(&mut out, &tool.name, &tool.description, &tool.input_schema);
-    }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &tools, || {
+        let mut out = String::new();
+        for tool in &tools {
+            put(&mut out, &tool.name, &tool.description, &tool.input_schema);
+        }
+        out
+    })
 }
 
 fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
@@ -55,34 +53,26 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
     for finding in &offered.diagnostics {
         tell(finding, context);
     }
-    let long = |id: &str| format!("{}__{id}", skill.name());
-    if context.json() {
-        let rows: Vec<Value> = offered
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": long(&tool.id),
-                    "id": tool.id,
-                    "description": tool.description,
-                    "input_schema": tool.schema,
-                    "file": tool.file,
-                    "line": tool.line,
-                })
-            })
-            .collect();
-        context.print_json(&rows)?;
-    } else {
+    let rows = offered.tools.iter().map(|tool| {
+        json!({
+            "name": format!("{}__{}", skill.name(), tool.id),
+            "id": tool.id,
+            "description": tool.description,
+            "input_schema": tool.schema,
+            "file": tool.file,
+            "line": tool.line,
+        })
+    });
+    let outcome = Outcome::of(!offered.diagnostics.iter().any(Diagnostic::is_error));
+    context.report(outcome, &rows.collect::<Vec<_>>(), || {
         let mut out = String::new();
         for tool in &offered.tools {
             put(&mut out, &tool.id, &tool.description, &tool.schema);
         }
-        if offered.tools.is_empty() && offered.diagnostics.is_empty() {
-            context.terminal.say(&format!("{} has no tools of its own", text::one_line(name)));
-        }
-        context.terminal.print(&out)?;
-    }
-    Ok(if offered.diagnostics.iter().any(Diagnostic::is_error) { Outcome::Wanting } else { Outcome::Done })
+        let has_none = offered.tools.is_empty() && offered.diagnostics.is_empty();
+        let none = has_none.then(|| format!("{} has no tools of its own", text::one_line(name)));
+        Printout::from(out).remarks(none)
+    })
 }
 
 /// What is wrong with a toolset, on one line that editors understand.

@@ -10,6 +10,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::Progress;
+use crate::report::Printout;
 
 const AFTER: &str = "\
 Examples:
@@ -54,14 +55,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         write(&stamp, LOCK)?;
     }
     let names = pinned();
-    if context.json() {
-        context.print_json(&json!({"dir": dir, "installed": !is_there, "packages": names}))?;
-        return Ok(Outcome::Done);
-    }
-    let listed: Vec<String> = names.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let done = if is_there { "is there already" } else { "is installed" };
-    context.terminal.say(&format!("{} {done}, in {}", listed.join(", "), context.short_path(&dir)));
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &json!({"dir": dir, "installed": !is_there, "packages": names}), || {
+        let listed: Vec<String> = names.iter().map(|(name, version)| format!("{name} {version}")).collect();
+        let done = if is_there { "is there already" } else { "is installed" };
+        Printout::of_remark(format!("{} {done}, in {}", listed.join(", "), context.short_path(&dir)))
+    })
 }
 
 /// The user's folder of packages for toolsets, whether it is filled or not.

@@ -9,6 +9,7 @@ use crate::agent::costs::{self, Row};
 use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let files = files(args, context)?;
     let (mut lines, mut problems): (Vec<Line>, Vec<String>) = (Vec::new(), Vec::new());
     for file in &files {
-        let traced = read_trace(file).map_err(|error| CliError::of(&error))?;
+        let traced = read_trace(file)?;
         lines.extend(traced.lines);
         let place = context.short_path(file);
         problems.extend(traced.problems.iter().map(|problem| format!("{place}: {problem}")));
@@ -49,32 +50,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let summary = Summary::of(&lines);
     // A file may have lines of several conversations.
     let is_one = !args.all && summary.sessions.len() == 1;
-    if context.json() {
-        let mut document = json!({"total": summary.total, "saved": summary.total.saved, "problems": problems});
-        if let Some(one) = summary.sessions.first().filter(|_| is_one) {
-            document["session"] = json!(one.session);
-            document["turns"] = json!(one.turns);
-        } else {
-            document["sessions"] = json!(summary.sessions);
-        }
-        context.print_json(&document)?;
-        return Ok(Outcome::Done);
-    }
-    for problem in &problems {
-        context.terminal.warn("trace", problem, "the other lines count");
-    }
-    let columns = context.terminal.width().unwrap_or(100);
-    if let Some(one) = summary.sessions.first().filter(|_| is_one) {
-        context.terminal.say(&paint(style::DIM, text::one_line(&one.session)));
-        context.terminal.print(&costs::page(one, columns))?;
-    } else if summary.sessions.is_empty() {
-        context.terminal.say("nothing was traced yet: `skillcue agent` does it");
+    let one = summary.sessions.first().filter(|_| is_one);
+    let mut document = json!({"total": summary.total, "saved": summary.total.saved, "problems": problems});
+    if let Some(one) = one {
+        document["session"] = json!(one.session);
+        document["turns"] = json!(one.turns);
     } else {
-        let row = |session: &skillcue_agent::SessionSum| Row::of(text::one_line(&session.session), &session.sum);
-        let rows: Vec<Row> = summary.sessions.iter().map(row).collect();
-        context.terminal.print(&costs::pages("SESSION", &rows, &summary.total, columns))?;
+        document["sessions"] = json!(summary.sessions);
     }
-    Ok(Outcome::Done)
+    context.report(Outcome::Done, &document, || {
+        // Above the numbers, which do not have what could not be read.
+        for problem in &problems {
+            context.terminal.warn("trace", problem, "the other lines count");
+        }
+        let columns = context.terminal.width().unwrap_or(100);
+        if let Some(one) = one {
+            context.terminal.say(&paint(style::DIM, text::one_line(&one.session)));
+            return costs::page(one, columns).into();
+        }
+        if summary.sessions.is_empty() {
+            return Printout::of_remark("nothing was traced yet: `skillcue agent` does it");
+        }
+        let rows = summary.sessions.iter().map(|session| Row::of(text::one_line(&session.session), &session.sum));
+        costs::pages("SESSION", &rows.collect::<Vec<_>>(), &summary.total, columns).into()
+    })
 }
 
 /// Which files to read: none, if nothing was traced yet.
@@ -83,7 +82,7 @@ fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
         return Ok(vec![PathBuf::from(file)]);
     }
     let dir = Places::needed(context)?.traces().unwrap_or_default();
-    let all = list_traces(&dir).map_err(|error| CliError::of(&error))?;
+    let all = list_traces(&dir)?;
     let Some(id) = &args.what else {
         let most = if args.all { usize::MAX } else { 1 };
         return Ok(all.into_iter().take(most).map(|file| file.path).collect());

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say("everything is up to date");
     }
     let left = count > 0 && !apply;
-    Ok(if left || !failed.is_empty() { Outcome::Wanting } else { Outcome::Done })
+    Ok(Outcome::of(!left && failed.is_empty()))
 }
 
 /// Why an update that is there is not made, unless somebody says so.

@@ -10,11 +10,12 @@ use skillcue::catalog::SkillFile;
 use skillcue::format::Code;
 
 use crate::context::Context;
+use crate::diagnostics::{Extent, tally, tell};
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
-use crate::{Outcome, report, text};
+use crate::{Outcome, text};
 
 const AFTER: &str = "\
 Examples:
@@ -39,6 +40,23 @@ pub(crate) struct CheckJson<'c> {
     pub(crate) valid: bool,
     #[serde(serialize_with = "crate::hints::serialize")]
     pub(crate) diagnostics: &'c [Diagnostic],
+    /// The files that `lint --fix` has repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fixed: Option<&'c [Fixed]>,
+}
+
+/// A file that was repaired.
+#[derive(Debug, Serialize)]
+pub(crate) struct Fixed {
+    pub(crate) path: PathBuf,
+    pub(crate) changes: Vec<Change>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Change {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) message: &'static str,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
@@ -54,13 +72,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     diagnostics.extend(found.into_iter().flatten());
     diagnostics.sort();
     let valid = !diagnostics.iter().any(Diagnostic::is_error);
-    let printed = if context.json() {
-        context.print_json(&CheckJson { valid, diagnostics: &diagnostics })
-    } else {
-        report::tell(context, &diagnostics.iter().collect::<Vec<_>>(), report::Extent::Full);
-        context.terminal.print(&verdict(args, &files, wrong, &diagnostics)).map_err(CliError::from)
-    };
-    if valid { Outcome::Done } else { Outcome::Wanting }.once(printed)
+    context.report(Outcome::of(valid), &CheckJson { valid, diagnostics: &diagnostics, fixed: None }, || {
+        tell(context, &diagnostics.iter().collect::<Vec<_>>(), Extent::Full);
+        verdict(args, &files, wrong, &diagnostics)
+    })
 }
 
 /// Checks every file, on all cores if there are many.
@@ -102,7 +117,7 @@ fn verdict(args: &Args, files: &[PathBuf], wrong: usize, diagnostics: &[Diagnost
         all => format!("{} {} of {} are not valid", paint(style::BAD, "✗"), text::thousands(wrong), counted(all.len())),
     };
     if !diagnostics.is_empty() {
-        let _ = write!(verdict, ": {}", report::tally(diagnostics));
+        let _ = write!(verdict, ": {}", tally(diagnostics));
     }
     verdict.push('\n');
     if diagnostics.iter().any(|found| found.code == Code::YamlRepaired) {

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use skillcue_registry::{Registry, Standing, Verified, What};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::registries::{Whose, registry_of};
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -49,23 +50,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
     }
     let valid = verified.iter().all(Verified::is_clean);
-    if context.json() {
-        let rows: Vec<Value> = verified.iter().map(|one| json!(one)).collect();
-        context.print_json(&json!({"valid": valid, "verified": rows}))?;
-    } else {
-        let mut out = String::new();
-        for one in &verified {
-            out.push_str(&lines(one));
-        }
-        if verified.is_empty() {
-            context.terminal.say("nothing is installed");
-        }
-        context.terminal.print(&out)?;
-    }
-    Ok(if valid { Outcome::Done } else { Outcome::Wanting })
+    context.report(Outcome::of(valid), &json!({"valid": valid, "verified": verified}), || match &verified[..] {
+        [] => Printout::of_remark("nothing is installed"),
+        verified => verified.iter().map(lines).collect::<String>().into(),
+    })
 }
 
-pub(crate) fn lines(one: &Verified) -> String {
+fn lines(one: &Verified) -> String {
     let said = match one.standing {
         _ if one.is_clean() => paint(style::GOOD, "as it was installed"),
         Standing::Locked => paint(style::BAD, "not as it was installed"),

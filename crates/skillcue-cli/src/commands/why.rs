@@ -1,8 +1,8 @@
 //! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
 
 use serde::Serialize;
-use skillcue::{Explanation, Mode};
 use skillcue::select::Intent;
+use skillcue::{Explanation, Mode};
 
 use super::search::HitsJson;
 use crate::cli::words;
@@ -57,19 +57,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let found = skills.select(&request);
     let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
     context.tell_diagnostics();
-    if context.json() {
-        context.print_json(&WhyJson {
-            hits: HitsJson { hits: &found.hits, matched: found.matched },
-            intent: found.intent,
-            skill: explanation.as_ref(),
-        })?;
-        return Ok(Outcome::Done);
-    }
-    let columns = context.terminal.width().unwrap_or(100);
-    let out = match &explanation {
-        Some(explanation) => explained::one(&message, explanation, mode, columns),
-        None => explained::all(&message, &found, columns),
-    };
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+    let hits = HitsJson { hits: &found.hits, matched: found.matched };
+    let document = WhyJson { hits, intent: found.intent, skill: explanation.as_ref() };
+    context.report(Outcome::Done, &document, || {
+        let columns = context.terminal.width().unwrap_or(100);
+        match &explanation {
+            Some(explanation) => explained::one(&message, explanation, mode, columns),
+            None => explained::all(&message, &found, columns),
+        }
+    })
 }

@@ -45,7 +45,7 @@ pub(super) fn find(name: &str, context: &Context) -> Result<Option<Listed>, CliE
 impl Listed {
     /// Returns what there is to allow.
     pub(super) fn wanted(&self, name: &str, context: &Context) -> Result<Wanted, CliError> {
-        let question = host(context)?.question(&self.label, &self.entry).map_err(|error| CliError::of(&error))?;
+        let question = host(context)?.question(&self.label, &self.entry)?;
         Ok(Wanted {
             name: name.to_owned(),
             described: described(&self.label, &self.entry),
@@ -57,7 +57,7 @@ impl Listed {
     /// Returns the instructions, and allows nothing beyond this process. Of exactly this entry: others may have its name.
     pub(super) fn instructions(&self, context: &Context) -> Result<Shown, CliError> {
         let host = host(context)?;
-        host.allow(&self.label, &self.entry, Scope::Session).map_err(|error| CliError::of(&error))?;
+        host.allow(&self.label, &self.entry, Scope::Session)?;
         let name = format!("{}:{}", self.label, self.entry.name());
         let failed = |source| CliError::of(&Error::Remote { name: name.clone(), source });
         let gone = || failed(RemoteError::Unreachable(format!("{:?} is not configured any more", self.label)));

@@ -27,17 +27,17 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
         return Err(CliError::failure("nothing_asked", message).help("leave out --load"));
     }
     if args.load || (!args.is_narrow() && skill.is_foreign() && skill.is_open_to_models()) {
-        questions.push(Question::for_skill(&dir, Subject::load(&dir)).map_err(|error| CliError::of(&error))?);
+        questions.push(Question::for_skill(&dir, Subject::load(&dir))?);
     }
     let mut paths: Vec<String> = scripts(&dir, skill.manifest()).into_iter().map(|script| script.path).collect();
     if args.is_narrow() {
         // As `run` takes them.
         let found = args.script.iter().map(|script| find_script(&RunRequest::new(&dir, skill.manifest(), script)));
-        let meant = found.collect::<Result<Vec<_>, _>>().map_err(|error| CliError::of(&error))?;
+        let meant = found.collect::<Result<Vec<_>, _>>()?;
         paths.retain(|path| meant.iter().any(|script| script.path == *path));
     }
     for path in &paths {
-        let question = runner.script_question(&dir, path, asked).map_err(|error| CliError::of(&error))?;
+        let question = runner.script_question(&dir, path, asked)?;
         if needs(&question.permissions.asked) || args.is_narrow() {
             questions.push(question);
         }
@@ -48,7 +48,7 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
             .help(format!("`skillcue show {name}` shows what it has")));
     }
     if args.toolsets || (!args.is_narrow() && has_toolsets && needs(asked)) {
-        questions.push(runner.toolset_question(&dir, asked).map_err(|error| CliError::of(&error))?);
+        questions.push(runner.toolset_question(&dir, asked)?);
     }
     if questions.is_empty() {
         return Err(CliError::failure("nothing_asked", format!("{name:?} asks for nothing that needs consent"))

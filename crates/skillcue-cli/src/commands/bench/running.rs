@@ -19,7 +19,7 @@ const LATE: Duration = Duration::from_millis(50);
 pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report: &mut Report) -> Result<(), CliError> {
     let acting: &Programs = context.programs()?;
     say("the sandbox");
-    let start = skillcue_exec::measure_start(acting.launcher(), 201).map_err(|error| CliError::of(&error))?;
+    let start = skillcue_exec::measure_start(acting.launcher(), 201)?;
     report.rows.push(
         Row::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, START)),
     );

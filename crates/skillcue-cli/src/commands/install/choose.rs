@@ -9,6 +9,7 @@ use skillcue_registry::{FoundPlugin, FoundSkill, Kind, Origin, PluginAt, Survey}
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -32,43 +33,39 @@ pub(super) struct Choice {
 
 /// Shows what there is to choose from.
 pub(super) fn show(found: &Survey, context: &Context) -> Result<Outcome, CliError> {
-    if context.json() {
-        let skill = |skill: &FoundSkill| json!({"name": skill.name, "description": skill.description, "at": skill.at, "valid": skill.valid});
-        let plugins: Vec<_> = found
-            .plugins
-            .iter()
-            .map(|plugin| {
-                let at = match &plugin.at {
-                    PluginAt::Here(path) => json!({"at": path}),
-                    PluginAt::Elsewhere(origin) => json!({"origin": origin}),
-                };
-                let skills: Vec<&str> = plugin.skills.iter().map(|skill| skill.name.as_str()).collect();
-                json!({"name": plugin.name, "description": plugin.description, "place": at, "skills": skills})
-            })
-            .collect();
-        let skills: Vec<_> = found.skills.iter().map(skill).collect();
-        context.print_json(&json!({"skills": skills, "plugins": plugins}))?;
-        return Ok(Outcome::Done);
-    }
-    let mut out = String::new();
-    for skill in &found.skills {
-        let _ = writeln!(out, "{}", line(&skill.name, &described(skill), context));
-    }
-    if !found.plugins.is_empty() {
-        let _ = writeln!(out, "{}", paint(style::DIM, "plugins (--plugin NAME):"));
-    }
-    for plugin in &found.plugins {
-        let _ = writeln!(out, "{}", line(&plugin.name, &plugin.description, context));
-        if !plugin.skills.is_empty() {
-            let names: Vec<String> = plugin.skills.iter().map(|skill| text::one_line(&skill.name)).collect();
-            let _ = writeln!(out, "  {}", paint(style::DIM, names.join(", ")));
+    let skills = found.skills.iter();
+    let skills = skills.map(
+        |skill| json!({"name": skill.name, "description": skill.description, "at": skill.at, "valid": skill.valid}),
+    );
+    let plugins = found.plugins.iter().map(|plugin| {
+        let at = match &plugin.at {
+            PluginAt::Here(path) => json!({"at": path}),
+            PluginAt::Elsewhere(origin) => json!({"origin": origin}),
+        };
+        let skills: Vec<&str> = plugin.skills.iter().map(|skill| skill.name.as_str()).collect();
+        json!({"name": plugin.name, "description": plugin.description, "place": at, "skills": skills})
+    });
+    let document = json!({"skills": skills.collect::<Vec<_>>(), "plugins": plugins.collect::<Vec<_>>()});
+    context.report(Outcome::Done, &document, || {
+        let mut out = String::new();
+        for skill in &found.skills {
+            let _ = writeln!(out, "{}", line(&skill.name, &described(skill), context));
         }
-    }
-    if out.is_empty() {
-        context.terminal.say("there is no skill and no plugin in it");
-    }
-    context.terminal.print(&out)?;
-    Ok(Outcome::Done)
+        if !found.plugins.is_empty() {
+            let _ = writeln!(out, "{}", paint(style::DIM, "plugins (--plugin NAME):"));
+        }
+        for plugin in &found.plugins {
+            let _ = writeln!(out, "{}", line(&plugin.name, &plugin.description, context));
+            if !plugin.skills.is_empty() {
+                let names: Vec<String> = plugin.skills.iter().map(|skill| text::one_line(&skill.name)).collect();
+                let _ = writeln!(out, "  {}", paint(style::DIM, names.join(", ")));
+            }
+        }
+        match out.as_str() {
+            "" => Printout::of_remark("there is no skill and no plugin in it"),
+            _ => out.into(),
+        }
+    })
 }
 
 fn described(skill: &FoundSkill) -> String {

@@ -8,7 +8,8 @@ use skillcue_mcp::host::{Host, ServerSpec, ServerTransport, SpecError};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::terminal::{paint, style};
+use crate::report::Printout;
+use crate::terminal::{paint, style, warning};
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -39,46 +40,36 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let report = Host::inspect(spec, args.verify, DEADLINE).map_err(|error| {
         CliError::failure("mcp_server", error.to_string()).help("check that it runs and speaks MCP")
     })?;
-    let clean = report.is_clean();
-    let outcome = if clean { Outcome::Done } else { Outcome::Wanting };
-    if context.json() {
-        let skills: Vec<_> = report
-            .skills
-            .iter()
-            .map(|skill| {
-                json!({"name": skill.name, "uri": skill.uri, "description": skill.description, "files": skill.files,
-                    "bytes": skill.bytes, "verified": skill.verified, "diagnostics": skill.diagnostics})
-            })
-            .collect();
-        context.print_json(&json!({"protocol": report.protocol, "server": report.server, "skills": skills,
-            "diagnostics": report.diagnostics}))?;
-        return Ok(outcome);
-    }
-    let mut out = String::new();
-    for skill in &report.skills {
-        let files = skill.files.map_or("made up as it goes".to_owned(), |files| text::count(files, "file"));
-        let verified = if args.verify { format!(", {} verified", skill.verified) } else { String::new() };
-        let head = paint(style::NAME, text::one_line(&skill.name));
-        let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));
-        let line = format!(
-            "  {}  {files}, {}{verified}",
-            text::one_line(&skill.uri),
-            text::count(usize::try_from(skill.bytes).unwrap_or(usize::MAX), "byte")
-        );
-        let _ = writeln!(out, "{}", paint(style::DIM, line));
-        for found in &skill.diagnostics {
-            let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(&found.message));
+    let skills = report.skills.iter().map(|skill| {
+        json!({"name": skill.name, "uri": skill.uri, "description": skill.description, "files": skill.files,
+            "bytes": skill.bytes, "verified": skill.verified, "diagnostics": skill.diagnostics})
+    });
+    let document = json!({"protocol": report.protocol, "server": report.server, "skills": skills.collect::<Vec<_>>(),
+        "diagnostics": report.diagnostics});
+    context.report(Outcome::of(report.is_clean()), &document, || {
+        let mut out = String::new();
+        for skill in &report.skills {
+            let files = skill.files.map_or("made up as it goes".to_owned(), |files| text::count(files, "file"));
+            let verified = if args.verify { format!(", {} verified", skill.verified) } else { String::new() };
+            let head = paint(style::NAME, text::one_line(&skill.name));
+            let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));
+            let line = format!(
+                "  {}  {files}, {}{verified}",
+                text::one_line(&skill.uri),
+                text::count(usize::try_from(skill.bytes).unwrap_or(usize::MAX), "byte")
+            );
+            let _ = writeln!(out, "{}", paint(style::DIM, line));
+            for found in &skill.diagnostics {
+                let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(&found.message));
+            }
         }
-    }
-    context.terminal.print(&out)?;
-    context.terminal.flush()?;
-    for found in &report.diagnostics {
-        context.terminal.warn(found.code.as_str(), &found.message, "report it to the server's operator");
-    }
-    let server = report.server.as_deref().map_or_else(|| "a server".to_owned(), text::one_line);
-    let line = format!("{} · {server} · protocol {}", text::count(report.skills.len(), "skill"), report.protocol);
-    context.terminal.say(&paint(style::DIM, line));
-    Ok(outcome)
+        let found = report.diagnostics.iter();
+        let warnings =
+            found.map(|found| warning(found.code.as_str(), &found.message, "report it to the server's operator"));
+        let server = report.server.as_deref().map_or_else(|| "a server".to_owned(), text::one_line);
+        let line = format!("{} · {server} · protocol {}", text::count(report.skills.len(), "skill"), report.protocol);
+        Printout::from(out).remarks(warnings).dim(line)
+    })
 }
 
 fn spec(server: &str, context: &Context) -> Result<ServerSpec, CliError> {
