@@ -1,16 +1,16 @@
-//! Writing something for each of very many things.
+//! Output of very many items, rendered on all cores and written in order.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 
-/// Fewer than this are written on one thread: starting others takes longer.
-const MANY: usize = 1024;
-/// What one thread renders at a time: some 50 KB of JSON, which a pipe takes in one go and a core's cache holds.
+/// Fewer items than this are written on one thread: starting others takes longer.
+const MIN_PARALLEL: usize = 1024;
+/// Items that one thread renders at a time: some 50 KB of JSON, which a pipe takes in one go and a core's cache holds.
 const CHUNK: usize = 64;
-/// How many pieces may lie ready before the next one that is due: a thread that is held up does not fill the memory.
-const AHEAD: usize = 32;
+/// Most pieces that wait for the one that is due: a thread that is held up does not fill the memory.
+const MAX_AHEAD: usize = 32;
 
 /// Renders each item, on all cores, and writes the results in the order of the items, in large pieces.
 pub(crate) fn write_each<T: Sync>(
@@ -23,38 +23,38 @@ pub(crate) fn write_each<T: Sync>(
             render(start + at, item, bytes);
         }
     };
-    if items.len() < MANY {
+    if items.len() < MIN_PARALLEL {
         let mut bytes = Vec::with_capacity(items.len() * 768);
         fill(0, items, &mut bytes);
         return write(&bytes);
     }
-    let desk = Mutex::new(Desk { write, due: 0, ready: BTreeMap::new(), spare: Vec::new(), failure: None });
+    let buffer = Mutex::new(ReorderBuffer { write, due: 0, ready: BTreeMap::new(), spare: Vec::new(), failure: None });
     let (moved, next) = (Condvar::new(), AtomicUsize::new(0));
     rayon::broadcast(|_| {
         let mut bytes = Vec::with_capacity(CHUNK * 1024);
         loop {
-            // Numbers are handed out in order, so whoever has the one that is due is at work on it.
+            // Numbers are handed out in order, so the thread with the one that is due is at work on it.
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = items.chunks(CHUNK).nth(number) else { return };
             fill(number * CHUNK, chunk, &mut bytes);
-            let Ok(desk) = desk.lock() else { return };
-            let early = |desk: &mut Desk<_>| number >= desk.due + AHEAD && desk.failure.is_none();
-            let Ok(mut desk) = moved.wait_while(desk, early) else { return };
-            bytes = desk.take(number, bytes);
+            let Ok(buffer) = buffer.lock() else { return };
+            let early = |buffer: &mut ReorderBuffer<_>| number >= buffer.due + MAX_AHEAD && buffer.failure.is_none();
+            let Ok(mut buffer) = moved.wait_while(buffer, early) else { return };
+            bytes = buffer.take(number, bytes);
             moved.notify_all();
-            if desk.failure.is_some() {
+            if buffer.failure.is_some() {
                 return;
             }
         }
     });
-    match desk.into_inner() {
-        Ok(desk) => desk.failure.map_or(Ok(()), Err),
+    match buffer.into_inner() {
+        Ok(buffer) => buffer.failure.map_or(Ok(()), Err),
         Err(_) => Err(io::Error::other("a thread panicked while it wrote")),
     }
 }
 
-/// Where pieces are handed in, in any order, and leave in theirs.
-struct Desk<W> {
+/// A reorder buffer: pieces are handed in in any order, and written in theirs.
+struct ReorderBuffer<W> {
     write: W,
     /// The piece that is to be written next.
     due: usize,
@@ -64,7 +64,7 @@ struct Desk<W> {
     failure: Option<io::Error>,
 }
 
-impl<W: FnMut(&[u8]) -> io::Result<()>> Desk<W> {
+impl<W: FnMut(&[u8]) -> io::Result<()>> ReorderBuffer<W> {
     /// Takes a piece, writes what is due, and gives an empty buffer back.
     fn take(&mut self, number: usize, bytes: Vec<u8>) -> Vec<u8> {
         self.ready.insert(number, bytes);
@@ -86,7 +86,16 @@ mod tests {
 
     #[test]
     fn order_is_kept_whatever_the_number() {
-        for count in [0, 1, CHUNK, MANY - 1, MANY, MANY + 1, AHEAD * CHUNK, 3 * AHEAD * CHUNK + 7] {
+        for count in [
+            0,
+            1,
+            CHUNK,
+            MIN_PARALLEL - 1,
+            MIN_PARALLEL,
+            MIN_PARALLEL + 1,
+            MAX_AHEAD * CHUNK,
+            3 * MAX_AHEAD * CHUNK + 7,
+        ] {
             let items: Vec<usize> = (0..count).collect();
             let mut out = Vec::new();
             let render = |at: usize, item: &usize, out: &mut Vec<u8>| {
@@ -105,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_failure_ends_it() {
-        let items: Vec<usize> = (0..3 * AHEAD * CHUNK).collect();
+        let items: Vec<usize> = (0..3 * MAX_AHEAD * CHUNK).collect();
         let mut calls = 0;
         let result = write_each(
             &items,

@@ -1,4 +1,4 @@
-//! The command line: what can be typed.
+//! The command line: commands and global options, and how they are parsed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use crate::error::CliError;
 const EXAMPLES: &str = "\
 Examples:
   skillcue context \"Say bonjour to Alice\"    what a model would get for this message
-  skillcue why \"Say bonjour to Alice\"        which words of it speak for which skill
+  skillcue why \"Say bonjour to Alice\"        which words decide for which skill
   skillcue list                              every skill there is
   skillcue show hello-extended               what it is, and what belongs to it
   skillcue load hello-extended Alice         its instructions, with an argument
-  skillcue agent -p \"Say bonjour to Alice\"   a model's answer, with the skill in its hands
+  skillcue agent -p \"Say bonjour to Alice\"   a model's answer, with the skill
   skillcue new release-notes                 start a skill of your own
   skillcue --isolated --skills-dir ./s list  only the skills below ./s
 
-Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
+Exit codes: 0 done; 1 failed, or a check failed; 2 wrong usage.
 With --json a command that fails prints {\"error\": {code, message, help}} on stdout.
-SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK stand for
-the options of that name.";
+SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK set the
+options of that name.";
 
 /// Give a model the right skill at the right moment: find, match, disclose, load and check agent skills.
 #[derive(Debug, Parser)]
@@ -42,8 +42,8 @@ const DIRS_BEHIND: &str = "skills_dir_behind";
 impl Cli {
     /// The command line as clap sees it.
     ///
-    /// `--skills-dir` stands before a command's name and behind it as two arguments: of a global argument that is given
-    /// in both places clap keeps only what stands behind, and directories must not get lost.
+    /// `--skills-dir` before a command's name and behind it are two arguments: of a global argument that is given in
+    /// both places clap keeps only the one behind, and directories must not get lost.
     pub(crate) fn grammar() -> clap::Command {
         let command = Cli::command();
         let before = command.get_arguments().find(|arg| arg.get_id() == "skills_dir").cloned();
@@ -71,7 +71,7 @@ impl Cli {
     }
 }
 
-/// Suggests the three commands of consent for words that other programs use for them, which are spelled unlike them.
+/// Suggests the three commands of consent for words that other programs use for them.
 fn suggest_consent(mut error: clap::Error) -> clap::Error {
     let word = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(word)) => word.as_str(),
@@ -87,7 +87,7 @@ fn suggest_consent(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The complaint about an unknown `--word` that stands where a message is due. A message may begin with a hyphen, as in
+/// Returns the error about an unknown `--word` in the place of a message. A message may begin with a hyphen, as in
 /// `- one, - two`, and so the parser takes a mistyped option for one.
 fn mistyped(command: &str, args: &[OsString]) -> Option<clap::Error> {
     let grammar = clap::Command::new("").bin_name(format!("skillcue {command}"));
@@ -109,8 +109,8 @@ fn mistyped(command: &str, args: &[OsString]) -> Option<clap::Error> {
     (error.kind() == ErrorKind::UnknownArgument && is_option).then_some(error)
 }
 
-/// A footer with each paragraph on one line, because the parser breaks lines at the terminal's width: those that the
-/// source breaks would be broken twice. A line that ends a sentence ends a paragraph; examples are indented.
+/// Returns a footer with each paragraph on one line, because the parser breaks lines at the terminal's width: those
+/// that the source breaks would be broken twice. A line that ends a sentence ends a paragraph; examples are indented.
 pub(crate) fn footer(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = "";
@@ -129,14 +129,14 @@ pub(crate) fn footer(text: &str) -> String {
     out
 }
 
-/// What every command takes, before its name or after.
+/// Options that every command takes, before its name or after.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Look for skills below DIR first; may be given several times
     #[arg(long, value_name = "DIR")]
     pub(crate) skills_dir: Vec<PathBuf>,
-    /// Look nowhere else: no project, user, plugin or bundled skills
+    /// Use only skills below --skills-dir: no project, user, plugin or bundled ones
     #[arg(long, global = true)]
     pub(crate) isolated: bool,
     /// Neither read nor write the index cache
@@ -148,11 +148,11 @@ pub(crate) struct Global {
     /// Print one JSON document on stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say more on stderr; -vv and -vvv say still more
+    /// Print more on stderr; -vv and -vvv print still more
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
     /// When to use colours; auto: on a terminal, unless `NO_COLOR` is set
-    // Already looked at by `color`, below; here for the help and for complaints.
+    // Already read by `color`, below; here for the help and for errors.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub(crate) color: ColorChoice,
 }
@@ -163,13 +163,13 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Print what a model would get this turn
     Context(commands::context::Args),
-    /// Say why skills fit a message, or do not
+    /// Explain why skills fit a message, or do not
     Why(commands::why::Args),
     /// Search for skills
     Search(commands::search::Args),
     /// Print the section of a system prompt that lists the skills
     Prompt(commands::prompt::Args),
-    /// Run labelled messages, and say how well they are matched
+    /// Run labelled messages, and measure how well they are matched
     Eval(commands::eval::Args),
     /// List every skill
     List(commands::list::Args),
@@ -201,7 +201,7 @@ pub(crate) enum Command {
     Mcp(commands::mcp::Args),
     /// Show skills by source, MCP servers, and what is allowed
     Status(commands::status::Args),
-    /// Check the whole set-up, and say what is wrong with it
+    /// Check the whole set-up, and report what is wrong with it
     Doctor(commands::doctor::Args),
     /// Print what changes on disk, as it happens
     Watch(commands::watch::Args),
@@ -217,7 +217,7 @@ pub(crate) enum Command {
     Enable(commands::enable::Args),
     /// Switch skills off
     Disable(commands::enable::Args),
-    /// Show what has changed where skills were installed from, and take it
+    /// Show new versions of installed skills, and install them
     Update(commands::update::Args),
     /// Remove what was installed; can be undone
     Remove(commands::remove::Args),
@@ -244,14 +244,14 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command's own output says that a path was refused, and why.
+    /// Returns whether the command's own output says that a path was refused, and why.
     pub(crate) fn reports_refused_paths(&self) -> bool {
         matches!(self, Command::Load(_) | Command::Files(_) | Command::Read(_) | Command::Run(_) | Command::Call(_))
     }
 }
 
-/// Makes a parser for one of some words, each with its value and its help. A word with a `-` is another spelling, which the
-/// help does not show.
+/// Makes a parser for one of some words, each with its value and its help. A word with a `-` is another spelling, which
+/// the help does not show.
 ///
 /// For enums of the library, which knows nothing of command lines: `ValueEnum` would have to be implemented there.
 pub(crate) fn words<T: Clone + Send + Sync + 'static>(
@@ -267,7 +267,7 @@ pub(crate) fn words<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// Makes it what every stream of this process follows.
+/// Makes every stream of this process follow this choice of colours.
 pub(crate) fn set_color(color: ColorChoice) {
     match color {
         ColorChoice::Auto => anstream::ColorChoice::Auto,
@@ -277,8 +277,8 @@ pub(crate) fn set_color(color: ColorChoice) {
     .write_global();
 }
 
-/// Whether to use colours, as far as it can be told before the command line is parsed. A wrong `--color` is left for
-/// the parser to complain about.
+/// Returns when to use colours, as far as that is known before the command line is parsed. The parser reports a wrong
+/// `--color`.
 pub(crate) fn color(
     args: impl IntoIterator<Item = OsString>,
     variable: Option<OsString>,
@@ -304,20 +304,20 @@ pub(crate) fn color(
     }
 }
 
-/// Whether the answer is for programs, as far as it can be told of a command line that cannot be parsed.
+/// Returns whether the result is for programs, as far as that is known of a command line that cannot be parsed.
 pub(crate) fn wants_json(args: impl IntoIterator<Item = OsString>) -> bool {
     args.into_iter().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
-/// What the parser has to say, for programs.
+/// Errors of the parser, for programs.
 impl From<&clap::Error> for CliError {
     fn from(error: &clap::Error) -> CliError {
-        let more = "`skillcue --help` says what can be typed";
+        let more = "`skillcue --help` lists commands and options";
         // One with the whole help, the other with every command.
         if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
             return CliError::usage("usage", "the command is missing").help(more);
         }
-        // What is wrong, tips, how it is used, where to read on: in paragraphs, the first of which may have a list.
+        // The text has paragraphs: the error, which may have a list; tips; the usage; where to read on.
         let text = error.render().to_string();
         let mut paragraphs = text.split("\n\n").map(crate::text::one_line);
         let first = paragraphs.next().unwrap_or_default();

@@ -56,7 +56,7 @@ use crate::cli::Command;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Runs what was asked for.
+/// Runs a command.
 pub(crate) fn run(command: &Command, context: &Context) -> Result<Outcome, CliError> {
     match command {
         Command::Context(args) => context::run(args, context),

@@ -15,11 +15,8 @@ use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
-/// A consent as it is listed.
-pub(crate) type Row = Consent;
-
 /// Returns what is allowed, and whether each still counts. A file that cannot be read is reported.
-pub(crate) fn rows(context: &Context) -> Result<Vec<(Row, bool)>, CliError> {
+pub(crate) fn rows(context: &Context) -> Result<Vec<(Consent, bool)>, CliError> {
     let store = context.host()?.consent_store();
     if let Some(trouble) = store.trouble() {
         context.terminal.warn("consent", &trouble, BROKEN_FILE_HINT);
@@ -33,7 +30,7 @@ pub(crate) fn rows(context: &Context) -> Result<Vec<(Row, bool)>, CliError> {
 }
 
 /// Returns whether what is there now is what was allowed.
-pub(crate) fn is_current(row: &Row, context: &Context) -> Result<bool, CliError> {
+pub(crate) fn is_current(row: &Consent, context: &Context) -> Result<bool, CliError> {
     if row.changed {
         return Ok(false);
     }
@@ -55,7 +52,7 @@ pub(crate) fn is_current(row: &Row, context: &Context) -> Result<bool, CliError>
 }
 
 /// Returns the question that was answered, as it would be put now.
-fn asked_now(row: &Row, dir: &SkillDir, context: &Context) -> Option<Question> {
+fn asked_now(row: &Consent, dir: &SkillDir, context: &Context) -> Option<Question> {
     let permissions = &row.permissions.asked;
     match &row.subject {
         Subject::Script { path, .. } => context.runner(false).ok()?.script_question(dir, path, permissions).ok(),
@@ -65,7 +62,7 @@ fn asked_now(row: &Row, dir: &SkillDir, context: &Context) -> Option<Question> {
 }
 
 /// Returns a row for programs.
-pub(crate) fn json(row: &Row, current: bool) -> Value {
+pub(crate) fn json(row: &Consent, current: bool) -> Value {
     serde_json::json!({
         "subject": row.subject,
         "content": row.content,
@@ -77,7 +74,7 @@ pub(crate) fn json(row: &Row, current: bool) -> Value {
 }
 
 /// Returns rows for people, two lines each.
-pub(crate) fn table(rows: &[(Row, bool)], indent: &str, context: &Context) -> String {
+pub(crate) fn table(rows: &[(Consent, bool)], indent: &str, context: &Context) -> String {
     let mut out = String::new();
     for (row, current) in rows {
         let what = match &row.subject {
@@ -155,7 +152,7 @@ pub(crate) fn project_named(word: &str) -> Option<PathBuf> {
     let is_path = matches!(word, "." | "..") || (word.contains('/') && !word.contains("://"));
     is_path.then(|| {
         let path = absolute(word.as_ref());
-        // The file stands for its project.
+        // The file means its project.
         let dir = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
         Environment::project_of(dir).to_path_buf()
     })

@@ -1,4 +1,4 @@
-//! What every command is given.
+//! The context of a command: where to write, which options were given, and the host with its skills.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
@@ -19,8 +19,8 @@ use crate::cli::Global;
 use crate::diagnostics;
 use crate::error::CliError;
 use crate::hints;
-use crate::progress::Progress;
-use crate::seen::Seen;
+use crate::printed_warnings::PrintedWarnings;
+use crate::progress::ProgressIndicator;
 use crate::signals::on_signal;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
@@ -28,37 +28,37 @@ use crate::text;
 /// Whether a signal is about to end the process.
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
 
-/// So few skills have their bodies read before an answer that ranks by them.
-const FEW: usize = 1_000;
+/// Up to so many skills have their bodies read before an answer that ranks by them.
+const MAX_INDEXED_FIRST: usize = 1_000;
 
-/// How long a command waits for servers whose listing is old. One that fails is then left alone for a minute.
-const SERVERS_WAIT: Duration = Duration::from_secs(3);
+/// How long a command waits for servers whose listing is stale. One that fails is then not asked for a minute.
+const MAX_SERVERS_WAIT: Duration = Duration::from_secs(3);
 
-/// What every command is given: where to write, what was asked for, and the host, which finds the skills when a command
-/// first wants them.
+/// The context of a command: where to write, which options were given, and the host, which finds the skills when a
+/// command first needs them.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) terminal: Terminal,
     global: Global,
     host: OnceCell<Host>,
-    /// Whether it was printed what is wrong with servers.
-    has_told_servers: Cell<bool>,
-    /// Whether the command ends what runs itself when a signal comes.
+    /// Whether problems of the configured servers were printed.
+    has_printed_problems: Cell<bool>,
+    /// Whether the command itself ends its child processes when a signal comes.
     #[cfg(feature = "agent")]
-    looks_after_signals: Cell<bool>,
-    /// How the command wants its skills built.
-    shape: Shape,
+    handles_signals_itself: Cell<bool>,
+    /// The command's change to the builder of the skills.
+    shape: BuilderHook,
 }
 
-/// What is done to the builder of the skills before it builds.
+/// A change that a command makes to the builder of the skills.
 #[derive(Default)]
-struct Shape(OnceCell<Box<Shaping>>);
+struct BuilderHook(OnceCell<Box<Shaping>>);
 
 type Shaping = dyn Fn(skillcue::Builder) -> skillcue::Builder;
 
-impl std::fmt::Debug for Shape {
+impl std::fmt::Debug for BuilderHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Shape").field(&self.0.get().is_some()).finish()
+        f.debug_tuple("BuilderHook").field(&self.0.get().is_some()).finish()
     }
 }
 
@@ -68,10 +68,10 @@ impl Context {
             terminal,
             global,
             host: OnceCell::new(),
-            has_told_servers: Cell::new(false),
+            has_printed_problems: Cell::new(false),
             #[cfg(feature = "agent")]
-            looks_after_signals: Cell::new(false),
-            shape: Shape::default(),
+            handles_signals_itself: Cell::new(false),
+            shape: BuilderHook::default(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Context {
         Ok(self.host.get_or_init(|| Host::open(environment, options)))
     }
 
-    /// Sets how the skills are built. To be called before the first use of the skills.
+    /// Changes the builder of the skills. To be called before the first use of the skills.
     pub(crate) fn shape_skills(&self, shape: impl Fn(skillcue::Builder) -> skillcue::Builder + 'static) {
         let _ = self.shape.0.set(Box::new(shape));
     }
@@ -104,21 +104,21 @@ impl Context {
         }
     }
 
-    /// Declares that the command ends what runs itself when a signal comes. To be called before the first use of the
-    /// skills.
+    /// Declares that the command itself ends its child processes when a signal comes. To be called before the first use
+    /// of the skills.
     #[cfg(feature = "agent")]
-    pub(crate) fn look_after_signals(&self) {
-        self.looks_after_signals.set(true);
+    pub(crate) fn handle_signals_itself(&self) {
+        self.handles_signals_itself.set(true);
     }
 
     fn closes_on_signals(&self) -> bool {
         #[cfg(feature = "agent")]
-        return !self.looks_after_signals.get();
+        return !self.handles_signals_itself.get();
         #[cfg(not(feature = "agent"))]
         true
     }
 
-    /// The global options as somebody would type them again, wherever they stand.
+    /// Returns the global options as words of a command line, wherever they were given.
     pub(crate) fn global_words(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         let mut words = Vec::new();
         for dir in &self.global.skills_dir {
@@ -135,17 +135,17 @@ impl Context {
         words
     }
 
-    /// Whether the result is for programs.
+    /// Returns whether the result is for programs.
     pub(crate) fn json(&self) -> bool {
         self.global.json
     }
 
-    /// How much more to say.
+    /// Returns whether more is to be said.
     pub(crate) fn verbose(&self) -> bool {
         self.global.verbose > 0
     }
 
-    /// Whether nothing but the named directories is looked at.
+    /// Returns whether only the named directories are searched for skills.
     pub(crate) fn isolated(&self) -> Result<bool, CliError> {
         Ok(self.host()?.is_isolated())
     }
@@ -176,23 +176,25 @@ impl Context {
         Ok(self.host()?.settings()?)
     }
 
-    /// Like `quiet_settings`, where a file that cannot be used is one of the notices. Before the settings are asked for.
+    /// Like `quiet_settings`, but a file that cannot be used becomes a notice. To be called before the settings are
+    /// read.
     pub(crate) fn lenient_settings(&self) -> Result<&Settings, CliError> {
         Ok(self.host()?.lenient_settings()?)
     }
 
-    /// Returns the configured servers, if there are any. What is wrong with others is printed on first use.
+    /// Returns the configured servers, if there are any. Problems of servers that cannot be used are printed on first
+    /// use.
     pub(crate) fn servers(&self) -> Result<Option<&Servers>, CliError> {
         self.settings()?;
         let host = self.host()?;
         let servers = host.servers()?;
-        if !self.has_told_servers.replace(true) {
+        if !self.has_printed_problems.replace(true) {
             host.server_problems()?.iter().for_each(|found| self.warn(found));
         }
         Ok(servers)
     }
 
-    /// The skills. Looks for them, the first time, and asks servers that have not been asked for long.
+    /// Returns the skills. The first call looks for them, and asks servers whose listing is stale.
     pub(crate) fn skills(&self) -> Result<&Arc<Skillcue>, CliError> {
         if self.host()?.known_skills().is_none()
             && let Some(servers) = self.servers()?
@@ -200,10 +202,10 @@ impl Context {
             if self.closes_on_signals() {
                 close_on_signal(servers.clone());
             }
-            let progress = Progress::unknown("asking MCP servers");
+            let progress = ProgressIndicator::spinner("asking MCP servers");
             let asked: Vec<String> =
                 servers.status().into_iter().filter(|server| server.stale).map(|server| server.label).collect();
-            let refreshed = servers.refresh_stale(SERVERS_WAIT);
+            let refreshed = servers.refresh_stale(MAX_SERVERS_WAIT);
             drop(progress);
             for server in refreshed {
                 if let Err(why) = server.outcome
@@ -213,7 +215,7 @@ impl Context {
                     self.terminal.warn(
                         "mcp_server",
                         &message,
-                        "its skills of last time stay; `skillcue status` says more",
+                        "its skills of last time are used; `skillcue status` says more",
                     );
                 }
             }
@@ -221,14 +223,14 @@ impl Context {
         self.local_skills()
     }
 
-    /// The skills, with what servers listed the last time: none is asked.
+    /// Returns the skills, with what servers listed the last time: none is asked.
     pub(crate) fn local_skills(&self) -> Result<&Arc<Skillcue>, CliError> {
         let host = self.host()?;
         if let Some(skills) = host.known_skills() {
             return Ok(skills);
         }
         self.servers()?;
-        let progress = Progress::unknown("looking for skills");
+        let progress = ProgressIndicator::spinner("looking for skills");
         let start = Instant::now();
         let skills = host.skills_with(|builder| self.shaped(builder))?;
         drop(progress);
@@ -243,34 +245,34 @@ impl Context {
         Ok(skills)
     }
 
-    /// What runs scripts and toolsets. Nothing of it is started before something is called.
+    /// Returns the runners of scripts and toolsets. No process is started before something is called.
     pub(crate) fn programs(&self) -> Result<&Programs, CliError> {
         self.settings()?;
         Ok(self.host()?.programs()?)
     }
 
-    /// What is installed and enabled, for the user and for the project.
+    /// Returns the registries of the user and of the project.
     pub(crate) fn registries(&self) -> Result<&Registries, CliError> {
         Ok(self.host()?.registries())
     }
 
-    /// Whether there is a person to ask, who sees what is asked.
+    /// Returns whether a person can be asked, and will see the question.
     pub(crate) fn can_ask(&self) -> bool {
         !self.json() && self.terminal.can_ask()
     }
 
-    /// A path from where one stands, if it is below.
+    /// Returns a path relative to the current directory, if it is below.
     pub(crate) fn relative(&self, path: &Path) -> PathBuf {
         let cwd = self.environment().ok().and_then(|environment| environment.cwd.as_deref());
         cwd.and_then(|cwd| path.strip_prefix(cwd).ok()).unwrap_or(path).to_path_buf()
     }
 
-    /// What runs scripts.
+    /// Returns the runner of scripts.
     pub(crate) fn runner(&self, allow_unsandboxed: bool) -> Result<Runner, CliError> {
         Ok(self.programs()?.runner(allow_unsandboxed))
     }
 
-    /// Ends what runs for this command: programs that serve skills, and toolsets.
+    /// Ends the child processes of this command: programs that serve skills, and toolsets.
     pub(crate) fn close(&self) {
         // A signal's handler is doing it already, and ends the process when it is done.
         while SIGNALLED.load(Ordering::SeqCst) {
@@ -281,14 +283,15 @@ impl Context {
         }
     }
 
-    /// Makes what the first message would have to wait for, so that it is not counted as deciding.
+    /// Makes the indexes that the first message would wait for, so that their time is not counted as that of the
+    /// decision.
     pub(crate) fn prepare(&self, mode: Mode) -> Result<(), CliError> {
         let skills = self.skills()?;
-        let progress = Progress::unknown("indexing skills");
-        // The index over triggers, and nothing of what a configuration would decide.
+        let progress = ProgressIndicator::spinner("indexing skills");
+        // The index over triggers, which no configuration changes.
         skills.census();
-        // Their bodies are read before the answer while that takes no longer than a blink; else after it.
-        if mode == Mode::Hybrid && skills.catalog().len() <= FEW {
+        // Few bodies are read before the answer, because that takes no longer than a blink; many after it.
+        if mode == Mode::Hybrid && skills.catalog().len() <= MAX_INDEXED_FIRST {
             skills.index_bodies();
         }
         drop(progress);
@@ -299,9 +302,9 @@ impl Context {
     /// index cache.
     pub(crate) fn index_bodies(&self, mode: Mode) -> Result<(), CliError> {
         let skills = self.skills()?;
-        if mode == Mode::Hybrid && skills.catalog().len() > FEW && self.cached() {
+        if mode == Mode::Hybrid && skills.catalog().len() > MAX_INDEXED_FIRST && self.cached() {
             self.terminal.flush()?;
-            let progress = Progress::unknown("indexing bodies for the next time");
+            let progress = ProgressIndicator::spinner("indexing bodies for the next time");
             skills.index_bodies();
             drop(progress);
         }
@@ -312,26 +315,26 @@ impl Context {
         self.host.get().and_then(Host::known_settings).is_some_and(|settings| settings.cache.is_some())
     }
 
-    /// How messages are matched: as the command line says, or else the configuration.
+    /// Returns how messages are matched: as the command line says, or else the configuration.
     pub(crate) fn mode(&self, asked: Option<Mode>) -> Result<Mode, CliError> {
         let configured = self.settings()?.disclose.mode;
         Ok(asked.or(configured).unwrap_or_default())
     }
 
-    /// What the configuration says about what models are shown.
+    /// Returns the configuration of disclosure.
     pub(crate) fn disclose(&self) -> Result<DiscloseSection, CliError> {
         Ok(self.settings()?.disclose.clone())
     }
 
-    /// Tells what was found on the way to the skills, unless it is only of interest to those who ask for more. Warnings
-    /// that an earlier run has printed are counted: hooks and people run this many times a day over one set-up.
-    pub(crate) fn tell_diagnostics(&self) {
+    /// Prints the findings of the search for skills; suggestions only with -v. Warnings that an earlier run has printed
+    /// are counted: hooks and people run this many times a day over one set-up.
+    pub(crate) fn print_diagnostics(&self) {
         let Some(host) = self.host.get() else { return };
         let (Some(skills), Some(settings)) = (host.known_skills(), host.known_settings()) else { return };
         let catalog = skills.catalog();
         let mut told: Vec<&Diagnostic> = settings.diagnostics.iter().chain(catalog.diagnostics()).collect();
         if !self.verbose() {
-            // Of a file that is not usable, the first reason is reason enough; the rest is for whoever mends it.
+            // Of a file that is not usable, the first error is enough; -v shows the rest to its author.
             let invalid: HashSet<&Path> = catalog.invalid().iter().map(|invalid| invalid.path.as_path()).collect();
             let mut seen = HashSet::new();
             told.retain(|found| match found.path.as_deref().filter(|path| invalid.contains(path)) {
@@ -340,8 +343,8 @@ impl Context {
             });
         }
         let cache = settings.cache.as_ref().filter(|_| !(self.verbose() || self.json()));
-        let known = cache.map_or(0, |cache| Seen::read(cache).retain_new(&mut told));
-        diagnostics::tell(self, &told, diagnostics::Extent::Short);
+        let known = cache.map_or(0, |cache| PrintedWarnings::read(cache).retain_new(&mut told));
+        diagnostics::print_findings(self, &told, diagnostics::Detail::Short);
         if known > 0 {
             let (warnings, them) = (text::count(known, "warning"), if known == 1 { "it" } else { "them" });
             let doctor = paint(style::COMMAND, "skillcue doctor");
@@ -354,18 +357,18 @@ impl Context {
         self.terminal.print_json(value)
     }
 
-    /// Says why the command failed: to people on stderr and, if that was asked for, to programs on stdout.
+    /// Prints why the command failed: for people on stderr and, with `--json`, for programs on stdout.
     pub(crate) fn fail(&self, error: &CliError) {
         self.terminal.error(error);
-        diagnostics::tell(self, &error.diagnostics().iter().collect::<Vec<_>>(), diagnostics::Extent::Full);
+        diagnostics::print_findings(self, &error.diagnostics().iter().collect::<Vec<_>>(), diagnostics::Detail::Full);
         if self.json() {
-            // There is no one left to tell if this fails.
+            // If this fails, nothing is left to report it on.
             let _ = self.print_json(&error.json());
             let _ = self.terminal.flush();
         }
     }
 
-    /// A path as people write it.
+    /// Returns a path as people write it.
     pub(crate) fn short_path(&self, path: &Path) -> String {
         let environment = self.environment().ok();
         text::path(
@@ -376,8 +379,8 @@ impl Context {
     }
 }
 
-/// Ends the programs that serve skills before a signal ends us: they are in process groups of their own, which no Ctrl-C
-/// reaches.
+/// Ends the programs that serve skills before a signal ends this process: they are in process groups of their own,
+/// which no Ctrl-C reaches.
 fn close_on_signal(servers: Servers) {
     on_signal(move |code| {
         SIGNALLED.store(true, Ordering::SeqCst);

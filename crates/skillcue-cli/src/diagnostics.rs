@@ -1,4 +1,4 @@
-//! Diagnostics for people: what, where with the line underlined, what to do.
+//! Diagnostics for people: the finding, its place with the line underlined, and what to do.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -15,46 +15,47 @@ use crate::hints;
 use crate::terminal::{paint, style};
 use crate::{skill_file, text};
 
-/// With more findings than this, those who did not ask for them are told how many there are.
-const FEW: usize = 10;
-/// With more findings than this of one kind in one file, the others are counted. More than the style checks ever make.
-const MANY: usize = 100;
+/// With more findings than this, a command that is not about them prints their number.
+const MAX_IN_FULL: usize = 10;
+/// With more findings than this of one code in one file, the others are counted. More than the style checks ever make.
+const MAX_PER_CODE: usize = 100;
 
-/// How much is said of many findings.
+/// How much is printed of many findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// They come along with something else: a few in full; of many a line each, on a terminal just their number.
+pub(crate) enum Detail {
+    /// For a command that is not about them: a few in full; of many a line each, on a terminal just their number.
     Short,
-    /// They are what was asked for.
+    /// For a command that is about them.
     Full,
 }
 
-/// Tells findings on stderr.
-pub(crate) fn tell(context: &Context, findings: &[&Diagnostic], extent: Extent) {
+/// Prints findings on stderr.
+pub(crate) fn print_findings(context: &Context, findings: &[&Diagnostic], detail: Detail) {
     if findings.is_empty() {
         return;
     }
-    if extent == Extent::Full || findings.len() <= FEW || context.verbose() {
-        let mut source = Source::default();
+    if detail == Detail::Full || findings.len() <= MAX_IN_FULL || context.verbose() {
+        let mut source = SourceFile::default();
         for of_file in findings.chunk_by(|a, b| a.path == b.path) {
             let mut counts = BTreeMap::new();
             for found in of_file {
                 let count = counts.entry(found.code.as_str()).or_insert(0_usize);
                 *count += 1;
-                if *count <= MANY {
+                if *count <= MAX_PER_CODE {
                     // With a blank line below, as each has several.
                     context.terminal.say(&format!("{}\n", full(context, found, &mut source)));
                 }
             }
-            for (code, count) in counts.into_iter().filter(|(_, count)| *count > MANY) {
+            for (code, count) in counts.into_iter().filter(|(_, count)| *count > MAX_PER_CODE) {
                 let place = of_file[0].path.as_deref().map(|path| format!(" in {}", context.short_path(path)));
-                let more = format!("and {} more {code}{}", text::thousands(count - MANY), place.unwrap_or_default());
+                let more =
+                    format!("and {} more {code}{}", text::thousands(count - MAX_PER_CODE), place.unwrap_or_default());
                 context.terminal.say(&format!("{}\n", paint(style::DIM, more)));
             }
         }
         return;
     }
-    // A log has room for a line each, and whoever searches it wants to find the file; a screen has not.
+    // A log has room for a line each, so that a search in it finds the file; a screen has not.
     if !context.terminal.stderr_is_terminal() {
         for found in findings {
             context.terminal.say(&text::one_line(&found.to_string()));
@@ -98,17 +99,17 @@ fn summary(findings: &[&Diagnostic]) -> String {
     )
 }
 
-/// The file that was shown last: findings come sorted by file.
+/// The file that was shown last, kept because findings are sorted by file.
 #[derive(Default)]
-struct Source {
+struct SourceFile {
     path: PathBuf,
     text: String,
-    /// Where its lines start.
+    /// The offsets at which its lines start.
     lines: Vec<usize>,
 }
 
-impl Source {
-    /// A line of a file, counted from 1. None if the file cannot be read any more.
+impl SourceFile {
+    /// Returns a line of a file, counted from 1. None if the file cannot be read any more.
     fn line(&mut self, path: &Path, number: u32) -> Option<&str> {
         if self.path != path {
             // As lossy as need be: that a file is not UTF-8 may be the very thing to show.
@@ -124,7 +125,7 @@ impl Source {
     }
 }
 
-fn full(context: &Context, found: &Diagnostic, source: &mut Source) -> String {
+fn full(context: &Context, found: &Diagnostic, source: &mut SourceFile) -> String {
     let level = match found.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -148,7 +149,7 @@ fn full(context: &Context, found: &Diagnostic, source: &mut Source) -> String {
     render(&[group])
 }
 
-/// An error with the line that it is about.
+/// Returns an error as text, with the line that it is about.
 pub(crate) fn excerpt(error: &CliError, excerpt: &Excerpt) -> String {
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = Span { line: narrow(excerpt.line), column: narrow(excerpt.column), width: narrow(excerpt.width) };
@@ -162,7 +163,7 @@ pub(crate) fn excerpt(error: &CliError, excerpt: &Excerpt) -> String {
 }
 
 fn snippet<'s>(path: String, line: &str, place: Span) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
-    // One character for one, so that columns still hold, and none that a terminal obeys.
+    // Each character becomes one character, so that columns still hold, and none that a terminal obeys.
     let line: String = line
         .trim_end_matches('\r')
         .chars()

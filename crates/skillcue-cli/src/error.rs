@@ -1,4 +1,4 @@
-//! Why a command failed, for people and for programs.
+//! The error of a command, for people and for programs.
 
 use std::io;
 
@@ -13,19 +13,19 @@ use skillcue_registry::{FetchError, RegistryError};
 
 use crate::hints;
 
-/// Why a command failed: what, where, and what to do.
+/// The error of a command: what is wrong, where, and what to do.
 // Boxed, because every result of every command has room for one.
 #[derive(Debug)]
 pub(crate) struct CliError(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    kind: Kind,
-    /// A stable word.
+    kind: CliErrorKind,
+    /// A stable word for programs.
     code: &'static str,
     message: String,
     help: Option<String>,
-    /// What is wrong with the file that it is about, with excerpts.
+    /// Findings about the file that it is about, with excerpts.
     diagnostics: Vec<Diagnostic>,
     /// An excerpt that is no diagnostic of a skill: a line of a configuration file.
     excerpt: Option<Excerpt>,
@@ -33,25 +33,25 @@ struct Inner {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The command line, or a variable that stands for a part of it, is wrong.
+enum CliErrorKind {
+    /// The command line, or a variable in place of a part of it, is wrong.
     Usage,
-    /// All was well asked for, and could not be had.
+    /// The command line is right, and the command could not do its work.
     Failure,
 }
 
 impl CliError {
-    /// The command was used wrongly: exit code 2.
+    /// Makes an error of wrong usage: exit code 2.
     pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> CliError {
         let mut error = CliError::failure(code, message);
-        error.0.kind = Kind::Usage;
+        error.0.kind = CliErrorKind::Usage;
         error
     }
 
-    /// The command could not do its work: exit code 1.
+    /// Makes an error of a command that could not do its work: exit code 1.
     pub(crate) fn failure(code: &'static str, message: impl Into<String>) -> CliError {
         CliError(Box::new(Inner {
-            kind: Kind::Failure,
+            kind: CliErrorKind::Failure,
             code,
             message: message.into(),
             help: None,
@@ -78,25 +78,25 @@ impl CliError {
     /// Like [`of`](CliError::of), where the command was used wrongly.
     pub(crate) fn of_usage(error: &(impl ErrorInfo + 'static)) -> CliError {
         let mut failure = CliError::of(error);
-        failure.0.kind = Kind::Usage;
+        failure.0.kind = CliErrorKind::Usage;
         failure
     }
 
-    /// The same, saying what to do.
+    /// Adds what to do about it.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> CliError {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Shows where, too.
+    /// Adds the line that it is about.
     #[must_use]
     pub(crate) fn excerpt(mut self, excerpt: Excerpt) -> CliError {
         self.0.excerpt = Some(excerpt);
         self
     }
 
-    /// Writing to `path` failed.
+    /// Makes the error of a write to `path`.
     pub(crate) fn write(path: &std::path::Path, error: &io::Error) -> CliError {
         CliError::failure(
             "unwritable",
@@ -107,12 +107,12 @@ impl CliError {
 
     pub(crate) fn exit_code(&self) -> i32 {
         match self.0.kind {
-            Kind::Usage => 2,
-            Kind::Failure => 1,
+            CliErrorKind::Usage => 2,
+            CliErrorKind::Failure => 1,
         }
     }
 
-    /// Whether the reader of our output went away.
+    /// Returns whether the reader of the output went away.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.broken_pipe
     }
@@ -137,22 +137,22 @@ impl CliError {
         self.0.excerpt.as_ref()
     }
 
-    /// What `--json` prints instead of a result.
+    /// Returns the document that `--json` prints instead of a result.
     pub(crate) fn json(&self) -> impl Serialize {
         #[derive(Serialize)]
-        struct Document {
-            error: Fields,
+        struct ErrorDocument {
+            error: ErrorFields,
         }
         #[derive(Serialize)]
-        struct Fields {
+        struct ErrorFields {
             code: &'static str,
             message: String,
             help: Option<String>,
             #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "crate::hints::serialize")]
             diagnostics: Vec<Diagnostic>,
         }
-        Document {
-            error: Fields {
+        ErrorDocument {
+            error: ErrorFields {
                 code: self.0.code,
                 message: self.0.message.clone(),
                 help: self.0.help.clone(),
@@ -202,7 +202,7 @@ impl From<HostError> for CliError {
     }
 }
 
-/// Errors of writing our output. What reads and writes other files says which.
+/// Errors of writing the output. Code that reads and writes other files names the file itself.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> CliError {
         let mut failure = CliError::failure(

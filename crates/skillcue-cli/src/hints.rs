@@ -121,14 +121,16 @@ fn of_finding(found: &Diagnostic) -> Option<Cow<'static, str>> {
         }
         Code::UntrustedSwitch => {
             let (verb, name) = (help.split(' ').next()?, found.excerpt.as_deref()?);
-            Some(Cow::Owned(format!("`skillcue {verb} {name}` does it for you; `skillcue allow` lets the project")))
+            Some(Cow::Owned(format!(
+                "`skillcue {verb} {name}` does it for you; `skillcue allow` allows the project to"
+            )))
         }
-        Code::Named("untrusted_server") => Some(Cow::Borrowed("look at the file; `skillcue allow` lets it")),
-        Code::Named("untrusted_limits") => Some(Cow::Borrowed("look at [run] in it; `skillcue allow` lets it")),
-        Code::Named("untrusted_agent") => Some(Cow::Borrowed("look at [agent] in it; `skillcue allow` lets it")),
+        Code::Named("untrusted_server") => Some(Cow::Borrowed("look at the file; `skillcue allow` allows it")),
+        Code::Named("untrusted_limits") => Some(Cow::Borrowed("look at [run] in it; `skillcue allow` allows it")),
+        Code::Named("untrusted_agent") => Some(Cow::Borrowed("look at [agent] in it; `skillcue allow` allows it")),
         Code::Named("untrusted_path") => {
             let dir = found.excerpt.as_deref()?;
-            Some(Cow::Owned(format!("if you trust it, pass --skills-dir {dir}, or say `skillcue allow`")))
+            Some(Cow::Owned(format!("if you trust it, pass --skills-dir {dir}, or run `skillcue allow`")))
         }
         // Of all packages this is the one that can be installed for every skill at once.
         Code::Named("module_not_found") if found.message.contains("the package `zod`") => {
@@ -168,7 +170,7 @@ fn of_skill(error: &Error) -> Option<String> {
 fn of_registry(error: &RegistryError) -> Option<&'static str> {
     Some(match error {
         RegistryError::OtherOrigin { .. } | RegistryError::InTheWay { .. } => {
-            "say --replace to put it in its place; what is there goes to the trash"
+            "use --replace to install it there; what is there goes to the trash"
         }
         RegistryError::Findings { .. } => "read them; --allow-findings installs it all the same",
         RegistryError::Edited { .. } => {

@@ -1,7 +1,7 @@
 //! The binary `skillcue`: one file per command, over the library of the same name.
 //!
-//! The library never prints and never looks at the environment; both happen here. [`context`] passes what a run may see of
-//! the machine to `skillcue-host`, what it says goes through [`terminal`], and [`commands`] are what is left: ask the
+//! The library never prints and never looks at the environment; both happen here. [`context`] passes what a run may see
+//! of the machine to `skillcue-host`, all output goes through [`terminal`], and [`commands`] are what is left: ask the
 //! library, show the answer.
 
 #[cfg(feature = "agent")]
@@ -15,12 +15,12 @@ mod consent;
 mod context;
 mod diagnostics;
 mod error;
-mod explained;
+mod explanation;
 mod hints;
+mod printed_warnings;
 mod progress;
 mod registries;
 mod report;
-mod seen;
 mod signals;
 mod skill_file;
 mod skill_json;
@@ -34,20 +34,20 @@ use context::Context;
 use error::CliError;
 use terminal::Terminal;
 
-/// What runs toolsets inside the sandbox.
+/// The program that runs toolsets inside the sandbox, if this build has it.
 #[cfg(feature = "engine")]
 const ENGINE: Option<fn() -> i32> = Some(skillcue_toolset::engine);
 #[cfg(not(feature = "engine"))]
 const ENGINE: Option<fn() -> i32> = None;
 
-/// What a command that did its work came to.
+/// The outcome of a command that did its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Done.
     Done,
-    /// Done, and found wanting: `validate` and `lint` say so.
-    Wanting,
-    /// Ended by a signal before it was done, in an orderly way.
+    /// Done, and what was checked failed: `validate`, `lint`, `verify` and others.
+    FailedChecks,
+    /// Ended by a signal before it was done, in order.
     #[cfg(feature = "agent")]
     Signalled(i32),
 }
@@ -55,22 +55,22 @@ pub(crate) enum Outcome {
 impl Outcome {
     /// Returns the outcome of a check: whether what was checked passed.
     pub(crate) fn of(passed: bool) -> Outcome {
-        if passed { Outcome::Done } else { Outcome::Wanting }
+        if passed { Outcome::Done } else { Outcome::FailedChecks }
     }
 
-    /// The exit codes are part of the interface.
+    /// Returns the exit code, which is part of the interface.
     fn exit_code(self) -> i32 {
         match self {
             Outcome::Done => 0,
-            Outcome::Wanting => 1,
+            Outcome::FailedChecks => 1,
             #[cfg(feature = "agent")]
             Outcome::Signalled(code) => code,
         }
     }
 
-    /// The outcome, once it was printed. It stands even if nobody wanted to read it to its end, as in
-    /// `skillcue list | head -1`: that is how pipes are meant to work, and no reason to complain. ripgrep does the same.
-    pub(crate) fn once(self, printed: Result<(), CliError>) -> Result<Outcome, CliError> {
+    /// Returns the outcome after its result was printed. It stays the same if the reader did not want all of it, as in
+    /// `skillcue list | head -1`: that is how pipes are meant to work, and no reason to complain. ripgrep does so, too.
+    pub(crate) fn after_printing(self, printed: Result<(), CliError>) -> Result<Outcome, CliError> {
         match printed {
             Err(error) if !error.is_broken_pipe() => Err(error),
             _ => Ok(self),
@@ -79,7 +79,7 @@ impl Outcome {
 }
 
 fn main() {
-    // Whoever runs a skill's programs starts this very program again, as their sandbox.
+    // To run a skill's programs, this very program is started again, as their sandbox.
     skillcue_exec::helper::run_if_asked(ENGINE);
     // Before the command line is parsed, because complaints about it are coloured, too.
     let color = match cli::color(std::env::args_os(), std::env::var_os("SKILLCUE_COLOR")) {
@@ -97,7 +97,7 @@ fn main() {
     let cli = match cli::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version come this way too, on stdout and with code 0. Nobody is left to hear of a failure.
+            // Help and version come this way too, on stdout and with code 0. A failure cannot be reported any more.
             let _ = error.print();
             if error.use_stderr() && cli::wants_json(std::env::args_os()) {
                 let _ = Terminal::new(color).print_json(&CliError::from(&error).json());
@@ -109,10 +109,10 @@ fn main() {
     terminal.log(cli.global.verbose, cli.command.reports_refused_paths());
     let context = Context::new(terminal, cli.global);
     let code = match commands::run(&cli.command, &context)
-        .and_then(|outcome| outcome.once(context.terminal.flush().map_err(CliError::from)))
+        .and_then(|outcome| outcome.after_printing(context.terminal.flush().map_err(CliError::from)))
     {
         Ok(outcome) => outcome.exit_code(),
-        // Commands that may find something wanting keep that; the others were just not read to their end.
+        // A result that was not read to its end; checks keep their own exit code.
         Err(error) if error.is_broken_pipe() => 0,
         Err(error) => {
             context.fail(&error);

@@ -1,4 +1,4 @@
-//! Signs of life, for work that takes longer than people like to wait in the dark.
+//! Progress on the terminal, for work that takes longer than people like to wait without a sign.
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -10,52 +10,52 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// What is done before this shows nothing: a bar that flashes up is worse than none.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Work that ends before this shows nothing: a bar that flashes up is worse than none.
+const DELAY: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows on stderr that work goes on, from half a second in until it is dropped. Only on a terminal.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressIndicator {
     done: Arc<AtomicU64>,
-    /// What is to be said from now on.
+    /// The next message to show.
     message: Arc<Mutex<Option<String>>>,
     bar: Arc<Mutex<Option<ProgressBar>>>,
     shown: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Progress {
-    /// For work of which nobody knows how much it is.
-    pub(crate) fn unknown(message: impl Into<Cow<'static, str>>) -> Progress {
-        Progress::start(message.into(), None)
+impl ProgressIndicator {
+    /// Begins to show work of unknown extent.
+    pub(crate) fn spinner(message: impl Into<Cow<'static, str>>) -> ProgressIndicator {
+        ProgressIndicator::start(message.into(), None)
     }
 
-    /// For so many things.
-    pub(crate) fn of(message: &'static str, total: usize) -> Progress {
-        Progress::start(message.into(), Some(total as u64))
+    /// Begins to show work on `total` things.
+    pub(crate) fn bar(message: &'static str, total: usize) -> ProgressIndicator {
+        ProgressIndicator::start(message.into(), Some(total as u64))
     }
 
-    /// One more is done.
+    /// Counts one more thing as done.
     pub(crate) fn step(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Says something else from now on.
-    pub(crate) fn says(&self, message: String) {
+    /// Shows another message from now on.
+    pub(crate) fn set_message(&self, message: String) {
         *skillcue_base::lock(&self.message) = Some(message);
     }
 
-    /// Does something that writes to the terminal: what is shown there makes way for it.
-    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+    /// Hides the indicator while `write` writes to the terminal.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         match &*skillcue_base::lock(&self.bar) {
             Some(bar) => bar.suspend(write),
             None => write(),
         }
     }
 
-    fn start(message: Cow<'static, str>, total: Option<u64>) -> Progress {
+    fn start(message: Cow<'static, str>, total: Option<u64>) -> ProgressIndicator {
         if !std::io::stderr().is_terminal() {
-            return Progress::default();
+            return ProgressIndicator::default();
         }
         let done = Arc::new(AtomicU64::new(0));
         let (sender, stop) = channel();
@@ -65,10 +65,10 @@ impl Progress {
         let says = Arc::clone(&next);
         // A thread of its own: the work may not come back for seconds, and should not have to think of this.
         let thread = std::thread::spawn(move || {
-            if stop.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            if stop.recv_timeout(DELAY) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let bar = bar(message, total);
+            let bar = progress_bar(message, total);
             *skillcue_base::lock(&own) = Some(bar.clone());
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(count.load(Ordering::Relaxed));
@@ -79,21 +79,21 @@ impl Progress {
             }
             bar.finish_and_clear();
         });
-        Progress { done, message: next, bar: shared, shown: Some((sender, thread)) }
+        ProgressIndicator { done, message: next, bar: shared, shown: Some((sender, thread)) }
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressIndicator {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.shown.take() {
             drop(sender);
-            // What it drew must be gone before others write. It cannot fail in a way that matters here.
+            // The bar must be gone before other output. It cannot fail in a way that matters here.
             let _ = thread.join();
         }
     }
 }
 
-fn bar(message: Cow<'static, str>, total: Option<u64>) -> ProgressBar {
+fn progress_bar(message: Cow<'static, str>, total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
         Some(total) => (ProgressBar::new(total), "{spinner} {msg} {wide_bar} {pos}/{len}"),
         None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),

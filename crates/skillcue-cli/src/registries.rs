@@ -1,4 +1,4 @@
-//! Registries on the command line: which one is meant, and what is wrong with it.
+//! Registries on the command line: which one is meant, its errors, and findings of audits.
 
 use std::path::Path;
 
@@ -10,23 +10,23 @@ use crate::error::CliError;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
 
-// Whose registry a command works on.
+// RegistryArgs registry a command works on.
 // No doc comment: clap would open the help of every command that has these with it.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Whose {
+pub(crate) struct RegistryArgs {
     /// The project's registry, beside its skillcue.toml, instead of the user's
     #[arg(long)]
     pub(crate) project: bool,
 }
 
 /// Returns the registry that was meant.
-pub(crate) fn registry_of(registries: &Registries, whose: Whose) -> Result<&Registry, CliError> {
-    let (registry, help) = if whose.project {
+pub(crate) fn registry_of(registries: &Registries, registry: RegistryArgs) -> Result<&Registry, CliError> {
+    let (registry, help) = if registry.project {
         (&registries.project, "go to a directory of the project")
     } else {
         (&registries.user, "set HOME or XDG_DATA_HOME to a directory that you may write to")
     };
-    registry.as_ref().ok_or_else(|| CliError::failure("registry", "there is no place for a registry").help(help))
+    registry.as_ref().ok_or_else(|| CliError::failure("registry", "there is no directory for a registry").help(help))
 }
 
 impl From<OriginError> for CliError {
@@ -35,14 +35,14 @@ impl From<OriginError> for CliError {
     }
 }
 
-/// Findings of an audit for people, one below the other.
-pub(crate) fn tell_findings(terminal: &Terminal, name: &str, findings: &[Diagnostic]) {
+/// Prints findings of an audit, one below the other.
+pub(crate) fn print_findings(terminal: &Terminal, name: &str, findings: &[Diagnostic]) {
     for finding in findings {
         terminal.say(&finding_lines(name, finding));
     }
 }
 
-/// One finding: where, what, and what stands there.
+/// Returns one finding as text: its message, its place, and an excerpt.
 pub(crate) fn finding_lines(below: &str, finding: &Diagnostic) -> String {
     use skillcue_audit::AuditSeverity;
     let weight = match AuditSeverity::of(finding) {

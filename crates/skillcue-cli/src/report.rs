@@ -78,7 +78,7 @@ impl Context {
         printout: impl FnOnce() -> P,
     ) -> Result<Outcome, CliError> {
         let printed = if self.json() { self.print_json(document) } else { self.print(printout().into()) };
-        outcome.once(printed)
+        outcome.after_printing(printed)
     }
 
     fn print(&self, printout: Printout) -> Result<(), CliError> {

@@ -1,9 +1,9 @@
-//! What is done before a signal ends us.
+//! Signals: work that is done before one ends this process.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-/// Calls `then` with the exit code, as a shell counts them, once somebody interrupts, ends or hangs up this process. From
+/// Calls `then` with the exit code, as a shell counts them, once this process is interrupted, ended or hung up. From
 /// here on a signal does nothing else.
 pub(crate) fn on_signal(then: impl FnOnce(i32) + Send + 'static) {
     let mut then = Some(then);
@@ -15,8 +15,8 @@ pub(crate) fn on_signal(then: impl FnOnce(i32) + Send + 'static) {
     });
 }
 
-/// The signals that this process was started to ignore, a bit each, the first one for signal 1. Elsewhere than on Linux
-/// nobody knows.
+/// Returns the signals that this process was started to ignore, a bit each, the first one for signal 1. Known on Linux
+/// only.
 fn ignored() -> u64 {
     static AT_START: OnceLock<u64> = OnceLock::new();
     *AT_START.get_or_init(|| {
@@ -26,7 +26,7 @@ fn ignored() -> u64 {
     })
 }
 
-/// The same for each signal, for as long as `then` wants to hear of more.
+/// Like [`on_signal`], for each signal until `then` breaks.
 pub(crate) fn on_signals(mut then: impl FnMut(i32) -> ControlFlow<()> + Send + 'static) {
     use tokio::signal::unix::{SignalKind, signal};
     let (listens, begun) = std::sync::mpsc::channel::<()>();
@@ -45,7 +45,7 @@ pub(crate) fn on_signals(mut then: impl FnMut(i32) -> ControlFlow<()> + Send + '
                     _ = hangup.recv() => 129,
                 }
             });
-            // Whoever started us with `nohup` or in the background wants no end by these.
+            // Started with `nohup` or in the background, this process must not be ended by these.
             if ignored & (1 << (code - 129)) != 0 {
                 continue;
             }
@@ -56,6 +56,7 @@ pub(crate) fn on_signals(mut then: impl FnMut(i32) -> ControlFlow<()> + Send + '
     };
     // Without a thread, signals do what they always do.
     let _ = std::thread::Builder::new().name("skillcue-signals".to_owned()).spawn(wait);
-    // What is begun from here on can be ended by a signal: the other side is dropped once it listens, or has given up.
+    // Work that begins from here on can be ended by a signal: the other side is dropped once it listens, or has given
+    // up.
     let _ = begun.recv_timeout(std::time::Duration::from_secs(1));
 }

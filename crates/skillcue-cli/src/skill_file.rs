@@ -11,7 +11,7 @@ use skillcue_format::MAX_FILE;
 use skillcue_base::os_message;
 use skillcue_host::absolute;
 
-/// The skill files that some paths mean, and what is wrong with those that mean none.
+/// The skill files that some paths name, and findings about paths that name none.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
     /// Each once, sorted.
@@ -20,7 +20,8 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// A path is a skill's directory, a skill file, or a directory with skills somewhere below it.
+    /// Finds the files of some paths. A path is a skill's directory, a skill file, or a directory with skills somewhere
+    /// below it.
     pub(crate) fn of(paths: &[PathBuf]) -> Targets {
         let mut targets = Targets::default();
         for path in paths {
@@ -29,7 +30,7 @@ impl Targets {
         targets.sorted()
     }
 
-    /// The skill files of a catalog that `wanted` lets through.
+    /// Returns the skill files of a catalog whose source passes `wanted`.
     pub(crate) fn of_catalog(catalog: &Catalog, wanted: &dyn Fn(Source) -> bool, below: &[PathBuf]) -> Targets {
         let mut targets = Targets::default();
         for skill in catalog.all() {
@@ -68,7 +69,7 @@ impl Targets {
     fn add_dir(&mut self, dir: &Path) {
         let catalog = Discovery::new([SkillRoot::required(dir, Source::Inline)]).run();
         if catalog.all().is_empty() && catalog.invalid().is_empty() && catalog.diagnostics().is_empty() {
-            let found = Diagnostic::new(Code::NoSkillFile, "no skill stands here, nor below")
+            let found = Diagnostic::new(Code::NoSkillFile, "there is no skill here or below")
                 .with_help("a skill is a directory with a SKILL.md; `skillcue new NAME` makes one");
             return self.diagnostics.push(found.at(dir));
         }
@@ -76,11 +77,11 @@ impl Targets {
             self.files.extend(skill.locations().into_iter().map(|place| place.path));
         }
         self.files.extend(catalog.invalid().iter().map(|invalid| invalid.path.clone()));
-        // Two skills of one name may well stand in a directory that is checked; they are not used together.
+        // Two skills of one name may well be in a directory that is checked; they are not used together.
         self.keep_diagnostics(catalog.diagnostics().iter().filter(|found| found.code != Code::Shadowed));
     }
 
-    /// Takes over what only discovery can tell. What it said about the contents of a file, the checks will say anew.
+    /// Keeps the findings that only discovery makes. The checks make those about the contents of a file again.
     fn keep_diagnostics<'d>(&mut self, diagnostics: impl Iterator<Item = &'d Diagnostic>) {
         for found in diagnostics {
             let of_discovery = matches!(
@@ -108,12 +109,12 @@ impl Targets {
     }
 }
 
-/// Which skill file a path names.
+/// Returns the kind of skill file that a path names.
 pub(crate) fn file_of(path: &Path) -> Option<SkillFile> {
     SkillFile::of(path.file_name()?.as_encoded_bytes())
 }
 
-/// The name of the directory that a skill file stands in, by which the standard compares.
+/// Returns the name of the directory of a skill file, with which the standard compares the skill's name.
 pub(crate) fn dir_name(path: &Path) -> &str {
     path.parent().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default()
 }

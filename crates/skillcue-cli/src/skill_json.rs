@@ -1,4 +1,4 @@
-//! A skill as programs see it.
+//! A skill as JSON.
 
 use serde::Serialize;
 use skillcue::{Manifest, Skill, Source, Tokens};
@@ -23,15 +23,15 @@ pub(crate) struct SkillJson<'s> {
     tokens: Tokens,
 }
 
-/// Where a skill stands, as text: its directory, and its file below that.
+/// The paths of a skill as text: its directory, and its file below that.
 #[derive(Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct SkillPaths {
     path: String,
     dir: usize,
 }
 
-impl Whereabouts {
-    pub(crate) fn of(skill: &Skill) -> Whereabouts {
+impl SkillPaths {
+    pub(crate) fn of(skill: &Skill) -> SkillPaths {
         // JSON is UTF-8; of a path that is not, this is the best that can be shown.
         let mut path = match skill.dir().into_os_string().into_string() {
             Ok(path) => path,
@@ -42,12 +42,12 @@ impl Whereabouts {
             path.push('/');
         }
         path.push_str(skill.file().name());
-        Whereabouts { path, dir }
+        SkillPaths { path, dir }
     }
 }
 
 impl<'s> SkillJson<'s> {
-    pub(crate) fn of(skill: &'s Skill, manifest: &'s Manifest, whereabouts: &'s Whereabouts) -> SkillJson<'s> {
+    pub(crate) fn of(skill: &'s Skill, manifest: &'s Manifest, paths: &'s SkillPaths) -> SkillJson<'s> {
         SkillJson {
             name: skill.name(),
             description: manifest.description(),
@@ -55,8 +55,8 @@ impl<'s> SkillJson<'s> {
             version: manifest.version(),
             source: skill.source(),
             plugin: skill.plugin(),
-            dir: &whereabouts.path[..whereabouts.dir],
-            path: &whereabouts.path,
+            dir: &paths.path[..paths.dir],
+            path: &paths.path,
             enabled: skill.enabled(),
             types: manifest.types().collect(),
             allowed_tools: manifest.allowed_tools().collect(),
@@ -76,14 +76,14 @@ pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) {
     }
 }
 
-/// The JSON of any skill. Neither a vector nor a text fails.
+/// Writes the JSON of any skill. Neither a vector nor a text fails.
 fn put_whole(skill: &Skill, out: &mut Vec<u8>) {
-    let (manifest, whereabouts) = (skill.make_manifest(), Whereabouts::of(skill));
-    let _ = serde_json::to_writer(out, &SkillJson::of(skill, &manifest, &whereabouts));
+    let (manifest, paths) = (skill.make_manifest(), SkillPaths::of(skill));
+    let _ = serde_json::to_writer(out, &SkillJson::of(skill, &manifest, &paths));
 }
 
-/// What [`put_whole`] writes, of a skill whose manifest need not be made for it and whose path is plain. Nothing but
-/// texts copied: 100,000 skills are 70 MB.
+/// Writes what [`put_whole`] writes, for a skill whose manifest need not be made for it and whose path is plain. It
+/// only copies texts: 100,000 skills are 70 MB.
 fn put_glimpse(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
     let summary = skill.summary()?;
     out.extend_from_slice(b"{\"name\":");
@@ -133,7 +133,7 @@ fn has_escapes(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |odd, byte| odd | escape(*byte)) != 0
 }
 
-/// Whether a byte of a text must be escaped in JSON, as a number: vectors of those are what processors are good at.
+/// Returns whether a byte of a text must be escaped in JSON, as a number: processors are good at vectors of those.
 fn escape(byte: u8) -> u8 {
     u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\')
 }

@@ -1,4 +1,4 @@
-//! The one way out: results to stdout, everything else to stderr, colours where they belong.
+//! All output of the program: results to stdout, everything else to stderr, colours where they belong.
 
 use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
@@ -29,7 +29,7 @@ pub(crate) mod style {
     pub(crate) const COMMAND: Style = AnsiColor::Cyan.on_default();
 }
 
-/// `text` in a style; what is written to a stream without colours loses it on the way.
+/// Returns `text` in a style. A stream without colours drops the style.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -42,7 +42,7 @@ pub(crate) fn warning(code: &str, message: &str, help: &str) -> String {
     format!("{head}: {message}\n  {}: {help}", paint(style::HELP, "help"))
 }
 
-/// Where output goes and how it may look.
+/// The streams that output goes to, and how it may look there.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     stdout: io::Stdout,
@@ -50,7 +50,7 @@ pub(crate) struct Terminal {
     stdout_tty: bool,
     stderr_color: anstream::ColorChoice,
     stderr_tty: bool,
-    /// The columns of the terminal that results go to; none if they go elsewhere, where nothing is cut.
+    /// The columns of the terminal that results go to; none if they go elsewhere, where nothing is shortened.
     width: Option<usize>,
 }
 
@@ -71,14 +71,14 @@ impl Terminal {
         }
     }
 
-    /// The same terminal, for who has to own one.
+    /// Returns another handle of the same streams.
     #[cfg(feature = "agent")]
-    pub(crate) fn twin(&self) -> Terminal {
+    pub(crate) fn duplicate(&self) -> Terminal {
         Terminal { stdout: io::stdout(), ..*self }
     }
 
-    /// Sends what the library logs to stderr: warnings always, more if asked for. A command whose own error says that a
-    /// path was refused shows the log line about it only if asked for.
+    /// Sends the library's log to stderr: warnings always, more with -v. A command whose own error says that a path was
+    /// refused shows the log line about it only with -v.
     pub(crate) fn log(&self, verbose: u8, reports_refused_paths: bool) {
         let level = match verbose {
             0 => Level::WARN,
@@ -90,7 +90,7 @@ impl Terminal {
             .with_writer(io::stderr)
             .with_ansi(self.stderr_color != anstream::ColorChoice::Never)
             .without_time();
-        // What other crates have to say is for those who look for it.
+        // Logs of other crates are shown with -vvv.
         let others = if verbose > 2 { LevelFilter::DEBUG } else { LevelFilter::OFF };
         let is_twice = reports_refused_paths && verbose == 0;
         let once = filter_fn(move |metadata| !(is_twice && metadata.name() == "refused_path"));
@@ -100,7 +100,7 @@ impl Terminal {
         let _ = tracing::subscriber::set_global_default(subscriber);
     }
 
-    /// The columns of the terminal that results go to, if they go to one.
+    /// Returns the columns of the terminal that results go to, if they go to one.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
     }
@@ -127,8 +127,8 @@ impl Terminal {
         self.stdout.lock().write_all(bytes)
     }
 
-    /// Writes a text that is for a model to stdout: every byte of it, but on a terminal nothing that commands it. It ends
-    /// with a line end, so that what is printed next begins a line.
+    /// Writes a text that is for a model to stdout: every byte of it, but on a terminal without characters that control
+    /// it. The output ends with a line end, so that the next one begins a line.
     pub(crate) fn print_for_model(&self, content: &str) -> io::Result<()> {
         let mut whole = if self.stdout_tty { text::visible(content) } else { content.to_owned() };
         if !(whole.is_empty() || whole.ends_with('\n')) {
@@ -151,7 +151,7 @@ impl Terminal {
         let _ = writeln!(stream, "{text}");
     }
 
-    /// Asks a person on a terminal; fails if there is none, or if the answer is not yes.
+    /// Asks a person on a terminal a yes-or-no question; fails without a terminal, or if the answer is not yes.
     pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
         match self.choose(&format!("{question} [y/N]"))?.as_str() {
             "y" | "yes" => Ok(()),
@@ -159,30 +159,30 @@ impl Terminal {
         }
     }
 
-    /// Whether there is a person to ask.
-    #[expect(clippy::unused_self, reason = "a terminal is the one way to a person")]
+    /// Returns whether a person can be asked.
+    #[expect(clippy::unused_self, reason = "questions are asked through a terminal")]
     pub(crate) fn can_ask(&self) -> bool {
         io::stdin().is_terminal()
     }
 
-    /// What a person on a terminal answers, in lower case; fails if there is none.
+    /// Returns the answer of a person on a terminal, in lower case; fails without a terminal.
     pub(crate) fn choose(&self, question: &str) -> Result<String, CliError> {
         if !self.can_ask() {
-            return Err(CliError::usage("usage", "nobody can be asked: stdin is no terminal").help("say --yes"));
+            return Err(CliError::usage("usage", "a question cannot be asked: stdin is no terminal").help("use --yes"));
         }
         self.say(question);
         let mut answer = String::new();
-        // Whoever closes the terminal has said nothing.
+        // A closed terminal is an empty answer.
         let _ = io::stdin().lock().read_line(&mut answer);
         Ok(answer.trim().to_lowercase())
     }
 
-    /// Something is not as it should be, and the work goes on.
+    /// Prints a warning. The work goes on.
     pub(crate) fn warn(&self, code: &str, message: &str, help: &str) {
         self.say(&warning(code, message, help));
     }
 
-    /// Why the command failed.
+    /// Prints an error.
     pub(crate) fn error(&self, error: &CliError) {
         let excerpt = error.shown_excerpt();
         if let Some(excerpt) = excerpt {
@@ -196,7 +196,7 @@ impl Terminal {
         }
     }
 
-    /// Makes sure that everything is out.
+    /// Flushes stdout.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.stdout.lock().flush()
     }

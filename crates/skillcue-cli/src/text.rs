@@ -7,12 +7,12 @@ pub(crate) use skillcue_base::folded_line as one_line;
 use skillcue_base::{escape_hidden, noun};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many columns a text takes.
+/// Returns how many columns a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// At most `columns` of a text, with `…` if something is missing.
+/// Returns at most `columns` of a text, with `…` if something is missing.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -31,7 +31,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
-/// The text in lines of at most `columns`, broken at blanks.
+/// Returns the text in lines of at most `columns`, broken at blanks.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Writes out what a terminal obeys or a reader does not see; line ends and tabs stay.
+/// Escapes characters that a terminal obeys or a reader does not see; line ends and tabs stay.
 pub(crate) fn visible(text: &str) -> String {
     escape_hidden(text, &['\n', '\t']).into_owned()
 }
@@ -59,7 +59,7 @@ pub(crate) fn visible_prose(text: &str) -> String {
     escape_hidden(text, &['\n', '\t', '\u{200c}', '\u{200d}']).into_owned()
 }
 
-/// Writes a character so that it is seen.
+/// Returns a character as visible text.
 pub(crate) fn one_char(c: char) -> String {
     escape_hidden(c.encode_utf8(&mut [0; 4]), &[]).into_owned()
 }
@@ -93,12 +93,12 @@ pub(crate) fn bytes(size: u64) -> String {
     }
 }
 
-/// A path for programs. JSON is text, and a name that is none must not cost all the rest.
+/// Serialises a path. JSON is text, and a name that is none must not cost all the rest.
 pub(crate) fn lossy<P: AsRef<Path>, S: serde::Serializer>(path: &P, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.as_ref().to_string_lossy())
 }
 
-/// The same for one that may be missing.
+/// Like [`lossy`], for a path that may be missing.
 #[expect(clippy::ref_option, reason = "serde passes it so")]
 pub(crate) fn maybe_lossy<P: AsRef<Path>, S: serde::Serializer>(
     path: &Option<P>,
@@ -110,12 +110,12 @@ pub(crate) fn maybe_lossy<P: AsRef<Path>, S: serde::Serializer>(
     }
 }
 
-/// The same for several.
+/// Like [`lossy`], for several paths.
 pub(crate) fn all_lossy<P: AsRef<Path>, S: serde::Serializer>(paths: &[P], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.as_ref().to_string_lossy().into_owned()))
 }
 
-/// A path as people write it: below the current directory without that, below home with `~`.
+/// Returns a path as people write it: below the current directory without that, below home with `~`.
 pub(crate) fn path(path: &Path, cwd: Option<&Path>, home: Option<&Path>) -> String {
     if let Some(below) = cwd.and_then(|cwd| path.strip_prefix(cwd).ok()) {
         return if below.as_os_str().is_empty() { ".".to_owned() } else { one_line(&below.to_string_lossy()) };

@@ -1,4 +1,4 @@
-//! The part of the command line that says what a turn is about.
+//! Arguments about a turn: its message, its files, how it is matched.
 
 use std::io::Read as _;
 
@@ -8,7 +8,7 @@ use skillcue_base::os_message;
 
 use crate::error::CliError;
 
-/// No message is longer.
+/// Longest message, in bytes.
 const MAX_MESSAGE: u64 = 16 << 20;
 
 // The turn that skills are matched with.
@@ -32,7 +32,7 @@ impl TurnArgs {
     }
 }
 
-/// The message, or what stands on stdin if it is `-`.
+/// Returns the message, or the text on stdin if it is `-`.
 pub(crate) fn message(written: &str) -> Result<String, CliError> {
     if written != "-" {
         return Ok(written.to_owned());
@@ -51,8 +51,8 @@ pub(crate) fn message(written: &str) -> Result<String, CliError> {
     })
 }
 
-/// A number of tokens, skills or hits. A negative one gets the same answer as any other wrong one, and no advice of the
-/// parser's to write `-- -1`.
+/// Parses a number of tokens, skills or hits. A negative one gets the same error as any other wrong one, and not the
+/// parser's advice to write `-- -1`.
 pub(crate) fn whole_number(written: &str) -> Result<usize, String> {
     written.parse().map_err(|_| "write a whole number, 0 or more".to_owned())
 }
@@ -77,7 +77,7 @@ pub(crate) const COUNTERS: &[(&str, Counter, &str)] = &[
     ("o200k", Counter::O200k, "The tokenizer `o200k_base`, exactly"),
 ];
 
-/// The word for a kind of reasons.
+/// Returns the word for a kind of reasons.
 pub(crate) fn kind(kind: ReasonKind) -> &'static str {
     match kind {
         ReasonKind::Mention => "mention",
@@ -93,7 +93,7 @@ pub(crate) fn kind(kind: ReasonKind) -> &'static str {
     }
 }
 
-/// A share in whole percent.
+/// Returns a share in whole percent.
 pub(crate) fn percent(share: f32) -> String {
     format!("{:.0}", share * 100.0)
 }

@@ -3,7 +3,7 @@
 use skillcue::config::AgentAllow;
 use skillcue::{Mode, Policy};
 
-use super::choice::ModelArgs;
+use super::endpoint::ModelArgs;
 use crate::cli::words;
 use crate::turn::{MODES, POLICIES};
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Send one message, print the answer and end; `-` reads it from stdin
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
-    /// Go on with a conversation: the latest one, or that with this id
+    /// Continue a conversation: the latest one, or that with this id
     #[arg(long = "continue", value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) go_on: Option<String>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// The most tokens of an answer
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: Option<u32>,
-    /// Where what the model is shown of skills stands [default: inject]
+    /// Which part of the prompt has the skills [default: inject]
     #[arg(long, value_parser = words(POLICIES))]
     pub(crate) policy: Option<Policy>,
     /// How skills are matched [default: hybrid]
@@ -63,13 +63,13 @@ pub(crate) struct Args {
     /// Hold the conversations of FILE, a line each; `-` reads them from stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "go_on"])]
     pub(crate) batch: Option<String>,
-    /// So many of them at once
+    /// Hold at most N of them at once
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024), requires = "batch")]
     pub(crate) jobs: u16,
-    /// Do not write the conversation down
+    /// Do not save the conversation
     #[arg(long, conflicts_with = "go_on")]
     pub(crate) no_save: bool,
-    /// Write what was said into the trace, too
+    /// Write the messages into the trace, too
     #[arg(long)]
     pub(crate) trace_text: bool,
 }

@@ -14,18 +14,18 @@ use super::screen::Screen;
 use crate::terminal::{paint, style};
 use crate::text;
 
-/// So many lines of arguments are shown, and so many columns of each.
-const LINES: usize = 12;
-const COLUMNS: usize = 200;
+/// Most lines of arguments that are shown, and most columns of each.
+const MAX_LINES: usize = 12;
+const MAX_COLUMNS: usize = 200;
 
-/// How often it is looked whether somebody has interrupted.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How often an interrupt of the turn is looked for.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Asks at the terminal.
+/// Asks a person at the terminal.
 pub(crate) struct TerminalAsker {
     pub(crate) screen: Arc<Screen>,
     pub(crate) interrupts: Interrupts,
-    /// Held while somebody is asked: nobody else may read what they type.
+    /// Held while a question is open: nothing else may read what is typed.
     pub(crate) asking: Arc<Mutex<()>>,
 }
 
@@ -34,7 +34,7 @@ impl Asker for TerminalAsker {
         let _asking = skillcue_base::lock(&self.asking);
         // When this turn ends, so does the question, whatever turn comes next.
         let turn = self.interrupts.turn()?;
-        self.screen.aside(&question(asked, Some(LINES)));
+        self.screen.aside(&question(asked, Some(MAX_LINES)));
         // What was typed before the question is no answer to it.
         let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         let mut told = false;
@@ -57,7 +57,7 @@ impl Asker for TerminalAsker {
     }
 }
 
-/// The next line that somebody types; none if they are gone or have interrupted.
+/// Returns the next line that is typed; none if the terminal is gone or the turn was interrupted.
 fn line(turn: &CancellationToken) -> Option<String> {
     let mut line = Vec::new();
     loop {
@@ -65,12 +65,12 @@ fn line(turn: &CancellationToken) -> Option<String> {
             return None;
         }
         let stdin = rustix::stdio::stdin();
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&LOOK)) {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&POLL_INTERVAL)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => continue,
             Ok(_) => {}
             Err(_) => return None,
         }
-        // A terminal gives a line at a time, and what has been read is not left in a buffer for somebody else.
+        // A terminal gives a line at a time, and nothing that was read is left in a buffer for another reader.
         let mut bytes = [0; 1024];
         match rustix::io::read(stdin, &mut bytes) {
             Ok(0) => return None,
@@ -96,7 +96,7 @@ fn understand(answer: &str) -> Option<Option<Scope>> {
     })
 }
 
-/// What is asked, with nothing in it that commands a terminal or hides; of arguments at most so many lines.
+/// Returns the question, without characters that control a terminal or hide; of arguments at most so many lines.
 fn question(asked: &Question, lines: Option<usize>) -> String {
     let subject = &asked.subject;
     let skill = paint(style::NAME, text::one_line(subject.skill().unwrap_or_default()));
@@ -123,7 +123,7 @@ fn question(asked: &Question, lines: Option<usize>) -> String {
     out
 }
 
-/// The arguments in full where they fit, and what is missing where they do not: nothing is hidden silently.
+/// Adds the arguments in full where they fit, and says what is missing where they do not: nothing is hidden silently.
 fn put_arguments(out: &mut String, arguments: &str, most: Option<usize>) {
     let indented = serde_json::from_str::<serde_json::Value>(arguments)
         .ok()
@@ -131,7 +131,7 @@ fn put_arguments(out: &mut String, arguments: &str, most: Option<usize>) {
         .unwrap_or_else(|| arguments.to_owned());
     let shown = text::visible(&indented);
     let lines: Vec<&str> = shown.lines().collect();
-    let (most, columns) = most.map_or((usize::MAX, usize::MAX), |most| (most, COLUMNS));
+    let (most, columns) = most.map_or((usize::MAX, usize::MAX), |most| (most, MAX_COLUMNS));
     for line in lines.iter().take(most) {
         let cut = text::cut(line, columns);
         let _ = write!(out, "\n  {cut}");
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(understand("o\n"), Some(Some(Scope::Once)));
         assert_eq!(understand(" Session "), Some(Some(Scope::Session)));
         assert_eq!(understand("A"), Some(Some(Scope::Always)));
-        assert_eq!(understand("\n"), Some(None), "whoever just goes on has not agreed");
+        assert_eq!(understand("\n"), Some(None), "an empty line is a no");
         assert_eq!(understand("ok"), None);
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn asked(subject: Subject, arguments: &str) -> String {
         let details = Details { source: "project".into(), arguments: arguments.into(), ..Details::default() };
         let ask = Question { details, ..Question::new(subject, ContentId::of_listed([("a", Digest::of("a"))])) };
-        anstream::adapter::strip_str(&question(&ask, Some(LINES))).to_string()
+        anstream::adapter::strip_str(&question(&ask, Some(MAX_LINES))).to_string()
     }
 
     #[test]

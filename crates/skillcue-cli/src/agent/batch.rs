@@ -8,21 +8,21 @@ use skillcue_base::ErrorInfo as _;
 
 use super::args::Args;
 use super::interrupts::INTERRUPTED;
-use super::screen::Mode;
-use super::{Setup, tasks};
+use super::screen::OutputMode;
+use super::{AgentSetup, tasks};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints::hint_of;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
 pub(crate) fn run(file: &str, args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let tasks = tasks::read(file)?;
-    let setup = Setup::new(args, context, Mode::Json, false)?;
+    let setup = AgentSetup::new(args, context, OutputMode::Json, false)?;
     let total = tasks.len();
     let (mut answered, mut failed, mut interrupted) = (0, 0, 0);
-    let progress = Progress::of("holding conversations", total);
+    let progress = ProgressIndicator::bar("holding conversations", total);
     let cancel = setup.interrupts.begin();
     let begin = |task: &Task| setup.begin(&format!("unsaved-{}", task.id)).map_err(AgentError::from);
     let mut done = |task: TaskDone| {
@@ -32,7 +32,7 @@ pub(crate) fn run(file: &str, args: &Args, context: &Context) -> Result<Outcome,
             Err(_) => failed += 1,
         }
         progress.step();
-        progress.aside(|| setup.screen.json_line(&line(&task)));
+        progress.suspend(|| setup.screen.json_line(&line(&task)));
         if setup.screen.is_unread() {
             cancel.cancel();
         }
@@ -52,60 +52,60 @@ pub(crate) fn run(file: &str, args: &Args, context: &Context) -> Result<Outcome,
         (true, _) if setup.screen.is_unread() => Outcome::Done,
         (true, _) => Outcome::Signalled(setup.interrupts.code().unwrap_or(INTERRUPTED)),
         (false, 0) => Outcome::Done,
-        (false, _) => Outcome::Wanting,
+        (false, _) => Outcome::FailedChecks,
     };
     setup.runtime.shutdown_background();
     Ok(outcome)
 }
 
-/// What came of a conversation, for programs.
+/// The line that `--batch` prints for a conversation.
 #[derive(Serialize)]
-struct Line<'t> {
+struct BatchAnswer<'t> {
     id: &'t str,
     session: &'t str,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<&'t str>,
-    /// Those of all turns, if there are several, or if the last one has none.
+    /// The answers of all turns, if there are several, or if the last one has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<&'t [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<Parts>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    /// What went wrong beside, and did not stop it.
+    usage: Option<BatchUsage>,
+    /// Problems that did not stop it.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     problems: &'t [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Why>,
+    error: Option<BatchError>,
 }
 
-/// What the provider counted in the last turn.
+/// The tokens of the last turn, as the provider counts them.
 #[derive(Serialize)]
-struct Usage {
+struct BatchUsage {
     input: u64,
     output: u64,
     cached: u64,
 }
 
 #[derive(Serialize)]
-struct Why {
+struct BatchError {
     code: &'static str,
     message: String,
     help: Option<String>,
 }
 
-fn line(task: &TaskDone) -> Line<'_> {
+fn line(task: &TaskDone) -> BatchAnswer<'_> {
     let report = task.outcome.as_ref().ok();
     let is_told = task.answers.len() > 1 || (report.is_none() && !task.answers.is_empty());
-    Line {
+    BatchAnswer {
         id: &task.id,
         session: &task.session,
         answer: report.map(|report| report.answer.as_str()),
         answers: is_told.then_some(&task.answers),
         tokens: report.map(|report| report.tokens),
-        usage: report.map(|report| Usage { input: report.input, output: report.output, cached: report.cached }),
+        usage: report.map(|report| BatchUsage { input: report.input, output: report.output, cached: report.cached }),
         problems: &task.problems,
-        error: task.outcome.as_ref().err().map(|error| Why {
+        error: task.outcome.as_ref().err().map(|error| BatchError {
             code: error.code(),
             message: error.to_string(),
             help: hint_of(error),

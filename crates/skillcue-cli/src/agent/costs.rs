@@ -1,4 +1,4 @@
-//! What a conversation cost, for people: a table, and a bar a turn.
+//! The costs of a conversation, for people: a table, and a bar a turn.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,23 +9,23 @@ use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
-/// What a turn cost, or all of them.
+/// The costs of a turn, or of all of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
+pub(crate) struct CostRow {
     /// The turn's number, or a word.
     pub(crate) label: String,
     pub(crate) requests: u64,
     pub(crate) parts: Parts,
-    /// As the provider counts.
+    /// Tokens as the provider counts them.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cached: u64,
     pub(crate) latency_ms: u64,
 }
 
-impl Row {
-    pub(crate) fn of(label: impl Into<String>, sum: &Sum) -> Row {
-        Row {
+impl CostRow {
+    pub(crate) fn of(label: impl Into<String>, sum: &Sum) -> CostRow {
+        CostRow {
             label: label.into(),
             requests: sum.requests,
             parts: sum.tokens,
@@ -37,24 +37,24 @@ impl Row {
     }
 }
 
-/// What a conversation cost: table, bars, and what skills saved.
+/// Returns the costs of a conversation: table, bars, and what skills saved.
 pub(crate) fn page(session: &SessionSum, columns: usize) -> String {
-    let rows: Vec<Row> = session.turns.iter().map(|turn| Row::of(turn.turn.to_string(), &turn.sum)).collect();
+    let rows: Vec<CostRow> = session.turns.iter().map(|turn| CostRow::of(turn.turn.to_string(), &turn.sum)).collect();
     pages("TURN", &rows, &session.sum, columns)
 }
 
-/// The same of several things, which `head` names.
-pub(crate) fn pages(head: &str, rows: &[Row], total: &Sum, columns: usize) -> String {
-    let table = table(head, rows, &Row::of("all", total));
+/// Like [`page`], of several things, which `head` names.
+pub(crate) fn pages(head: &str, rows: &[CostRow], total: &Sum, columns: usize) -> String {
+    let table = table(head, rows, &CostRow::of("all", total));
     format!("{table}\n{}\n{}\n", chart(rows, columns), saved(total))
 }
 
 const HEADS: [&str; 11] =
     ["REQUESTS", "SYSTEM", "STABLE", "SKILLS", "TOOLS", "HISTORY", "TOTAL", "IN", "OUT", "CACHED", "TIME"];
 
-/// A table with a row for each, and their sum below if there are several.
-fn table(head: &str, rows: &[Row], total: &Row) -> String {
-    let mut cells: Vec<[String; 12]> = rows.iter().map(Row::cells).collect();
+/// Returns a table with a row for each, and their sum below if there are several.
+fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
+    let mut cells: Vec<[String; 12]> = rows.iter().map(CostRow::cells).collect();
     if rows.len() > 1 {
         cells.push(total.cells());
     }
@@ -78,7 +78,7 @@ fn table(head: &str, rows: &[Row], total: &Row) -> String {
     out
 }
 
-impl Row {
+impl CostRow {
     fn cells(&self) -> [String; 12] {
         let Parts { system, skills_stable, skills_turn, tools, history } = self.parts;
         let number = |number: u64| text::thousands(usize::try_from(number).unwrap_or(usize::MAX));
@@ -108,16 +108,16 @@ fn time(ms: u64) -> String {
     }
 }
 
-/// The parts in the order in which a bar shows them, each with its own character: colours are for those who see them.
+/// The parts in the order in which a bar shows them, each with its own character: not all people see colours.
 const SIGNS: [(char, &str); 5] =
     [('░', "system"), ('▒', "skills, every turn"), ('█', "skills, this turn"), ('▚', "tools"), ('·', "history")];
 
-/// So many bars are shown; of more turns, the last ones.
-const BARS: usize = 24;
+/// Most bars that are shown; of more turns, the last ones.
+const MAX_BARS: usize = 24;
 
-/// A bar for each turn, as long as what it cost beside the most expensive one, split by part.
-fn chart(rows: &[Row], columns: usize) -> String {
-    let shown = &rows[rows.len().saturating_sub(BARS)..];
+/// Returns a bar for each turn, as long as its cost beside the most expensive one, split by part.
+fn chart(rows: &[CostRow], columns: usize) -> String {
+    let shown = &rows[rows.len().saturating_sub(MAX_BARS)..];
     let most = shown.iter().map(|row| row.parts.total()).max().unwrap_or(0);
     if most == 0 {
         return String::new();
@@ -150,7 +150,7 @@ fn chart(rows: &[Row], columns: usize) -> String {
     out
 }
 
-/// The ends of the parts are rounded, not the parts: so a bar is as long as its total, whatever it is made of.
+/// Returns one bar. The ends of the parts are rounded, not the parts: so a bar is as long as its total.
 fn bar(parts: &Parts, most: u64, room: usize) -> String {
     let each = [parts.system, parts.skills_stable, parts.skills_turn, parts.tools, parts.history];
     let mut out = String::new();
@@ -167,8 +167,8 @@ fn bar(parts: &Parts, most: u64, room: usize) -> String {
     out
 }
 
-/// What skills cost, with what of them is history by now and with the tools, and what every skill in every request would
-/// have.
+/// Returns the cost of skills, with their part of the history and with the tools, beside the cost of every skill in
+/// every request.
 fn saved(sum: &Sum) -> String {
     let number = |number: u64| text::thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let took = format!("skills and their tools took {} tokens", number(sum.skills));
@@ -199,10 +199,10 @@ pub(crate) fn of_file(file: &Path, columns: usize) -> Result<Option<String>, Cli
 mod tests {
     use super::*;
 
-    fn row(label: &str, parts: [u64; 5]) -> Row {
+    fn row(label: &str, parts: [u64; 5]) -> CostRow {
         let [system, skills_stable, skills_turn, tools, history] = parts;
         let parts = Parts { system, skills_stable, skills_turn, tools, history };
-        Row { label: label.into(), requests: 1, parts, input: 1234, output: 5, cached: 0, latency_ms: 1_250 }
+        CostRow { label: label.into(), requests: 1, parts, input: 1234, output: 5, cached: 0, latency_ms: 1_250 }
     }
 
     fn plain(text: &str) -> String {
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_table_adds_up() {
         let rows = [row("1", [40, 0, 5, 300, 10]), row("2", [40, 0, 900, 300, 25])];
-        let total = Row { label: "all".into(), parts: rows[0].parts + rows[1].parts, ..rows[0].clone() };
+        let total = CostRow { label: "all".into(), parts: rows[0].parts + rows[1].parts, ..rows[0].clone() };
         let table = plain(&table("TURN", &rows, &total));
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4);
@@ -240,7 +240,7 @@ mod tests {
         assert!(plain(&chart(std::slice::from_ref(&huge), 80)).contains('░'));
         assert!(table("TURN", std::slice::from_ref(&huge), &huge).contains("18,446,744,073,709,551,615"));
         assert_eq!(chart(&[row("1", [0; 5])], 80), "");
-        let many: Vec<Row> = (0..100).map(|n| row(&n.to_string(), [1, 0, 0, 0, 0])).collect();
+        let many: Vec<CostRow> = (0..100).map(|n| row(&n.to_string(), [1, 0, 0, 0, 0])).collect();
         assert!(plain(&chart(&many, 80)).starts_with("(76 earlier turns not drawn)"));
     }
 

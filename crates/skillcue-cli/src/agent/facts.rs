@@ -9,12 +9,12 @@ use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
-/// So many facts are shown.
-const MOST: usize = 10_000;
-/// So many answer a search.
-const FOUND: usize = 20;
+/// Most facts that are listed.
+const MAX_FACTS: usize = 10_000;
+/// Most facts that answer a search.
+const MAX_FOUND: usize = 20;
 
-/// The memory, if there is one: looking makes none.
+/// Opens the memory, if there is one. It is not created.
 pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
     match file.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -25,10 +25,10 @@ pub(crate) fn open(file: &Path) -> Result<Option<Memory>, CliError> {
 /// Returns the facts that fit some words; without words, all of them.
 pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
     let Some(memory) = open(file)? else { return Ok(Vec::new()) };
-    Ok(if words.is_empty() { memory.list(MOST)? } else { memory.recall(words, FOUND)? })
+    Ok(if words.is_empty() { memory.list(MAX_FACTS)? } else { memory.recall(words, MAX_FOUND)? })
 }
 
-/// A line for each: its number, and what was said.
+/// Returns a line for each fact: its number and its text.
 pub(crate) fn table(facts: &[Fact], columns: Option<usize>) -> String {
     let width = facts.iter().map(|fact| fact.id.to_string().len()).max().unwrap_or(0);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What a signal does to an agent: it ends the turn, and only then the process.
+//! Signals to the agent: one ends the turn, and only then the process.
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -14,38 +14,38 @@ use crate::signals::on_signals;
 /// A Ctrl-C, as a shell counts it.
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// How long what runs may take to end when somebody wants to leave at once.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long child processes may take to end when the user leaves at once.
+const MAX_FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a turn may take to end after the process was told to.
-const LAST_TURN: Duration = Duration::from_secs(10);
+/// How long a turn may take to end after the process got a signal to.
+const MAX_LAST_TURN: Duration = Duration::from_secs(10);
 
 /// Ends what is under way when a signal comes: the first one the turn, the second one, or one that is not Ctrl-C, the
 /// process.
 #[derive(Clone)]
-pub(crate) struct Interrupts(Arc<Mutex<State>>);
+pub(crate) struct Interrupts(Arc<Mutex<InterruptState>>);
 
-struct State {
+struct InterruptState {
     /// The turn under way.
     turn: Option<CancellationToken>,
-    /// With what to exit after it, if not only the turn is to end.
+    /// The exit code after it, if the process is to end, too.
     code: Option<i32>,
-    /// What ends what runs for us.
+    /// Functions that end the child processes.
     ends: Vec<Box<dyn Fn() + Send>>,
-    /// How the terminal was, before a line editor changed it.
+    /// The terminal's attributes before a line editor changed them.
     terminal: Option<Termios>,
     /// Whether there is a line editor.
     is_edited: bool,
-    /// What programs are told when we leave at once, if programs read what we print.
+    /// The last line for programs that read stdout, if the process ends at once.
     farewell: Option<String>,
 }
 
 impl Interrupts {
-    /// Listens from here on. `ends` end what runs for us before the process does; `farewell` is what programs that read what
-    /// we print are told then.
+    /// Listens from here on. `ends` end the child processes before the process does; `farewell` is the last line then
+    /// for programs that read stdout.
     pub(crate) fn listen(ends: Vec<Box<dyn Fn() + Send>>, farewell: Option<String>) -> Interrupts {
         let terminal = tcgetattr(rustix::stdio::stdin()).ok();
-        let interrupts = Interrupts(Arc::new(Mutex::new(State {
+        let interrupts = Interrupts(Arc::new(Mutex::new(InterruptState {
             turn: None,
             code: None,
             ends,
@@ -61,7 +61,7 @@ impl Interrupts {
         interrupts
     }
 
-    /// A turn begins: what is returned is cancelled by a signal. Ends the turn before.
+    /// Begins a turn, and returns the token that a signal cancels. Ends the turn before.
     pub(crate) fn begin(&self) -> CancellationToken {
         let token = CancellationToken::new();
         let mut state = self.lock();
@@ -72,27 +72,27 @@ impl Interrupts {
         token
     }
 
-    /// A line editor changes the terminal from here on.
+    /// Records that a line editor changes the terminal from here on.
     pub(crate) fn edited(&self) {
         self.lock().is_edited = true;
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub(crate) fn end(&self) {
         self.lock().turn = None;
     }
 
-    /// What ends the turn under way, if there is one.
+    /// Returns the token that cancels the turn under way, if there is one.
     pub(crate) fn turn(&self) -> Option<CancellationToken> {
         self.lock().turn.clone()
     }
 
-    /// With what to exit, if the process was told to end.
+    /// Returns the exit code, if a signal is to end the process.
     pub(crate) fn code(&self) -> Option<i32> {
         self.lock().code
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
         skillcue_base::lock(&self.0)
     }
 
@@ -104,9 +104,9 @@ impl Interrupts {
                 if code != INTERRUPTED {
                     state.code = Some(code);
                     let state = self.clone();
-                    // A turn that does not end must not keep us.
+                    // A turn that does not end must not keep the process.
                     let _ = std::thread::Builder::new().name("skillcue-ending".to_owned()).spawn(move || {
-                        std::thread::sleep(LAST_TURN);
+                        std::thread::sleep(MAX_LAST_TURN);
                         leave(state.lock(), code);
                     });
                 }
@@ -118,8 +118,8 @@ impl Interrupts {
     }
 }
 
-/// Ends the process now, and leaves neither children nor a terminal that nobody can use.
-fn leave(mut state: MutexGuard<'_, State>, code: i32) -> ! {
+/// Ends the process now, and leaves neither children nor an unusable terminal.
+fn leave(mut state: MutexGuard<'_, InterruptState>, code: i32) -> ! {
     if let Some(terminal) = &state.terminal {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, terminal);
     }
@@ -139,6 +139,6 @@ fn leave(mut state: MutexGuard<'_, State>, code: i32) -> ! {
         }
         drop(done);
     });
-    let _ = all_ended.recv_timeout(FAREWELL);
+    let _ = all_ended.recv_timeout(MAX_FAREWELL);
     std::process::exit(code);
 }

@@ -1,14 +1,14 @@
-//! The agent, as the command line sets it up: which model, which skills, who is asked, what is shown, what is kept.
+//! The agent, as the command line sets it up: its model, skills, consent, display and files.
 
 pub(crate) mod args;
 pub(crate) mod asker;
 pub(crate) mod batch;
-pub(crate) mod choice;
 pub(crate) mod costs;
+pub(crate) mod dirs;
+pub(crate) mod endpoint;
 pub(crate) mod facts;
 pub(crate) mod interrupts;
-pub(crate) mod once;
-pub(crate) mod places;
+pub(crate) mod one_shot;
 pub(crate) mod screen;
 pub(crate) mod tasks;
 
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use skillcue::config::{AgentAllow, AgentSection};
 use skillcue::workdir::WorkDir;
-use skillcue::{Counter, Mode as Matching, Skillcue};
+use skillcue::{Counter, Mode, Skillcue};
 use skillcue_agent::model::Model;
 use skillcue_agent::{
     About, Agent, AgentConsent, AgentError, AgentOptions, Conversation, Event, Hooks, Memory, MemoryProvider, Policy,
@@ -30,9 +30,9 @@ use tokio::runtime::Runtime;
 
 use self::args::Args;
 use self::asker::TerminalAsker;
+use self::dirs::AgentDirs;
 use self::interrupts::Interrupts;
-use self::places::Places;
-use self::screen::{Mode, Screen};
+use self::screen::{OutputMode, Screen};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints::hint_of;
@@ -40,41 +40,41 @@ use crate::text;
 use skillcue_host::Environment;
 
 /// Everything that a conversation needs.
-pub(crate) struct Setup {
+pub(crate) struct AgentSetup {
     pub(crate) agent: Agent,
     pub(crate) skills: Arc<Skillcue>,
     pub(crate) consent: AgentConsent,
     pub(crate) interrupts: Interrupts,
-    /// Held while somebody is asked something.
+    /// Held while a question is open.
     asking: Arc<Mutex<()>>,
     pub(crate) screen: Arc<Screen>,
     pub(crate) runtime: Runtime,
-    /// What is remembered, if it is; one that cannot be opened is tried again in each turn.
+    /// The memory, if it is on; one that cannot be opened is tried again in each turn.
     memory: Option<(PathBuf, Option<Arc<Memory>>)>,
-    pub(crate) matching: Matching,
+    pub(crate) matching: Mode,
     pub(crate) model: String,
-    /// Where conversations are written down, if they are.
+    /// The directory that conversations are saved in, if they are.
     sessions: Option<Sessions>,
     about: About,
-    /// Where the user works, if there is such a place.
+    /// The user's working directory, if there is one.
     pub(crate) work_dir: Option<WorkDir>,
 }
 
-impl Setup {
-    /// Finds out what is needed before it looks for anything, so that what is wrong with it is heard at once. `asks`: there
-    /// is a person who may be asked.
-    pub(crate) fn new(args: &Args, context: &Context, mode: Mode, asks: bool) -> Result<Setup, CliError> {
+impl AgentSetup {
+    /// Reads options and settings before it looks for skills, so that errors in them come at once. `asks`: a person can
+    /// be asked.
+    pub(crate) fn new(args: &Args, context: &Context, mode: OutputMode, asks: bool) -> Result<AgentSetup, CliError> {
         let section = context.settings()?.agent.clone();
         let variable = |name: &str| std::env::var(name).ok();
-        let endpoint = choice::endpoint(&args.model, &section, &variable)?;
+        let endpoint = endpoint::endpoint(&args.model, &section, &variable)?;
         let model = Model::new(endpoint)?;
         let name = model.name().to_owned();
-        let places = Places::of(context)?;
+        let places = AgentDirs::of(context)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(|error| CliError::failure("threads", skillcue_base::os_message(&error)))?;
-        let screen = Arc::new(Screen::new(context.terminal.twin(), mode, context.verbose(), &name));
+        let screen = Arc::new(Screen::new(context.terminal.duplicate(), mode, context.verbose(), &name));
         let interrupts = listen(context, args.batch.is_some())?;
         let policy = policy(args, &section);
         let asking = Arc::default();
@@ -92,7 +92,7 @@ impl Setup {
         let matching = shape(args, context, &section, &consent)?;
         let skills = Arc::clone(context.skills()?);
         context.prepare(matching)?;
-        context.tell_diagnostics();
+        context.print_diagnostics();
         let mut agent = Agent::new(Arc::clone(&skills), model, options(args, &section, context.disclose()?.counter));
         if !args.no_save
             && let Some(dir) = places.traces()
@@ -104,12 +104,12 @@ impl Setup {
             context.terminal.warn(
                 "unsaved",
                 "there is no directory to write the conversation down in",
-                "set HOME or XDG_DATA_HOME, or say --no-save",
+                "set HOME or XDG_DATA_HOME, or use --no-save",
             );
         }
         let about = About { model: name.clone(), cwd: context.environment()?.cwd.clone(), created: SystemTime::now() };
         let memory = memory(args, &section, &places);
-        Ok(Setup {
+        Ok(AgentSetup {
             agent,
             skills,
             consent,
@@ -126,7 +126,7 @@ impl Setup {
         })
     }
 
-    /// A new conversation. `unsaved` is what it is called if it is not written down.
+    /// Begins a conversation. `unsaved` is its id if it is not saved.
     pub(crate) fn begin(&self, unsaved: &str) -> Result<Conversation, SessionsError> {
         let Some(sessions) = &self.sessions else {
             return Ok(self.provided(Conversation::new(unsaved)));
@@ -136,7 +136,7 @@ impl Setup {
         Ok(self.provided(Conversation::saved(file, saved)))
     }
 
-    /// The conversation that `--continue` names, or a new one.
+    /// Returns the conversation that `--continue` names, or a new one.
     pub(crate) fn conversation(&self, args: &Args) -> Result<Conversation, CliError> {
         let Some(id) = &args.go_on else { return Ok(self.begin("unsaved")?) };
         let Some(sessions) = &self.sessions else {
@@ -172,7 +172,7 @@ impl Setup {
         conversation
     }
 
-    /// Forgets a conversation in which nothing was said.
+    /// Removes a conversation without a turn.
     pub(crate) fn discard(&self, conversation: Conversation) {
         let id = conversation.id().to_owned();
         let is_empty = conversation.turns() == 0;
@@ -182,12 +182,12 @@ impl Setup {
         }
     }
 
-    /// One message and what comes of it. A signal ends it.
+    /// Runs the turn of one message. A signal ends it.
     pub(crate) fn turn(&self, conversation: &mut Conversation, message: &str) -> Result<TurnReport, AgentError> {
         let cancel = self.interrupts.begin();
         let events = |event: &Event<'_>| {
             self.screen.show(event);
-            // Nobody pays for what nobody reads.
+            // Tokens of an answer that is not read would be wasted.
             if self.screen.is_unread() {
                 cancel.cancel();
             }
@@ -195,24 +195,25 @@ impl Setup {
         let hooks = Hooks { events: &events, consent: &self.consent, cancel: &cancel };
         let report = self.runtime.block_on(self.agent.turn(conversation, message, &hooks));
         self.interrupts.end();
-        // A question that was interrupted lets go of the keyboard first.
+        // A question that was interrupted releases the terminal first.
         drop(skillcue_base::lock(&self.asking));
         self.screen.settle();
         report
     }
 
-    /// What is remembered, if it is.
+    /// Returns the file of the memory, if it is on.
     pub(crate) fn memory(&self) -> Option<&Path> {
         self.memory.as_ref().map(|(file, _)| file.as_path())
     }
 
-    /// Whether the conversation can be gone on with later.
+    /// Returns whether conversations are saved, and can be continued later.
     pub(crate) fn saves(&self) -> bool {
         self.sessions.is_some()
     }
 }
 
-/// Where the user works, with the `git` of the PATH: never one that a checkout brings by a relative entry.
+/// Returns the user's working directory, with the `git` of the PATH: never one that a checkout brings by a relative
+/// entry.
 fn work_dir(environment: &Environment) -> Option<WorkDir> {
     let work_dir = WorkDir::new(environment.cwd.clone()?);
     let program = environment.path.iter().map(|dir| dir.join("git")).find(|program| program.is_file());
@@ -222,7 +223,7 @@ fn work_dir(environment: &Environment) -> Option<WorkDir> {
     })
 }
 
-/// What a signal ends: the turn, and before the process, what runs for us.
+/// Listens for signals, which end the turn, and the child processes before this process.
 fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     let mut ends: Vec<Box<dyn Fn() + Send>> = vec![Box::new(context.programs()?.ender())];
     if let Some(host) = context.servers()?.cloned() {
@@ -236,8 +237,9 @@ fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     Ok(Interrupts::listen(ends, (context.json() && !is_batch).then(farewell)))
 }
 
-/// How skills are disclosed and matched, and which are held back until somebody has agreed.
-fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &AgentConsent) -> Result<Matching, CliError> {
+/// Sets how skills are disclosed and matched, and which are held back until the user has agreed. Returns how they are
+/// matched.
+fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &AgentConsent) -> Result<Mode, CliError> {
     let mut configured = context.disclose()?;
     if let Some(window) = args.window.or(section.window) {
         configured.window.get_or_insert(usize::try_from(window).unwrap_or(usize::MAX));
@@ -246,7 +248,7 @@ fn shape(args: &Args, context: &Context, section: &AgentSection, consent: &Agent
     config.policy = args.policy.unwrap_or(config.policy);
     let matching = args.mode.or(configured.mode).unwrap_or_default();
     let consent = consent.clone();
-    context.look_after_signals();
+    context.handle_signals_itself();
     context.shape_skills(move |builder| {
         let consent = consent.clone();
         builder.disclosure(config.clone()).mode(matching).hold_back(move |skill| !consent.may_show(skill))
@@ -266,8 +268,8 @@ fn options(args: &Args, section: &AgentSection, counter: Option<Counter>) -> Age
     options
 }
 
-/// What is allowed without asking: what flags say, else what the files say. In a batch, where nobody looks on, only flags
-/// count.
+/// Returns what is allowed without asking: by flags, else by the settings. In a batch, which runs unattended, only
+/// flags count.
 fn policy(args: &Args, section: &AgentSection) -> Policy {
     let configured = section.allow.as_deref().filter(|_| args.batch.is_none()).unwrap_or_default();
     let allowed = if args.allow.is_empty() { configured } else { &args.allow };
@@ -275,7 +277,7 @@ fn policy(args: &Args, section: &AgentSection) -> Policy {
     Policy { skills: has(AgentAllow::Skills), scripts: has(AgentAllow::Scripts), tools: has(AgentAllow::Tools) }
 }
 
-fn memory(args: &Args, section: &AgentSection, places: &Places) -> Option<(PathBuf, Option<Arc<Memory>>)> {
+fn memory(args: &Args, section: &AgentSection, places: &AgentDirs) -> Option<(PathBuf, Option<Arc<Memory>>)> {
     let wanted = args.memory || (!args.no_memory && section.memory == Some(true));
     let file = places.memory().filter(|_| wanted)?;
     let memory = Memory::open(&file).ok().map(Arc::new);

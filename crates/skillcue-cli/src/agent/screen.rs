@@ -1,4 +1,4 @@
-//! What is shown of a turn while it goes on.
+//! The display of a turn while it goes on.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,16 +6,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use skillcue_agent::Event;
 
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::terminal::{Terminal, paint, style};
 use crate::text;
 
-/// So many of the files that a turn is about are named.
-const FILES: usize = 8;
+/// Most files of a turn that are named.
+const MAX_FILES: usize = 8;
 
 /// How a turn is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum OutputMode {
     /// Words as they come, for a person at a terminal.
     Stream,
     /// The answer once it is whole: a retry must not leave half of one in a pipe.
@@ -24,54 +24,54 @@ pub(crate) enum Mode {
     Json,
 }
 
-/// Where the events of a turn become something to read. Threads share it.
+/// Shows the events of a turn. Threads share it.
 pub(crate) struct Screen {
     terminal: Terminal,
-    mode: Mode,
+    mode: OutputMode,
     verbose: bool,
     model: String,
-    state: Mutex<State>,
+    state: Mutex<ScreenState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Whether the last line on stdout has an end.
+struct ScreenState {
+    /// Whether the last line on stdout is not ended yet.
     is_begun: bool,
-    /// What was shown of the answer to the last request.
+    /// The part of the answer to the last request that was shown.
     streamed: String,
-    /// The sign of life while nothing comes.
-    waiting: Option<Progress>,
-    /// Whether somebody has stopped reading what we print.
+    /// The progress indicator while nothing comes.
+    waiting: Option<ProgressIndicator>,
+    /// Whether the reader of stdout is gone, or it cannot be written to.
     is_unread: bool,
-    /// Why it could not be printed, if it is not that.
+    /// The error of a write, if it is not that the reader is gone.
     failure: Option<io::Error>,
 }
 
 impl Screen {
-    pub(crate) fn new(terminal: Terminal, mode: Mode, verbose: bool, model: &str) -> Screen {
+    pub(crate) fn new(terminal: Terminal, mode: OutputMode, verbose: bool, model: &str) -> Screen {
         Screen { terminal, mode, verbose, model: text::one_line(model), state: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         skillcue_base::lock(&self.state)
     }
 
-    /// Whether nobody reads what is printed any more.
+    /// Returns whether stdout is not read any more.
     pub(crate) fn is_unread(&self) -> bool {
         self.lock().is_unread
     }
 
-    /// Why what was to be read could not be printed, if anybody still wanted to read it.
+    /// Takes the error of a write to stdout, if its reader is not just gone.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         self.lock().failure.take()
     }
 
-    /// Says something to the person, on a line of its own.
+    /// Prints a line on stderr.
     pub(crate) fn aside(&self, said: &str) {
         self.say(&mut self.lock(), said);
     }
 
-    fn say(&self, state: &mut State, said: &str) {
+    fn say(&self, state: &mut ScreenState, said: &str) {
         state.waiting = None;
         if state.is_begun && self.terminal.stdout_is_terminal() {
             state.print(&self.terminal, "\n");
@@ -79,7 +79,7 @@ impl Screen {
         self.terminal.say(said);
     }
 
-    /// A value on a line of its own, for programs.
+    /// Prints a value as one line of JSON.
     pub(crate) fn json_line(&self, value: &impl serde::Serialize) {
         let mut state = self.lock();
         state.waiting = None;
@@ -92,9 +92,9 @@ impl Screen {
         }
     }
 
-    /// Shows what happened.
+    /// Shows an event.
     pub(crate) fn show(&self, event: &Event<'_>) {
-        if self.mode == Mode::Json {
+        if self.mode == OutputMode::Json {
             return self.json_line(event);
         }
         let state = &mut *self.lock();
@@ -105,9 +105,9 @@ impl Screen {
                     self.dim(state, &format!("turn {turn}, request {round}: {total} tokens"));
                 }
                 state.streamed.clear();
-                state.waiting = Some(Progress::unknown(format!("waiting for {}", self.model)));
+                state.waiting = Some(ProgressIndicator::spinner(format!("waiting for {}", self.model)));
             }
-            Event::Text { text } if self.mode == Mode::Stream => {
+            Event::Text { text } if self.mode == OutputMode::Stream => {
                 state.waiting = None;
                 state.streamed.push_str(text);
                 state.print(&self.terminal, &text::visible_prose(text));
@@ -117,13 +117,13 @@ impl Screen {
                 let line = format!("attempt {attempt} in {}.{} s: {}", seconds / 10, seconds % 10, text::one_line(why));
                 self.dim(state, &line);
                 state.streamed.clear();
-                state.waiting = Some(Progress::unknown(format!("waiting for {}", self.model)));
+                state.waiting = Some(ProgressIndicator::spinner(format!("waiting for {}", self.model)));
             }
             Event::Call { name, arguments, .. } => {
                 let line = format!("→ {} {}", text::one_line(name), text::one_line(arguments));
                 let line = text::cut(&line, self.columns()).into_owned();
                 self.dim(state, &line);
-                state.waiting = Some(Progress::unknown(format!("calling {}", text::one_line(name))));
+                state.waiting = Some(ProgressIndicator::spinner(format!("calling {}", text::one_line(name))));
             }
             Event::Result { name, text, is_error, .. } => self.result(state, name, text, *is_error),
             Event::Problem { provider, message } => {
@@ -144,12 +144,12 @@ impl Screen {
                 for skill in skills {
                     let _ = write!(line, ", {} {}", text::one_line(&skill.name), text::one_line(&skill.decision));
                 }
-                for (at, file) in files.iter().take(FILES).enumerate() {
+                for (at, file) in files.iter().take(MAX_FILES).enumerate() {
                     let before = if at == 0 { "; about " } else { ", " };
                     let _ = write!(line, "{before}{}", text::one_line(file));
                 }
-                if files.len() > FILES {
-                    let _ = write!(line, " and {}", text::count(files.len() - FILES, "more file"));
+                if files.len() > MAX_FILES {
+                    let _ = write!(line, " and {}", text::count(files.len() - MAX_FILES, "more file"));
                 }
                 self.dim(state, &line);
             }
@@ -158,13 +158,13 @@ impl Screen {
         }
     }
 
-    /// What a tool returned: what went wrong always, else only for who asks for more.
-    fn result(&self, state: &mut State, name: &str, text: &str, is_error: bool) {
+    /// Shows the result of a tool: errors always, others with -v.
+    fn result(&self, state: &mut ScreenState, name: &str, text: &str, is_error: bool) {
         state.waiting = None;
         if !(is_error || self.verbose) {
             return;
         }
-        // What a tool says is XML; what people want of an error stands between the tags.
+        // Results of tools are XML; the message of an error is between the tags.
         let told = text.lines().map(str::trim).find(|line| !(line.is_empty() || is_error && line.starts_with('<')));
         let how = if is_error { "failed: " } else { "" };
         let line = format!("← {} {how}{}", text::one_line(name), text::one_line(told.unwrap_or_default()));
@@ -172,10 +172,10 @@ impl Screen {
         self.dim(state, &line);
     }
 
-    fn answer(&self, state: &mut State, answer: &str) {
+    fn answer(&self, state: &mut ScreenState, answer: &str) {
         state.waiting = None;
-        if self.mode == Mode::Stream && state.streamed == answer {
-            // It stands there already.
+        if self.mode == OutputMode::Stream && state.streamed == answer {
+            // It is on the screen already.
         } else if self.terminal.stdout_is_terminal() {
             state.print(&self.terminal, &text::visible_prose(answer));
         } else {
@@ -187,17 +187,17 @@ impl Screen {
         state.streamed.clear();
     }
 
-    /// The turn is over, in whatever way: what comes next begins on a line of its own.
+    /// Ends the display of a turn: the next output begins on a line of its own.
     pub(crate) fn settle(&self) {
         let state = &mut *self.lock();
         state.waiting = None;
-        if state.is_begun && self.mode == Mode::Stream {
+        if state.is_begun && self.mode == OutputMode::Stream {
             state.print(&self.terminal, "\n");
         }
         state.streamed.clear();
     }
 
-    fn dim(&self, state: &mut State, line: &str) {
+    fn dim(&self, state: &mut ScreenState, line: &str) {
         self.say(state, &paint(style::DIM, line));
     }
 
@@ -206,7 +206,7 @@ impl Screen {
     }
 }
 
-impl State {
+impl ScreenState {
     fn print(&mut self, terminal: &Terminal, text: &str) {
         if text.is_empty() {
             return;

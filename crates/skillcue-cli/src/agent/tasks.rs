@@ -1,4 +1,4 @@
-//! What `--batch` reads: a conversation a line.
+//! The input of `--batch`: a conversation a line.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -9,13 +9,13 @@ use skillcue_base::os_message;
 
 use crate::error::CliError;
 
-/// No file of conversations is larger.
+/// Largest file of conversations, in bytes.
 const MAX_BATCH: u64 = 256 << 20;
 
-/// A line as it is written.
+/// A line of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct TaskLine {
     id: Option<Id>,
     message: Option<String>,
     messages: Option<Vec<String>>,
@@ -28,7 +28,7 @@ enum Id {
     Number(u64),
 }
 
-/// Reads conversations from a file, or from stdin if it is `-`. All of it is looked at before any is begun.
+/// Reads conversations from a file, or from stdin if it is `-`. All lines are checked before any conversation begins.
 pub(crate) fn read(file: &str) -> Result<Vec<Task>, CliError> {
     let failed = |error: std::io::Error| {
         CliError::usage("usage", format!("cannot read {file}: {}", os_message(&error)))
@@ -51,7 +51,7 @@ pub(crate) fn read(file: &str) -> Result<Vec<Task>, CliError> {
     parse(&text, file)
 }
 
-/// The conversations in a text. `file` is what the text is called in complaints.
+/// Parses the conversations in a text. `file` is its name in errors.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut lines: HashMap<String, usize> = HashMap::new();
@@ -86,13 +86,13 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Vec<Task>, CliError> {
 const FORM: &str =
     r#"write a line for each conversation: {"id": "a", "message": "…"} or {"id": "b", "messages": ["…", "…"]}"#;
 
-/// One conversation, or the column and what is wrong there.
+/// Parses one conversation, or returns the column and the error there.
 fn task(line: &str, number: usize) -> Result<Task, (usize, String)> {
     // A list would do for the parser, too.
     if line.trim_start().starts_with('[') {
         return Err((1, "it is no object".to_owned()));
     }
-    let parsed: Line = serde_json::from_str(line).map_err(|error| {
+    let parsed: TaskLine = serde_json::from_str(line).map_err(|error| {
         // The line is named beside it.
         let why = error.to_string();
         let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);

@@ -1,25 +1,25 @@
-//! What the Tab key offers in the chat.
+//! Completion by the Tab key in the chat.
 
-use super::words::COMMANDS;
+use super::input::COMMANDS;
 
-/// What may be put in place of what stands before the cursor.
+/// Words that may replace the text before the cursor.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
-    /// From where on it replaces the line, up to the cursor.
+pub(crate) struct Completion {
+    /// The start of the text that they replace, up to the cursor.
     pub(crate) start: usize,
     /// In order, each with what separates it from what is typed next.
     pub(crate) words: Vec<String>,
 }
 
-/// What fits to a line that is typed up to `cursor`: names of skills after `$` anywhere and after `/load `, commands and
+/// Completes a line that is typed up to `cursor`: names of skills after `$` anywhere and after `/load `, commands and
 /// names after a `/` at the beginning.
-pub(crate) fn offer(line: &str, cursor: usize, skills: &[String]) -> Offer {
-    let nothing = Offer { start: cursor, words: Vec::new() };
+pub(crate) fn offer(line: &str, cursor: usize, skills: &[String]) -> Completion {
+    let nothing = Completion { start: cursor, words: Vec::new() };
     let Some(typed) = line.get(..cursor) else { return nothing };
     let named = |start: usize| {
         let begun = &typed[start..];
         let fitting = skills.iter().filter(|name| name.starts_with(begun));
-        Offer { start, words: fitting.map(|name| format!("{name} ")).collect() }
+        Completion { start, words: fitting.map(|name| format!("{name} ")).collect() }
     };
     if let Some(begun) = typed.strip_prefix('/')
         && !begun.contains(char::is_whitespace)
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn only_what_stands_before_the_cursor_counts() {
         let skills = ["pdf".to_owned()];
-        assert_eq!(offer("$p and more", 2, &skills), Offer { start: 1, words: vec!["pdf ".into()] });
+        assert_eq!(offer("$p and more", 2, &skills), Completion { start: 1, words: vec!["pdf ".into()] });
         assert_eq!(offer("é", 1, &skills).words, Vec::<String>::new(), "inside of a character");
     }
 }

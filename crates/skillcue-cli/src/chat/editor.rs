@@ -14,36 +14,36 @@ use rustyline::{Behavior, CompletionType, Config, Helper};
 
 use super::complete::offer;
 
-/// So many lines are remembered.
-const REMEMBERED: usize = 1_000;
+/// Most lines of history that are kept.
+const MAX_HISTORY: usize = 1_000;
 
 /// Reads messages from a person at a terminal.
 pub(crate) struct Editor {
-    lines: rustyline::Editor<Typing, FileHistory>,
-    /// Where what was typed is kept for the next chat.
+    lines: rustyline::Editor<EditorHelper, FileHistory>,
+    /// The file that keeps typed lines for the next chat.
     history: Option<PathBuf>,
-    /// Whether the last thing that was typed was a Ctrl-C on an empty line.
+    /// Whether the last key was a Ctrl-C on an empty line.
     is_leaving: bool,
 }
 
-/// What came of reading.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum EditorInput {
     /// A message or a command, of one line or several.
     Line(String),
-    /// A Ctrl-C: what stood on the line is gone. It was empty already, if so.
+    /// A Ctrl-C, which clears the line, and whether it was empty already.
     Cleared { was_empty: bool },
-    /// What was typed is no text.
+    /// The typed bytes are no text.
     Unreadable,
-    /// Somebody wants to leave, or is gone.
+    /// The user wants to leave, or the terminal is gone.
     Leave,
 }
 
 impl Editor {
-    /// An editor that completes these names and remembers what was typed in a file.
+    /// Makes an editor that completes these names and keeps typed lines in a file.
     pub(crate) fn new(skills: Vec<String>, history: Option<PathBuf>) -> Result<Editor, ReadlineError> {
         let config = Config::builder()
-            .max_history_size(REMEMBERED)?
+            .max_history_size(MAX_HISTORY)?
             .history_ignore_dups(true)?
             .history_ignore_space(true)
             .auto_add_history(false)
@@ -53,7 +53,7 @@ impl Editor {
             .bracketed_paste(true)
             .build();
         let mut editor = rustyline::Editor::with_config(config)?;
-        editor.set_helper(Some(Typing { skills, line: RefCell::default() }));
+        editor.set_helper(Some(EditorHelper { skills, line: RefCell::default() }));
         if let Some(file) = &history {
             // There is none the first time, and one that cannot be read is no reason not to talk.
             let _ = editor.load_history(file);
@@ -61,31 +61,31 @@ impl Editor {
         Ok(Editor { lines: editor, history, is_leaving: false })
     }
 
-    /// The next line.
-    pub(crate) fn read(&mut self, prompt: &str) -> Result<Input, ReadlineError> {
+    /// Reads the next line.
+    pub(crate) fn read(&mut self, prompt: &str) -> Result<EditorInput, ReadlineError> {
         match self.lines.readline(prompt) {
             Ok(line) => {
                 self.is_leaving = false;
                 self.remember(&line);
-                Ok(Input::Line(joined(&line)))
+                Ok(EditorInput::Line(joined(&line)))
             }
             Err(ReadlineError::Interrupted) => {
                 let was_empty = self.lines.helper().is_none_or(|typing| typing.line.borrow().is_empty());
                 if was_empty && self.is_leaving {
-                    return Ok(Input::Leave);
+                    return Ok(EditorInput::Leave);
                 }
                 self.is_leaving = was_empty;
-                Ok(Input::Cleared { was_empty })
+                Ok(EditorInput::Cleared { was_empty })
             }
-            Err(ReadlineError::Eof) => Ok(Input::Leave),
+            Err(ReadlineError::Eof) => Ok(EditorInput::Leave),
             // A terminal that hung up.
             Err(ReadlineError::Io(error)) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
-                Ok(Input::Leave)
+                Ok(EditorInput::Leave)
             }
             // Bytes that are no text: the line is gone, and nothing else.
             Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 self.is_leaving = false;
-                Ok(Input::Unreadable)
+                Ok(EditorInput::Unreadable)
             }
             Err(error) => Err(error),
         }
@@ -98,7 +98,7 @@ impl Editor {
         }
     }
 
-    /// Kept as it comes: a chat may end in any way.
+    /// Adds a line to the history and its file, at once: a chat may end in any way.
     fn remember(&mut self, line: &str) {
         let added = !line.trim().is_empty() && self.lines.add_history_entry(line).unwrap_or(false);
         if let Some(file) = self.history.as_deref().filter(|_| added) {
@@ -110,7 +110,7 @@ impl Editor {
     }
 }
 
-/// Makes sure that the file can be made, and is nobody else's if it is there.
+/// Makes the file's directory, and the file readable for its owner alone if it is there.
 fn make_private(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     if let Some(dir) = file.parent() {
@@ -119,26 +119,26 @@ fn make_private(file: &Path) -> io::Result<()> {
     if file.is_symlink() {
         return Err(io::Error::other("it is a link"));
     }
-    // The editor makes it so, too; somebody may have copied it.
+    // The editor makes it so, too; the file may have been copied since.
     match std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// A message of several lines, without what said that it goes on.
+/// Returns a message of several lines, without the `\\` at their ends.
 fn joined(line: &str) -> String {
     line.replace("\\\n", "\n")
 }
 
-/// What the editor asks while somebody types.
-struct Typing {
+/// Completion and validation for the line editor.
+struct EditorHelper {
     skills: Vec<String>,
     /// The line as it was last seen; the editor does not say what a Ctrl-C has cleared.
     line: RefCell<String>,
 }
 
-impl Completer for Typing {
+impl Completer for EditorHelper {
     type Candidate = String;
 
     fn complete(
@@ -152,7 +152,7 @@ impl Completer for Typing {
     }
 }
 
-impl Hinter for Typing {
+impl Hinter for EditorHelper {
     type Hint = String;
 
     fn hint(&self, line: &str, _: usize, _: &rustyline::Context<'_>) -> Option<String> {
@@ -161,16 +161,16 @@ impl Hinter for Typing {
     }
 }
 
-impl Validator for Typing {
+impl Validator for EditorHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let goes_on = context.input().ends_with('\\');
         Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-impl Highlighter for Typing {}
+impl Highlighter for EditorHelper {}
 
-impl Helper for Typing {}
+impl Helper for EditorHelper {}
 
 #[cfg(test)]
 mod tests {

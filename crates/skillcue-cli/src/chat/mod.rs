@@ -2,7 +2,7 @@
 
 mod complete;
 mod editor;
-mod words;
+mod input;
 
 use std::fmt::Write as _;
 
@@ -11,41 +11,41 @@ use skillcue::watch::WatchOptions;
 use skillcue::{Catalog, Skill};
 use skillcue_agent::{AgentError, Conversation, Message};
 
-use self::editor::{Editor, Input};
-use self::words::Typed;
+use self::editor::{Editor, EditorInput};
+use self::input::ChatInput;
 use crate::agent::args::Args;
+use crate::agent::dirs::AgentDirs;
 use crate::agent::interrupts::INTERRUPTED;
-use crate::agent::once::{cut, goes_on};
-use crate::agent::places::Places;
-use crate::agent::screen::Mode;
-use crate::agent::{Setup, costs, facts};
+use crate::agent::one_shot::{print_continue_hint, warn_if_cut};
+use crate::agent::screen::OutputMode;
+use crate::agent::{AgentSetup, costs, facts};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::{Outcome, explained, text};
+use crate::{Outcome, explanation, text};
 
 const PROMPT: &str = "> ";
 
 /// A chat under way.
 struct Chat<'c> {
     context: &'c Context,
-    setup: Setup,
-    places: Places,
+    setup: AgentSetup,
+    places: AgentDirs,
     conversation: Conversation,
-    /// How many conversations there were before it.
+    /// The number of conversations before it.
     renewed: u32,
 }
 
-/// What comes after a line.
-enum Next {
+/// The next step of the chat after a line.
+enum ChatStep {
     Line,
     Leave(Outcome),
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let setup = Setup::new(args, context, Mode::Stream, true)?;
+    let setup = AgentSetup::new(args, context, OutputMode::Stream, true)?;
     let conversation = setup.conversation(args)?;
-    let places = Places::of(context)?;
+    let places = AgentDirs::of(context)?;
     let history = places.history().filter(|_| !args.no_save);
     let mut editor = Editor::new(names(&setup.skills.catalog()), history).map_err(|error| broken(&error))?;
     setup.interrupts.edited();
@@ -62,14 +62,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             }
         };
         match input {
-            Input::Line(line) => match chat.hear(&line)? {
-                Next::Line => editor.complete(names(&chat.setup.skills.catalog())),
-                Next::Leave(outcome) => break outcome,
+            EditorInput::Line(line) => match chat.hear(&line)? {
+                ChatStep::Line => editor.complete(names(&chat.setup.skills.catalog())),
+                ChatStep::Leave(outcome) => break outcome,
             },
-            Input::Cleared { was_empty: true } => chat.dim("Ctrl-C again, or Ctrl-D, leaves"),
-            Input::Cleared { was_empty: false } => {}
-            Input::Unreadable => chat.dim("that is not UTF-8, and was not sent"),
-            Input::Leave => break Outcome::Done,
+            EditorInput::Cleared { was_empty: true } => chat.dim("Ctrl-C again, or Ctrl-D, leaves"),
+            EditorInput::Cleared { was_empty: false } => {}
+            EditorInput::Unreadable => chat.dim("that is not UTF-8, and was not sent"),
+            EditorInput::Leave => break Outcome::Done,
         }
     };
     chat.leave();
@@ -80,7 +80,7 @@ fn broken(error: &ReadlineError) -> CliError {
     CliError::failure("terminal", format!("the terminal cannot be read: {error}")).help("send a message with -p TEXT")
 }
 
-/// The skills that a person may name.
+/// Returns the names of skills that a person may use.
 fn names(catalog: &Catalog) -> Vec<String> {
     catalog.skills().filter(|skill| is_for_people(skill)).map(|skill| skill.name().to_owned()).collect()
 }
@@ -105,7 +105,7 @@ impl Chat<'_> {
 
     fn greet(&self) {
         let skills = text::count(self.setup.skills.census().visible, "skill");
-        let mut line = format!("{} · {skills} · /help says what can be typed", text::one_line(&self.setup.model));
+        let mut line = format!("{} · {skills} · /help lists commands", text::one_line(&self.setup.model));
         if self.conversation.turns() > 0 {
             let turns = text::count(usize::try_from(self.conversation.turns()).unwrap_or(usize::MAX), "turn");
             let _ = write!(line, "\n{}: {turns} so far", self.conversation.id());
@@ -113,33 +113,33 @@ impl Chat<'_> {
         self.dim(&line);
     }
 
-    /// Does what a line says. What fails is told, and the chat goes on.
-    fn hear(&mut self, line: &str) -> Result<Next, CliError> {
-        let done = match words::understand(line) {
-            Typed::Nothing => Ok(()),
-            Typed::Message(message) if self.is_mistyped(message) => Err(CliError::usage(
+    /// Handles a line: a command or a message. Errors are printed, and the chat goes on.
+    fn hear(&mut self, line: &str) -> Result<ChatStep, CliError> {
+        let done = match input::understand(line) {
+            ChatInput::Nothing => Ok(()),
+            ChatInput::Message(message) if self.is_mistyped(message) => Err(CliError::usage(
                 "usage",
                 format!("there is neither a command nor a skill {}", text::one_line(message)),
             )
             .help("/help lists commands, /skills lists skills")),
-            Typed::Message(message) => return Ok(self.message(message)),
-            Typed::Command("exit", _) => return Ok(Next::Leave(Outcome::Done)),
-            Typed::Command("help", _) => self.say(&words::help()),
-            Typed::Command("skills", _) => self.say(&self.skills()),
-            Typed::Command("load", rest) => self.load(rest),
-            Typed::Command("why", rest) => self.why(rest),
-            Typed::Command("cost", _) => self.cost(),
-            Typed::Command("memory", rest) => self.memory(rest),
-            Typed::Command(_, _) => self.renew(),
+            ChatInput::Message(message) => return Ok(self.message(message)),
+            ChatInput::Command("exit", _) => return Ok(ChatStep::Leave(Outcome::Done)),
+            ChatInput::Command("help", _) => self.say(&input::help()),
+            ChatInput::Command("skills", _) => self.say(&self.skills()),
+            ChatInput::Command("load", rest) => self.load(rest),
+            ChatInput::Command("why", rest) => self.why(rest),
+            ChatInput::Command("cost", _) => self.cost(),
+            ChatInput::Command("memory", rest) => self.memory(rest),
+            ChatInput::Command(_, _) => self.renew(),
         };
         match done {
             Err(error) if !error.is_broken_pipe() => self.context.terminal.error(&error),
             other => other?,
         }
-        Ok(Next::Line)
+        Ok(ChatStep::Line)
     }
 
-    /// Whether a message is nothing but a word that looks like a command and is none.
+    /// Returns whether a message is nothing but a word that looks like a command and is none.
     fn is_mistyped(&self, message: &str) -> bool {
         let Some(word) = message.strip_prefix('/') else { return false };
         let is_word =
@@ -147,22 +147,22 @@ impl Chat<'_> {
         is_word && self.setup.skills.catalog().get(word).is_none()
     }
 
-    fn message(&mut self, message: &str) -> Next {
+    fn message(&mut self, message: &str) -> ChatStep {
         match self.setup.turn(&mut self.conversation, message) {
-            Ok(report) => cut(&report, self.context),
+            Ok(report) => warn_if_cut(&report, self.context),
             Err(AgentError::Cancelled) => self.dim("interrupted"),
             Err(error) => self.context.terminal.error(&CliError::of(&error)),
         }
         if let Some(code) = self.setup.interrupts.code() {
-            return Next::Leave(Outcome::Signalled(code));
+            return ChatStep::Leave(Outcome::Signalled(code));
         }
         if self.setup.screen.is_unread() {
-            return Next::Leave(Outcome::Signalled(INTERRUPTED));
+            return ChatStep::Leave(Outcome::Signalled(INTERRUPTED));
         }
-        Next::Line
+        ChatStep::Line
     }
 
-    /// Every skill that a person may name, those that are loaded marked.
+    /// Returns every skill that a person may use, those that are loaded marked.
     fn skills(&self) -> String {
         let catalog = self.setup.skills.catalog();
         let mut out = String::new();
@@ -184,7 +184,7 @@ impl Chat<'_> {
 
     fn load(&mut self, rest: &str) -> Result<(), CliError> {
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        // People write skills with a sigil elsewhere.
+        // Elsewhere people write names of skills with a sigil.
         let name = name.trim_start_matches(['$', '/']);
         if name.is_empty() {
             return Err(CliError::usage("usage", "/load takes the name of a skill").help("/skills lists them"));
@@ -210,7 +210,7 @@ impl Chat<'_> {
             Some(dir) if !rest.is_empty() => dir.files(message),
             _ => self.conversation.work_files(),
         };
-        self.say(&explained::of_message(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
+        self.say(&explanation::of_message(&self.setup.skills, message, &files, self.setup.matching, self.columns()))?;
         let disclosure = self.conversation.disclosure().filter(|_| rest.is_empty());
         if let Some(shown) = disclosure {
             let spent = text::count(shown.tokens.stable.0 + shown.tokens.turn.0, "token");
@@ -220,7 +220,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// What the conversation has cost so far.
+    /// Prints the costs of the conversation so far.
     fn cost(&self) -> Result<(), CliError> {
         let file = self.places.traces().map(|dir| dir.join(format!("{}.jsonl", self.conversation.id())));
         let page = match file.filter(|_| self.setup.saves()) {
@@ -253,7 +253,7 @@ impl Chat<'_> {
         let new = self.setup.begin(&unsaved)?;
         let old = std::mem::replace(&mut self.conversation, new);
         if self.setup.saves() && old.turns() > 0 {
-            goes_on(&old, self.context);
+            print_continue_hint(&old, self.context);
         }
         self.setup.discard(old);
         self.dim("a new conversation");
@@ -262,7 +262,7 @@ impl Chat<'_> {
 
     fn leave(self) {
         if self.setup.saves() && self.conversation.turns() > 0 {
-            goes_on(&self.conversation, self.context);
+            print_continue_hint(&self.conversation, self.context);
         }
         let Chat { setup, conversation, .. } = self;
         setup.discard(conversation);

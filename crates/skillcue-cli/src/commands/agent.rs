@@ -11,7 +11,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         return agent::batch::run(file, args, context);
     }
     if let Some(prompt) = &args.prompt {
-        return agent::once::run(prompt, args, context);
+        return agent::one_shot::run(prompt, args, context);
     }
     if context.json() {
         return Err(CliError::usage("usage", "a chat has no --json").help("send a message with -p TEXT"));
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let is_terminal = context.terminal.stdout_is_terminal() && context.terminal.stderr_is_terminal();
     if !(context.terminal.can_ask() && is_terminal) {
         return Err(CliError::usage("usage", "a chat needs a terminal, and this is none")
-            .help("send a message with -p TEXT, or -p - for what stands on stdin"));
+            .help("send a message with -p TEXT, or -p - to read it from stdin"));
     }
     chat::run(args, context)
 }

@@ -4,10 +4,10 @@ mod project;
 mod remote;
 mod skill;
 
-use skillcue::consent::{Question, Scope};
+use skillcue::consent::{Consent, Question, Scope};
 
 use crate::commands::read::print_text;
-use crate::consent::{Row, is_current, json, project_named, this_project};
+use crate::consent::{is_current, json, project_named, this_project};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{Outcome, text};
@@ -33,8 +33,8 @@ now, as `skillcue allowed --json` does; with --show, [{label, uri, content}].";
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
-    /// A skill's NAME, SERVER:NAME or SERVER:URI of a remote skill, or the PATH of a project with a slash in it; without,
-    /// this project
+    /// A skill's NAME, SERVER:NAME or SERVER:URI of a remote skill, or the PATH of a project with a slash in it;
+    /// without, this project
     #[arg(value_name = "SUBJECT")]
     subjects: Vec<String>,
     /// Of the skill, only this script; may be given several times
@@ -55,14 +55,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether options name parts of a skill.
+    /// Returns whether options name parts of a skill.
     fn is_narrow(&self) -> bool {
         self.load || self.toolsets || !self.script.is_empty()
     }
 }
 
-/// Something to allow, and how a person is asked about it.
-struct Wanted {
+/// Questions of consent, and how a person is asked.
+struct ConsentRequest {
     /// The subject, as it was named.
     name: String,
     described: String,
@@ -111,15 +111,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say(&format!("{} is allowed as it is now", text::one_line(&wanted.name)));
     }
     if context.json() {
-        let given = |row: &Row| given.iter().any(|question| question.subject == row.subject);
-        let rows: Vec<Row> = host.consent_store().list().into_iter().filter(given).collect();
+        let given = |row: &Consent| given.iter().any(|question| question.subject == row.subject);
+        let rows: Vec<Consent> = host.consent_store().list().into_iter().filter(given).collect();
         let rows = rows.iter().map(|row| Ok(json(row, is_current(row, context)?)));
         context.print_json(&rows.collect::<Result<Vec<_>, CliError>>()?)?;
     }
     Ok(Outcome::Done)
 }
 
-fn find(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> {
+fn find(name: &str, args: &Args, context: &Context) -> Result<ConsentRequest, CliError> {
     if let Some(project) = project_named(name) {
         if args.is_narrow() {
             let message = format!("{name:?} is a project: it has no scripts or toolsets to allow");

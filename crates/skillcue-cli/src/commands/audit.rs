@@ -11,7 +11,7 @@ use skillcue_audit::{Audit, AuditSeverity, RULES, audit, finding_json, sarif};
 use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::registries::finding_lines;
 use crate::skill_file::Targets;
 use crate::terminal::{paint, style};
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     what: Vec<String>,
     /// How to print it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
-    /// Only findings that weigh at least so much
+    format: AuditFormat,
+    /// Only findings of at least this severity
     #[arg(long, value_name = "SEVERITY", default_value = "low", value_parser = words(SEVERITIES))]
     min: AuditSeverity,
     /// Count findings of medium severity as well
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum AuditFormat {
     Text,
     Json,
     Sarif,
@@ -59,8 +59,8 @@ enum Format {
 const SEVERITIES: &[(&str, AuditSeverity, &str)] =
     &[("low", AuditSeverity::Low, ""), ("medium", AuditSeverity::Medium, ""), ("high", AuditSeverity::High, "")];
 
-/// One that is looked at: its name as it is shown, and its directory.
-struct Subject {
+/// A skill or directory to audit: its name as it is shown, and its directory.
+struct AuditTarget {
     name: String,
     dir: PathBuf,
 }
@@ -69,49 +69,49 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if args.rules {
         return rules(context);
     }
-    let subjects = subjects(args, context)?;
-    let progress = Progress::of("reading every byte", subjects.len());
-    let mut audits: Vec<(Subject, Audit)> = Vec::new();
+    let targets = targets(args, context)?;
+    let progress = ProgressIndicator::bar("reading every byte", targets.len());
+    let mut audits: Vec<(AuditTarget, Audit)> = Vec::new();
     let mut worst = None;
-    for subject in subjects {
-        let mut found = audit(&subject.dir);
+    for target in targets {
+        let mut found = audit(&target.dir);
         progress.step();
-        // What is not shown counts all the same.
+        // Findings that are not shown count all the same.
         worst = worst.max(found.highest());
         found.findings.retain(|finding| AuditSeverity::of(finding) >= args.min);
-        audits.push((subject, found));
+        audits.push((target, found));
     }
     drop(progress);
     let limit = if args.strict { AuditSeverity::Medium } else { AuditSeverity::High };
     let valid = worst.is_none_or(|worst| worst < limit);
-    if args.format == Format::Sarif {
+    if args.format == AuditFormat::Sarif {
         let audits: Vec<(PathBuf, Audit)> =
-            audits.into_iter().map(|(subject, audit)| (context.relative(&subject.dir), audit)).collect();
+            audits.into_iter().map(|(target, audit)| (context.relative(&target.dir), audit)).collect();
         context.print_json(&sarif(&audits))?;
-    } else if context.json() || args.format == Format::Json {
+    } else if context.json() || args.format == AuditFormat::Json {
         let rows: Vec<Value> = audits
             .iter()
-            .map(|(subject, audit)| {
-                json!({"name": subject.name, "dir": subject.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
+            .map(|(target, audit)| {
+                json!({"name": target.name, "dir": target.dir.to_string_lossy(), "files": audit.files, "bytes": audit.bytes,
                     "findings": audit.findings.iter().map(finding_json).collect::<Vec<_>>()})
             })
             .collect();
         context.print_json(&json!({"valid": valid, "audits": rows}))?;
     } else {
-        tell(&audits, context)?;
+        print_table(&audits, context)?;
     }
     Ok(Outcome::of(valid))
 }
 
-/// What is looked at, in order.
-fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
+/// Returns the skills and directories to audit, in order.
+fn targets(args: &Args, context: &Context) -> Result<Vec<AuditTarget>, CliError> {
     if args.what.is_empty() {
         return everything(context);
     }
-    let mut subjects = Vec::new();
+    let mut targets = Vec::new();
     for what in &args.what {
         let path = absolute(what.as_ref());
-        // Whoever names the skill file means the skill.
+        // The skill file means the skill.
         let path = if path.is_file() { path.parent().map(Path::to_path_buf).unwrap_or(path) } else { path };
         // Something with a slash is a directory; a bare word is a skill, unless there is none and it is a directory.
         let catalog =
@@ -121,52 +121,52 @@ fn subjects(args: &Args, context: &Context) -> Result<Vec<Subject>, CliError> {
                 return Err(CliError::failure("remote", format!("{what:?} is on a server, not on this machine"))
                     .help("`skillcue allow` shows what it would load"));
             }
-            subjects.push(Subject { name: skill.name().to_owned(), dir: skill.dir() });
+            targets.push(AuditTarget { name: skill.name().to_owned(), dir: skill.dir() });
         } else if let Some((registry, _)) = context.registries()?.having(what) {
             let kind = registry.state().installed.get(what.as_str()).map(|installed| installed.kind);
-            subjects.extend(kind.map(|kind| Subject { name: what.clone(), dir: registry.dir_of(kind, what) }));
+            targets.extend(kind.map(|kind| AuditTarget { name: what.clone(), dir: registry.dir_of(kind, what) }));
         } else if path.is_dir() {
-            subjects.push(Subject { name: what.trim_end_matches('/').to_owned(), dir: path });
+            targets.push(AuditTarget { name: what.trim_end_matches('/').to_owned(), dir: path });
         } else {
             return Err(CliError::failure("not_found", format!("there is no skill and no directory called {what:?}"))
                 .help("`skillcue list` lists the skills"));
         }
     }
-    Ok(subjects)
+    Ok(targets)
 }
 
 /// Every skill on this machine, with those that cannot be used, and the whole of every plugin.
-fn everything(context: &Context) -> Result<Vec<Subject>, CliError> {
+fn everything(context: &Context) -> Result<Vec<AuditTarget>, CliError> {
     let catalog = context.local_skills()?.catalog();
-    let mut subjects = Vec::new();
+    let mut targets = Vec::new();
     let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
     let plugins = context.settings()?.all_roots().filter_map(|root| Some((root.plugin.as_deref()?, &root.path)));
     for (name, root) in plugins {
         let plugin = root.ancestors().find(|dir| dir.join(".claude-plugin").is_dir()).unwrap_or(root);
         if plugin.is_dir() && seen.insert(plugin.to_path_buf()) {
-            subjects.push(Subject { name: name.to_owned(), dir: plugin.to_path_buf() });
+            targets.push(AuditTarget { name: name.to_owned(), dir: plugin.to_path_buf() });
         }
     }
     let local = catalog.all().iter().filter(|skill| skill.server().is_none());
-    let skills = local.map(|skill| Subject { name: skill.name().to_owned(), dir: skill.dir() });
+    let skills = local.map(|skill| AuditTarget { name: skill.name().to_owned(), dir: skill.dir() });
     let invalid = catalog.invalid().iter().filter_map(|invalid| {
         let dir = invalid.path.parent()?.to_path_buf();
-        Some(Subject { name: dir.file_name()?.to_string_lossy().into_owned(), dir })
+        Some(AuditTarget { name: dir.file_name()?.to_string_lossy().into_owned(), dir })
     });
-    for subject in skills.chain(invalid) {
-        if !subject.dir.ancestors().any(|dir| seen.contains(dir)) {
-            seen.insert(subject.dir.clone());
-            subjects.push(subject);
+    for target in skills.chain(invalid) {
+        if !target.dir.ancestors().any(|dir| seen.contains(dir)) {
+            seen.insert(target.dir.clone());
+            targets.push(target);
         }
     }
-    Ok(subjects)
+    Ok(targets)
 }
 
-fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> {
+fn print_table(audits: &[(AuditTarget, Audit)], context: &Context) -> Result<(), CliError> {
     let mut out = String::new();
-    for (subject, audit) in audits {
+    for (target, audit) in audits {
         for finding in &audit.findings {
-            out.push_str(&finding_lines(&subject.name, finding));
+            out.push_str(&finding_lines(&target.name, finding));
             out.push('\n');
         }
     }
@@ -181,7 +181,7 @@ fn tell(audits: &[(Subject, Audit)], context: &Context) -> Result<(), CliError> 
         .collect();
     let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
     // A directory may hold several skills, or none.
-    let dirs: Vec<PathBuf> = audits.iter().map(|(subject, _)| subject.dir.clone()).collect();
+    let dirs: Vec<PathBuf> = audits.iter().map(|(target, _)| target.dir.clone()).collect();
     context.terminal.say(&format!(
         "{found}; {}, {}, {} read",
         text::count(Targets::of(&dirs).files.len(), "skill"),

@@ -11,7 +11,7 @@ use skillcue_exec::ExecError;
 use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -40,22 +40,22 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let called = Call::new(&args.tool, arguments(&args.arguments)?);
     let skills = context.skills()?;
-    // As if the skills had been loaded: who names a tool, or a skill for it, means them.
+    // As if the skills had been loaded: a user names a tool, or a skill for it, to use it.
     let named = called.skill_id().map(str::to_owned);
-    let loaded: Vec<String> = whose(args, context)?.into_iter().chain(named).collect();
-    let progress = Progress::unknown(format!("calling {}", text::one_line(&args.tool)));
+    let loaded: Vec<String> = owner_of_tool(args, context)?.into_iter().chain(named).collect();
+    let progress = ProgressIndicator::spinner(format!("calling {}", text::one_line(&args.tool)));
     let terminal = &context.terminal;
-    let log = |_: f64, _: Option<f64>, message: &str| progress.aside(|| terminal.say(&text::one_line(message)));
+    let log = |_: f64, _: Option<f64>, message: &str| progress.suspend(|| terminal.say(&text::one_line(message)));
     let call = ToolContext { loaded: &loaded, session: "cli", progress: &log, ..ToolContext::default() };
     let output = skills.call_tool(&called, &call);
     drop(progress);
-    let Some(output) = output else { return Err(unknown(args, &loaded, context)?) };
+    let Some(output) = output else { return Err(unknown_tool(args, &loaded, context)?) };
     print(&output, context)?;
     Ok(Outcome::of(!output.is_error))
 }
 
-/// The skill whose tool is meant. None for a tool that is always there, and for one that no skill has.
-fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
+/// Returns the skill whose tool is meant. None for a tool that is always there, and for one that no skill has.
+fn owner_of_tool(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
     let catalog = context.skills()?.catalog();
     if let Some(skill) = &args.skill {
         skillcue::catalog::usable(&catalog, skill)?;
@@ -67,7 +67,7 @@ fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
     if skillcue::tools::own().any(|name| name == args.tool) {
         return Ok(None);
     }
-    let progress = Progress::unknown("looking at the toolsets");
+    let progress = ProgressIndicator::spinner("looking at the toolsets");
     let (having, _) = context.programs()?.toolset_tools().with_tool(&catalog, &args.tool);
     drop(progress);
     match having[..] {
@@ -84,7 +84,7 @@ fn whose(args: &Args, context: &Context) -> Result<Option<String>, CliError> {
 fn arguments(text: &str) -> Result<Map<String, Value>, CliError> {
     let mut all = String::new();
     let text = if text == "-" {
-        std::io::stdin().take(MOST_INPUT).read_to_string(&mut all)?;
+        std::io::stdin().take(MAX_INPUT).read_to_string(&mut all)?;
         &all
     } else {
         text
@@ -95,8 +95,8 @@ fn arguments(text: &str) -> Result<Map<String, Value>, CliError> {
     })
 }
 
-/// No tool takes more.
-const MOST_INPUT: u64 = 16 << 20;
+/// Most bytes of arguments; no tool takes more.
+const MAX_INPUT: u64 = 16 << 20;
 
 fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
     if context.json() {
@@ -110,14 +110,14 @@ fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
     print_text(context, &output.text)
 }
 
-/// The error for a build that cannot run toolsets at all, with the words that `tools` has for it.
+/// Returns the error for a build that cannot run toolsets at all, with the words that `tools` has for it.
 fn without_engine(findings: &[Diagnostic]) -> Option<CliError> {
     let finding = findings.iter().find(|finding| finding.code() == ExecError::NoEngine.code())?;
     Some(CliError::of_finding(finding))
 }
 
-/// Why there is nothing to call.
-fn unknown(args: &Args, loaded: &[String], context: &Context) -> Result<CliError, CliError> {
+/// Returns the error for a tool that does not exist.
+fn unknown_tool(args: &Args, loaded: &[String], context: &Context) -> Result<CliError, CliError> {
     let skills = context.skills()?;
     if let [skill] = loaded
         && let Some(skill) = skills.catalog().get(skill)

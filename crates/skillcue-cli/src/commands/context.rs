@@ -1,4 +1,4 @@
-//! `skillcue context`: what a model would get this turn. The main job.
+//! `skillcue context`: the text that a model would get this turn. The main job.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,11 +16,11 @@ use crate::terminal::{paint, style};
 use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, whole_number};
 use crate::{Outcome, text};
 
-/// No session is larger: it remembers at most a thousand skills.
+/// Largest file of a session, in bytes: it remembers at most a thousand skills.
 const MAX_SESSION: u64 = 4 << 20;
 
-/// So many skills that were omitted for one reason are named; -v names all.
-const MOST_OMITTED: usize = 5;
+/// Most skills that were omitted for one reason that are named; -v names all.
+const MAX_OMITTED_NAMES: usize = 5;
 
 const AFTER: &str = "\
 Examples:
@@ -41,13 +41,13 @@ pub(crate) struct Args {
     /// The user's message; `-` reads it from stdin
     #[arg(allow_hyphen_values = true)]
     message: String,
-    /// Where what the model is shown stands [default: inject]
+    /// Which part of the prompt has the skills [default: inject]
     #[arg(long, value_parser = words(POLICIES))]
     policy: Option<Policy>,
     /// How skills are matched [default: hybrid]
     #[arg(long, value_parser = words(MODES))]
     mode: Option<Mode>,
-    /// What to do when nothing matches [default: none]
+    /// The answer when nothing matches [default: none]
     #[arg(long, value_parser = words(FALLBACKS))]
     fallback: Option<Fallback>,
     /// Most tokens for documentation in all; 0: no limit [default: 8000]
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Most tokens for one skill; 0: no limit [default: 2000]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     per_skill: Option<usize>,
-    /// What counts tokens [default: segment]
+    /// How to count tokens [default: segment]
     #[arg(long, value_parser = words(COUNTERS))]
     counter: Option<Counter>,
     /// Most skills to document; 0: no limit [default: 3]
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         }
         replace_file(file, [session.to_json().as_bytes(), b"\n"]).map_err(|error| CliError::write(file, &error))?;
     }
-    context.tell_diagnostics();
+    context.print_diagnostics();
     let outcome = context.report(Outcome::Done, &shown, || {
         let visible = skills.census().visible;
         Printout::for_model(whole(&shown)).remarks(remarks(context, &shown, visible, unlimited))
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(outcome)
 }
 
-/// What the model would get: the stable part, then that of the turn.
+/// Returns the text that the model would get: the stable part, then that of the turn.
 fn whole(shown: &Disclosure) -> String {
     let mut whole = shown.stable.to_string();
     if !(whole.is_empty() || shown.turn.is_empty()) {
@@ -131,11 +131,11 @@ fn whole(shown: &Disclosure) -> String {
     whole
 }
 
-/// What was done, what was not, and what it saved.
+/// Returns lines about what was disclosed, what was omitted, and what it saved.
 fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: bool) -> Vec<String> {
     let mut remarks = Vec::new();
-    for (word, names, why) in left_out(shown, context.verbose()) {
-        let most = if context.verbose() { names.len() } else { names.len().min(MOST_OMITTED) };
+    for (word, names, why) in omitted_by_reason(shown, context.verbose()) {
+        let most = if context.verbose() { names.len() } else { names.len().min(MAX_OMITTED_NAMES) };
         let mut named = names[..most].join(", ");
         if names.len() > most {
             let _ = write!(named, " and {} more", text::thousands(names.len() - most));
@@ -176,9 +176,9 @@ fn remarks(context: &Context, shown: &Disclosure, visible: usize, unlimited: boo
     remarks
 }
 
-/// The skills that are not shown whole, those with one reason together: the word for it, their names, the reason. Skills
-/// that match too weakly are not left out, they do not fit: only -v names them.
-fn left_out(shown: &Disclosure, verbose: bool) -> Vec<(&'static str, Vec<&str>, &str)> {
+/// Returns the skills that are not shown whole, those with one reason together: the word for it, their names, the
+/// reason. Skills that match too weakly are not left out, they do not fit: only -v names them.
+fn omitted_by_reason(shown: &Disclosure, verbose: bool) -> Vec<(&'static str, Vec<&str>, &str)> {
     let mut groups: Vec<(&str, Vec<&str>, &str)> = Vec::new();
     for skill in &shown.skills {
         // A list says itself how many of the skills it has.
@@ -188,7 +188,7 @@ fn left_out(shown: &Disclosure, verbose: bool) -> Vec<(&'static str, Vec<&str>, 
             Decision::Omitted if verbose || !is_quiet => "omitted",
             _ => continue,
         };
-        let why = skill.why.as_deref().unwrap_or("no room");
+        let why = skill.why.as_deref().unwrap_or("to save space");
         match groups.iter_mut().find(|group| (group.0, group.2) == (word, why)) {
             Some((_, names, _)) => names.push(&skill.name),
             None => groups.push((word, vec![&skill.name], why)),
@@ -203,7 +203,7 @@ fn duration(elapsed: Duration) -> String {
     if micros < 1_000 { format!("{micros} µs") } else { format!("{:.1} ms", elapsed.as_secs_f64() * 1e3) }
 }
 
-/// The session in a file; a new one if there is none.
+/// Reads the session in a file, or makes a new one if there is none.
 fn read_session(file: &Path) -> Result<Session, CliError> {
     let failed = |message: String| {
         CliError::failure("session", format!("{}: {message}", file.display()))

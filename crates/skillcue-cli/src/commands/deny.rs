@@ -27,8 +27,8 @@ ends with #2 mean one skill. It exits with 1 if nothing of what was named was al
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
-    /// A skill's NAME, SERVER:NAME or SERVER:URI of a remote skill, or the PATH of a project with a slash in it; without,
-    /// this project
+    /// A skill's NAME, SERVER:NAME or SERVER:URI of a remote skill, or the PATH of a project with a slash in it;
+    /// without, this project
     #[arg(value_name = "SUBJECT", conflicts_with_all = ["server", "all"])]
     subjects: Vec<String>,
     /// All skills of a server
@@ -41,14 +41,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let names_nothing = args.subjects.is_empty() && args.server.is_none() && !args.all;
-    let mut meant: Vec<(String, Meant)> =
-        args.subjects.iter().map(|word| (word.clone(), Meant::by(word, context))).collect();
+    let mut meant: Vec<(String, DenyTarget)> =
+        args.subjects.iter().map(|word| (word.clone(), DenyTarget::by(word, context))).collect();
     if names_nothing {
         let project = this_project(context)?;
-        meant.push((project.to_string_lossy().into_owned(), Meant::Project(Subject::project(project), real(project))));
+        meant.push((
+            project.to_string_lossy().into_owned(),
+            DenyTarget::Project(Subject::project(project), real(project)),
+        ));
     }
     if let Some(server) = &args.server {
-        meant.push((server.clone(), Meant::Server(server.clone())));
+        meant.push((server.clone(), DenyTarget::Server(server.clone())));
     }
     let is_meant = |consent: &Consent| args.all || meant.iter().any(|(_, meant)| meant.is(&consent.subject));
     let withdrawn = context.host()?.consent_store().withdraw(is_meant)?;
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 /// The meaning of a word that a person typed.
-enum Meant {
+enum DenyTarget {
     /// A project; a skill that is, or was, in exactly this directory.
     Project(Subject, PathBuf),
     /// All skills of a server.
@@ -80,10 +83,10 @@ enum Meant {
     Name(String),
 }
 
-impl Meant {
-    fn by(word: &str, context: &Context) -> Meant {
+impl DenyTarget {
+    fn by(word: &str, context: &Context) -> DenyTarget {
         if let Some(project) = project_named(word) {
-            return Meant::Project(Subject::project(&project), real(&absolute(word.as_ref())));
+            return DenyTarget::Project(Subject::project(&project), real(&absolute(word.as_ref())));
         }
         // An address is that of one skill; a name alone may have been that of several, one after the other.
         let is_address = !word.contains("://") && word.contains(['@', '#', ':']);
@@ -92,11 +95,11 @@ impl Meant {
             && let Some(skill) = skills.catalog().get(word)
         {
             return match skill.server() {
-                Some(_) if skill.name() == word => Meant::Name(word.to_owned()),
+                Some(_) if skill.name() == word => DenyTarget::Name(word.to_owned()),
                 Some(server) => {
-                    Meant::Remote { label: server.to_owned(), uri: skill.path().to_string_lossy().into_owned() }
+                    DenyTarget::Remote { label: server.to_owned(), uri: skill.path().to_string_lossy().into_owned() }
                 }
-                None => Meant::Skill {
+                None => DenyTarget::Skill {
                     name: skill.name().to_owned(),
                     dirs: skill.locations().iter().map(|place| real(&place.dir)).collect(),
                 },
@@ -105,26 +108,28 @@ impl Meant {
         // The skill is gone: the name is left.
         let numbered =
             word.rsplit_once('#').filter(|(_, nth)| !nth.is_empty() && nth.bytes().all(|b| b.is_ascii_digit()));
-        Meant::Name(numbered.map_or(word, |(name, _)| name).to_owned())
+        DenyTarget::Name(numbered.map_or(word, |(name, _)| name).to_owned())
     }
 
     fn is(&self, subject: &Subject) -> bool {
         match (self, subject) {
-            (Meant::Project(project, dir), _) => project == subject || subject.dir() == Some(dir),
-            (Meant::Server(server), Subject::RemoteSkill { label, .. }) => label == server,
-            (Meant::Remote { label, uri }, Subject::RemoteSkill { label: of, uri: at, .. }) => label == of && uri == at,
-            (Meant::Skill { name, dirs }, _) => {
+            (DenyTarget::Project(project, dir), _) => project == subject || subject.dir() == Some(dir),
+            (DenyTarget::Server(server), Subject::RemoteSkill { label, .. }) => label == server,
+            (DenyTarget::Remote { label, uri }, Subject::RemoteSkill { label: of, uri: at, .. }) => {
+                label == of && uri == at
+            }
+            (DenyTarget::Skill { name, dirs }, _) => {
                 subject.skill() == Some(name) && subject.dir().is_some_and(|dir| dirs.iter().any(|it| it == dir))
             }
-            (Meant::Name(word), Subject::RemoteSkill { label, name, uri, .. }) => {
+            (DenyTarget::Name(word), Subject::RemoteSkill { label, name, uri, .. }) => {
                 word == uri || [name, uri].iter().any(|it| word.strip_prefix(&**label) == Some(&format!(":{it}")))
             }
             // As `name`, `name@source` or `plugin:name`.
-            (Meant::Name(word), _) => subject.skill().is_some_and(|skill| {
+            (DenyTarget::Name(word), _) => subject.skill().is_some_and(|skill| {
                 let word = word.split_once('@').map_or(word.as_str(), |(name, _)| name);
                 word == skill || word.rsplit_once(':').is_some_and(|(_, name)| name == skill)
             }),
-            (Meant::Server(_) | Meant::Remote { .. }, _) => false,
+            (DenyTarget::Server(_) | DenyTarget::Remote { .. }, _) => false,
         }
     }
 }

@@ -22,10 +22,10 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
-use crate::progress::Progress;
-use clients::{Listed, Simulated, simulate};
-use findings::{Copies, copies};
-use machine::{Kept, Program, Versions, kept, programs};
+use crate::progress::ProgressIndicator;
+use clients::{ClientSimulation, ListedSkill, simulate};
+use findings::{SkillCopies, copies};
+use machine::{FoundProgram, StoredFiles, Versions, kept, programs};
 
 const AFTER: &str = "\
 Examples:
@@ -50,37 +50,37 @@ pub(crate) struct Args {
     online: bool,
 }
 
-/// What was found out.
+/// The result of `doctor`.
 #[derive(Debug, Serialize)]
 struct Checkup {
     valid: bool,
     diagnostics: Vec<Diagnostic>,
     versions: Versions,
     config: ConfigFiles,
-    roots: Vec<Looked>,
-    skills: Counts,
-    shadowed: Vec<Hidden>,
-    copies: Vec<Copies>,
-    clients: Vec<Simulated>,
-    servers: Vec<Server>,
+    roots: Vec<RootCheck>,
+    skills: SkillCounts,
+    shadowed: Vec<ShadowedSkill>,
+    copies: Vec<SkillCopies>,
+    clients: Vec<ClientSimulation>,
+    servers: Vec<CheckedServer>,
     sandbox: Option<Support>,
-    programs: Vec<Program>,
-    kept: Vec<Kept>,
-    records: Records,
-    registry: Vec<registry::Installed>,
+    programs: Vec<FoundProgram>,
+    kept: Vec<StoredFiles>,
+    records: ConsentCounts,
+    registry: Vec<registry::RegistryCheck>,
 }
 
 #[derive(Debug, Serialize)]
 struct ConfigFiles {
     #[serde(serialize_with = "crate::text::all_lossy")]
     read: Vec<PathBuf>,
-    /// How many things in them do not count because nobody trusts the project.
+    /// The number of settings in them that do not count because the project is not trusted.
     untrusted: usize,
 }
 
-/// A root, and what was found in it.
+/// A root, and what it has.
 #[derive(Debug, Serialize)]
-struct Looked {
+struct RootCheck {
     #[serde(serialize_with = "crate::text::lossy")]
     path: PathBuf,
     source: Source,
@@ -94,19 +94,19 @@ struct Looked {
 }
 
 #[derive(Debug, Serialize)]
-struct Counts {
+struct SkillCounts {
     total: usize,
     enabled: usize,
     disabled: usize,
     unavailable: usize,
-    /// Enabled ones that only people may load.
+    /// Enabled skills that only people may load.
     hidden: usize,
     invalid: usize,
 }
 
-/// A skill that another one of its name hides.
+/// A skill that another one of its name shadows.
 #[derive(Debug, Serialize)]
-struct Hidden {
+struct ShadowedSkill {
     address: String,
     #[serde(serialize_with = "crate::text::lossy")]
     path: PathBuf,
@@ -115,7 +115,7 @@ struct Hidden {
 }
 
 #[derive(Debug, Serialize)]
-struct Server {
+struct CheckedServer {
     name: String,
     identity: String,
     skills: usize,
@@ -125,8 +125,8 @@ struct Server {
 }
 
 #[derive(Debug, Serialize)]
-struct Records {
-    /// How much is allowed, by the kind of subject.
+struct ConsentCounts {
+    /// The number of consents, by the kind of subject.
     allowed: BTreeMap<&'static str, usize>,
 }
 
@@ -145,13 +145,13 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     let catalog = if args.online { context.skills()? } else { context.local_skills()? }.catalog();
     found.extend(catalog.diagnostics().iter().map(hints::advised));
     let copies = copies(&catalog);
-    found.extend(copies.iter().filter_map(Copies::finding));
+    found.extend(copies.iter().filter_map(SkillCopies::finding));
     let servers = servers(context, &mut found)?;
     let sandbox = sandbox(context, &mut found)?;
     let records = records(context, &mut found)?;
     let registry = registry::section(context, &mut found)?;
-    let progress = Progress::unknown("looking at each root");
-    let roots = settings.all_roots().map(|root| looked(root, &catalog)).collect();
+    let progress = ProgressIndicator::spinner("looking at each root");
+    let roots = settings.all_roots().map(|root| check_root(root, &catalog)).collect();
     drop(progress);
     findings::sort(&mut found);
     let untrusted = settings.notices.iter().filter(|notice| notice.code.as_str().starts_with("untrusted")).count();
@@ -174,8 +174,8 @@ fn examine(args: &Args, context: &Context) -> Result<Checkup, CliError> {
     })
 }
 
-/// Looks at one root by itself, and how long that takes.
-fn looked(root: &SkillRoot, catalog: &Catalog) -> Looked {
+/// Searches one root by itself, and times that.
+fn check_root(root: &SkillRoot, catalog: &Catalog) -> RootCheck {
     let start = Instant::now();
     let alone = Discovery::new([root.clone()]).run();
     let took: Duration = start.elapsed();
@@ -183,7 +183,7 @@ fn looked(root: &SkillRoot, catalog: &Catalog) -> Looked {
         let theirs = skill.root();
         theirs.path == root.path && theirs.source == root.source && !skill.enabled()
     };
-    Looked {
+    RootCheck {
         path: root.path.clone(),
         source: root.source,
         plugin: root.plugin.as_deref().map(str::to_owned),
@@ -196,8 +196,8 @@ fn looked(root: &SkillRoot, catalog: &Catalog) -> Looked {
     }
 }
 
-fn counts(catalog: &Catalog) -> Counts {
-    let mut counts = Counts {
+fn counts(catalog: &Catalog) -> SkillCounts {
+    let mut counts = SkillCounts {
         total: catalog.len(),
         enabled: 0,
         disabled: 0,
@@ -218,11 +218,11 @@ fn counts(catalog: &Catalog) -> Counts {
     counts
 }
 
-/// What clients would list.
-fn listed(catalog: &Catalog) -> Vec<Listed> {
+/// Returns the skills that clients would list.
+fn listed(catalog: &Catalog) -> Vec<ListedSkill> {
     let visible = catalog.skills().filter(|skill| skill.enabled() && !skill.hides_from_models());
     visible
-        .map(|skill| Listed {
+        .map(|skill| ListedSkill {
             name: skill.name().to_owned(),
             description: match skill.summary() {
                 Some(summary) => summary.description.to_owned(),
@@ -233,10 +233,10 @@ fn listed(catalog: &Catalog) -> Vec<Listed> {
         .collect()
 }
 
-fn shadowed(catalog: &Catalog) -> Vec<Hidden> {
+fn shadowed(catalog: &Catalog) -> Vec<ShadowedSkill> {
     let hidden = catalog.all().iter().filter(|skill| skill.shadowed());
     hidden
-        .map(|skill| Hidden {
+        .map(|skill| ShadowedSkill {
             address: skill.address(),
             path: skill.dir(),
             by: catalog.get(skill.name()).map(Skill::dir).unwrap_or_default(),
@@ -244,7 +244,7 @@ fn shadowed(catalog: &Catalog) -> Vec<Hidden> {
         .collect()
 }
 
-fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Server>, CliError> {
+fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<CheckedServer>, CliError> {
     for server in &context.quiet_settings()?.servers {
         if let Err(error) = ServerSpec::from_config(server, |name| std::env::var(name).ok()) {
             let help = "correct it below [[mcp]] in skillcue.toml";
@@ -257,7 +257,7 @@ fn servers(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Server>
         let help = "`skillcue mcp inspect NAME` says more about a server";
         found.push(Diagnostic::named("mcp_server", Severity::Warning, problem.message).with_help(help));
     }
-    let server = |status: ServerStatus| Server {
+    let server = |status: ServerStatus| CheckedServer {
         name: status.label,
         identity: status.identity,
         skills: status.skills,
@@ -284,7 +284,7 @@ fn sandbox(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Option<Supp
     Ok(Some(support))
 }
 
-fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Records, CliError> {
+fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<ConsentCounts, CliError> {
     let store = context.host()?.consent_store();
     if let Some(trouble) = store.trouble() {
         let file = store.path().map(Path::to_path_buf).unwrap_or_default();
@@ -294,5 +294,5 @@ fn records(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Records, Cl
     for consent in store.list() {
         *allowed.entry(consent.subject.kind()).or_default() += 1;
     }
-    Ok(Records { allowed })
+    Ok(ConsentCounts { allowed })
 }

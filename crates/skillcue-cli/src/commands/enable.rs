@@ -5,7 +5,7 @@ use skillcue_registry::{EnablementChange, State};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, registry_of};
+use crate::registries::{RegistryArgs, registry_of};
 use crate::report::Printout;
 use crate::terminal::{paint, style, warning};
 use crate::{Outcome, text};
@@ -16,7 +16,7 @@ Examples:
   skillcue enable pdf               one that was installed, or that is off by default
   skillcue enable office            all skills of an installed plugin
   skillcue disable commit@project   only the project's, if another has its name
-  skillcue enable --reset pdf       say nothing of it any more
+  skillcue enable --reset pdf       back to its default
 
 What is enabled is on, whatever else is said; what is disabled is off; everything else follows its source:
 what you put into a directory is on, what `install` fetched is off. A plain name means the skill that `list`
@@ -29,27 +29,27 @@ pub(crate) struct Args {
     /// Skills by name or address, or installed plugins
     #[arg(required = true)]
     names: Vec<String>,
-    /// Say nothing of them any more: their default holds again
+    /// Neither enable nor disable them: their default holds again
     #[arg(long)]
     reset: bool,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, CliError> {
     let registries = context.registries()?;
-    let registry = registry_of(registries, args.whose)?;
+    let registry = registry_of(registries, args.registry)?;
     let catalog = context.local_skills()?.catalog();
     let state = registry.state();
     for name in &args.names {
         let plugin = state.installed.contains_key(name);
-        if args.whose.project && !plugin && own_address(&state, name).is_none() {
+        if args.registry.project && !plugin && own_address(&state, name).is_none() {
             return Err(CliError::failure("not_installed", format!("{name:?} is not installed in the project"))
                 .help("a project's registry has a say in what is installed there; leave out --project"));
         }
         match skillcue::catalog::usable(&catalog, name) {
             Ok(_) | Err(Error::Disabled { .. } | Error::Unavailable { .. }) => {}
-            // What nobody can find any more can still be forgotten.
+            // A skill that is gone can still be reset.
             Err(_) if plugin || args.reset => {}
             Err(error) => return Err(error.into()),
         }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
     let changed = if args.reset { registry.forget(&names)? } else { registry.enable(&names, on)? };
     let host = context.host()?;
     context.report(Outcome::Done, &changed, || {
-        let still_on = |name: &&String| !on && !args.reset && host.is_enabled_elsewhere(name, args.whose.project);
+        let still_on = |name: &&String| !on && !args.reset && host.is_enabled_elsewhere(name, args.registry.project);
         let warnings = args.names.iter().filter(still_on).map(|name| {
             let message =
                 format!("{name} stays on: a skillcue.toml or the other registry enables it, and that counts for more");
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &Args, on: bool, context: &Context) -> Result<Outcome, C
     })
 }
 
-/// The word under which a skill is switched: its address where others have its name, so that it means the same skill
-/// wherever the user stands; else its name, however it was typed.
+/// Returns the word under which a skill is switched: its address where others have its name, so that it means the same
+/// skill in every directory; else its name, however it was typed.
 fn recorded(catalog: &Catalog, state: &State, typed: &str) -> String {
     let Some(skill) = catalog.get(typed).filter(|_| !state.installed.contains_key(typed)) else {
         return typed.to_owned();

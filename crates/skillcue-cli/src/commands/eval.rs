@@ -14,7 +14,7 @@ use crate::terminal::{paint, style};
 use crate::turn::MODES;
 use crate::{Outcome, text};
 
-/// No set is larger.
+/// Largest set of messages, in bytes.
 const MAX_SET: u64 = 64 << 20;
 
 const AFTER: &str = "\
@@ -25,7 +25,7 @@ Examples:
   skillcue eval --min-recall 0.9 messages.jsonl    exit code 1 below that: for CI
 
 A list with `should_trigger` is about the skill that --skill names, else about the one in whose
-directory it stands. With --json it prints {positives, negatives, recall_at: {1, 3, 5}, precision,
+directory it is. With --json it prints {positives, negatives, recall_at: {1, 3, 5}, precision,
 false_triggers, calibration, confusions, worst, unknown}.";
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let set = read(&args.file)?;
     let skills = context.skills()?;
-    let skill = args.skill.clone().or_else(|| around(&args.file, context));
+    let skill = args.skill.clone().or_else(|| skill_around(&args.file, context));
     let cases = Case::read(&set, skill.as_deref()).map_err(|error| refused(&args.file, &set, &error))?;
     if cases.is_empty() {
         return Err(CliError::failure("eval", format!("{} holds no messages", args.file.display()))
@@ -61,9 +61,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let mode = context.mode(args.mode)?;
     context.prepare(mode)?;
-    let usual = if mode == Mode::Keyword { 0.0 } else { 0.5 };
+    let default = if mode == Mode::Keyword { 0.0 } else { 0.5 };
     #[expect(clippy::cast_possible_truncation, reason = "a share from 0 to 1")]
-    let threshold = args.threshold.map_or(usual, |share| share as f32);
+    let threshold = args.threshold.map_or(default, |share| share as f32);
     let evaluation = Evaluation::of(skills, &cases, &EvalOptions { mode, threshold });
     let failed = args.failed_limits(&evaluation);
     let reported = context.report(Outcome::of(failed.is_empty()), &evaluation, || show(&evaluation));
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 }
 
 impl Args {
-    /// The limits that an evaluation does not keep: a code, what is wrong, and what to do.
+    /// Returns the limits that an evaluation fails: a code, what is wrong, and what to do.
     fn failed_limits(&self, evaluation: &Evaluation) -> Vec<(&'static str, String, &'static str)> {
         let mut failed = Vec::new();
         if let Some(least) = self.min_recall {
@@ -116,7 +116,7 @@ impl Args {
     }
 }
 
-/// A number from 0 to 1. What is none of them, `nan` say, would let everything pass.
+/// Parses a number from 0 to 1. Others, such as `nan`, would let everything pass.
 fn share(written: &str) -> Result<f64, String> {
     let share: f64 = written.parse().map_err(|_| "it is no number".to_owned())?;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
@@ -135,8 +135,8 @@ fn read(file: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8"))
 }
 
-/// The skill in whose directory a file stands.
-fn around(file: &Path, context: &Context) -> Option<String> {
+/// Returns the skill in whose directory a file is.
+fn skill_around(file: &Path, context: &Context) -> Option<String> {
     let file = file.canonicalize().ok()?;
     let catalog = context.skills().ok()?.catalog();
     let around = |dir: PathBuf| dir.canonicalize().is_ok_and(|dir| file.starts_with(dir));

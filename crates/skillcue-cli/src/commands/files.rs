@@ -26,7 +26,7 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// The listing as programs see it: what makes it incomplete only stands there if something does.
+/// The listing as JSON. `stopped` and `skipped` are there only if it is incomplete.
 #[derive(Serialize)]
 struct FilesJson<'l, Stopped, Skipped> {
     files: &'l [ListedFile],
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     })
 }
 
-/// One file a line, its size first.
+/// Returns one file a line, its size first.
 pub(crate) fn table(listing: &FileListing, indent: &str) -> String {
     let sizes: Vec<String> = listing.files.iter().map(|file| text::bytes(file.size)).collect();
     let width = sizes.iter().map(String::len).max().unwrap_or(0);
@@ -61,7 +61,7 @@ pub(crate) fn table(listing: &FileListing, indent: &str) -> String {
     out
 }
 
-/// What is missing from a listing, and why.
+/// Returns a line for each kind of file that is missing from a listing, and why.
 pub(crate) fn remarks(listing: &FileListing) -> Vec<String> {
     let warning = paint(style::WARNING, "warning");
     let stopped = listing.stopped.iter().map(|stopped| format!("{warning}: the list {stopped}"));

@@ -1,7 +1,7 @@
 //! `skillcue install`: from a directory, an archive or git to the registry.
 
 mod choose;
-mod fetching;
+mod fetcher;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use skillcue_registry::{Chosen, Done, InstallOptions, Missing, Origin, Registry,
 use super::update::permissions;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, registry_of, tell_findings};
+use crate::registries::{RegistryArgs, print_findings, registry_of};
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
-pub(crate) use fetching::Fetching;
+pub(crate) use fetcher::Fetcher;
 
 const AFTER: &str = "\
 Examples:
@@ -39,7 +39,7 @@ replaced, permissions, findings}], skipped: [{name, reason}]}.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
-    /// Where from
+    /// A directory, an archive, an address of git, or OWNER/REPO on GitHub
     source: Option<String>,
     /// Only this skill; may be given several times
     #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "plugin"])]
@@ -63,18 +63,18 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_findings: bool,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = registry_of(context.registries()?, args.whose)?;
+    let registry = registry_of(context.registries()?, args.registry)?;
     let Some(source) = &args.source else { return restore(args, registry, context) };
     let cwd = context.environment()?.cwd.as_deref().unwrap_or(Path::new("/"));
-    let origin = real(Origin::parse(source, cwd)?);
-    let written = written(&origin, registry);
+    let origin = canonical(Origin::parse(source, cwd)?);
+    let written = recorded_origin(&origin, registry);
     let staging = registry.begin()?;
-    let fetching = Fetching::new(context)?;
-    let fetched = fetching.fetch(&origin, staging.dir())?;
+    let fetcher = Fetcher::new(context)?;
+    let fetched = fetcher.fetch(&origin, staging.dir())?;
     let found = survey_of(staging.dir(), &origin);
     for problem in &found.problems {
         context.terminal.warn(problem.code.as_str(), &problem.message, problem.help.as_deref().unwrap_or_default());
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if args.list {
         return choose::show(&found, context);
     }
-    let wish = choose::Wish { skills: &args.skill, plugins: &args.plugin, all: args.all };
-    let choice = choose::choose(&found, &wish, context)?;
+    let request = choose::InstallRequest { skills: &args.skill, plugins: &args.plugin, all: args.all };
+    let selection = choose::choose(&found, &request, context)?;
     let mut reports = Vec::new();
-    let chosen: Vec<Chosen> = choice
+    let chosen: Vec<Chosen> = selection
         .here
         .iter()
         .map(|(kind, at)| Chosen::new(*kind, at, written.clone()).at_commit(fetched.commit.clone()))
@@ -93,10 +93,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     if !chosen.is_empty() {
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
-    // Plugins of a marketplace may stand elsewhere, each with its own address.
-    for (name, elsewhere) in &choice.elsewhere {
+    // Plugins of a marketplace may be elsewhere, each with its own address.
+    for (name, elsewhere) in &selection.elsewhere {
         let staging = registry.begin()?;
-        let fetched = fetching.fetch(elsewhere, staging.dir())?;
+        let fetched = fetcher.fetch(elsewhere, staging.dir())?;
         let found = survey_of(staging.dir(), elsewhere);
         let at = choose::plugin_in(&found, name)?;
         let chosen: Vec<Chosen> = at
@@ -105,12 +105,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             .collect();
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
-    let told = Told { origin: Some(written), commit: fetched.commit, skipped: choice.skipped };
-    tell(args, &reports, &told, context)
+    let told = InstallProvenance { origin: Some(written), commit: fetched.commit, skipped: selection.skipped };
+    report(args, &reports, &told, context)
 }
 
-/// Without `..` and links on the way, so that it says the same tomorrow.
-fn real(origin: Origin) -> Origin {
+/// Returns an origin without `..` and links on the way, so that it means the same tomorrow.
+fn canonical(origin: Origin) -> Origin {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     match origin {
         Origin::Directory { path } => Origin::Directory { path: real(path) },
@@ -119,8 +119,9 @@ fn real(origin: Origin) -> Origin {
     }
 }
 
-/// As it stands in the registry. What is below a project is written as seen from there: others have it elsewhere.
-fn written(origin: &Origin, registry: &Registry) -> String {
+/// Returns an origin as the registry records it. A path below a project is relative to it: other people have the
+/// project elsewhere.
+fn recorded_origin(origin: &Origin, registry: &Registry) -> String {
     let place = registry.place();
     if let (true, Origin::Directory { path } | Origin::Archive { path }) = (place.is_project(), origin)
         && let Some(below) = place.dir().canonicalize().ok().and_then(|dir| path.strip_prefix(dir).ok())
@@ -146,13 +147,13 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
             Printout::of_remark(format!("everything that {lock} pins is there"))
         });
     }
-    let fetching = Fetching::new(context)?;
+    let fetcher = Fetcher::new(context)?;
     let mut reports = Vec::new();
     for group in by_origin(missing) {
         let staging = registry.begin()?;
         let origin = pinned(&group[0], registry)?;
-        super::update::may_follow(registry, &origin)?;
-        fetching.fetch(&origin, staging.dir())?;
+        super::update::check_may_follow(registry, &origin)?;
+        fetcher.fetch(&origin, staging.dir())?;
         let chosen: Vec<Chosen> = group
             .iter()
             .map(|missing| {
@@ -163,10 +164,10 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
             .collect();
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
-    tell(args, &reports, &Told::default(), context)
+    report(args, &reports, &InstallProvenance::default(), context)
 }
 
-/// What comes from one place is fetched once.
+/// Groups missing entries by origin and commit, so that each is fetched once.
 fn by_origin(mut missing: Vec<Missing>) -> Vec<Vec<Missing>> {
     missing.sort_by(|a, b| (&a.origin, &a.commit, &a.name).cmp(&(&b.origin, &b.commit, &b.name)));
     let same = |a: &Missing, b: &Missing| a.origin == b.origin && a.commit == b.commit;
@@ -180,7 +181,7 @@ fn by_origin(mut missing: Vec<Missing>) -> Vec<Vec<Missing>> {
     groups
 }
 
-/// The origin at the commit that the lock pins, whatever its reference means by now.
+/// Returns the origin at the commit that the lock pins, whatever its reference means by now.
 fn pinned(missing: &Missing, registry: &Registry) -> Result<Origin, CliError> {
     let mut origin = Origin::parse(&missing.origin, registry.place().dir())?;
     if let (Origin::Git { reference, .. }, Some(commit)) = (&mut origin, &missing.commit) {
@@ -196,7 +197,7 @@ fn install(
     chosen: &[Chosen],
     context: &Context,
 ) -> Result<Report, CliError> {
-    let progress = crate::progress::Progress::of("checking and installing", chosen.len());
+    let progress = crate::progress::ProgressIndicator::bar("checking and installing", chosen.len());
     let audit = |dir: &Path| {
         progress.step();
         skillcue_audit::audit(dir)
@@ -210,26 +211,26 @@ fn install(
     drop(progress);
     if let Err(RegistryError::Findings { found }) = &installed {
         for (name, findings) in found {
-            tell_findings(&context.terminal, name, findings);
+            print_findings(&context.terminal, name, findings);
         }
     }
     Ok(installed?)
 }
 
-/// What a report cannot know.
+/// The origin of installed skills, and those that were skipped.
 #[derive(Default)]
-struct Told {
+struct InstallProvenance {
     origin: Option<String>,
     commit: Option<String>,
     skipped: Vec<(String, String)>,
 }
 
-fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Result<Outcome, CliError> {
+fn report(args: &Args, reports: &[Report], told: &InstallProvenance, context: &Context) -> Result<Outcome, CliError> {
     for note in reports.iter().flat_map(|report| &report.notes) {
         context.warn(note);
     }
     for (name, reason) in &told.skipped {
-        context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to mend it");
+        context.terminal.warn("skipped", &format!("{name} is not installed: {reason}"), "its author has to fix it");
     }
     let done: Vec<&Done> = reports.iter().flat_map(|report| &report.done).collect();
     let skipped = told.skipped.iter().map(|(name, reason)| json!({"name": name, "reason": reason}));
@@ -246,7 +247,7 @@ fn tell(args: &Args, reports: &[Report], told: &Told, context: &Context) -> Resu
             format!(
                 "{} off until you say `{}`",
                 if off.len() == 1 { "It is" } else { "They are" },
-                crate::hints::enable_command(if off.len() > 8 { vec!["NAME…"] } else { off }, args.whose.project)
+                crate::hints::enable_command(if off.len() > 8 { vec!["NAME…"] } else { off }, args.registry.project)
             )
         });
         let has_findings = done.iter().any(|done| !done.findings.is_empty());
@@ -302,7 +303,7 @@ fn row(done: &Done) -> Value {
     })
 }
 
-/// A commit as people write it.
+/// Returns a commit as people write it.
 pub(crate) fn short(commit: &str) -> String {
     text::one_line(commit.get(..7).unwrap_or(commit))
 }

@@ -10,11 +10,11 @@ use skillcue::format::{Code, FileKind, Severity};
 use skillcue::{Diagnostic, Source};
 use skillcue_format::{Edit, Parsed, Span};
 
-use crate::commands::validate::{Change, CheckJson, Fixed, check_all};
+use crate::commands::validate::{CheckJson, FixedFile, YamlRepair, check_all};
 use crate::context::Context;
-use crate::diagnostics::{Extent, tally, tell};
+use crate::diagnostics::{Detail, print_findings, tally};
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -45,18 +45,18 @@ pub(crate) struct Args {
 /// Held while a file is written in place.
 static IN_PLACE: Mutex<()> = Mutex::new(());
 
-/// What came of one file.
+/// The result of linting one file.
 #[derive(Debug, Default)]
-struct Linted {
+struct LintResult {
     diagnostics: Vec<Diagnostic>,
-    fixed: Option<Fixed>,
+    fixed: Option<FixedFile>,
     failure: Option<CliError>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let Targets { files, mut diagnostics } =
         if args.paths.is_empty() { targets_of_project(context)? } else { Targets::of(&args.paths) };
-    let progress = Progress::of("reading skills", files.len());
+    let progress = ProgressIndicator::bar("reading skills", files.len());
     let linted = check_all(&files, |path| {
         let linted = lint(path, args.fix);
         progress.step();
@@ -79,25 +79,25 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         // The one document is then that of the failure.
         Some(_) if context.json() => Ok(Outcome::Done),
         _ => context.report(Outcome::of(valid), &document, || {
-            tell(context, &diagnostics.iter().collect::<Vec<_>>(), Extent::Full);
+            print_findings(context, &diagnostics.iter().collect::<Vec<_>>(), Detail::Full);
             verdict(context, args, &files, &fixed, &diagnostics)
         }),
     };
     failure.map_or(reported, Err)
 }
 
-/// What belongs to the project, or was named for this run. The user's own, plugins' and bundled skills are not the
-/// project's business.
+/// Returns the skill files that belong to the project, or were named for this run. The user's own, plugins' and bundled
+/// skills are not the project's business.
 fn targets_of_project(context: &Context) -> Result<Targets, CliError> {
     let skills = context.skills()?;
     let ours = |source: Source| matches!(source, Source::Inline | Source::Project);
     Ok(Targets::of_catalog(&skills.catalog(), &ours, &context.host()?.roots(&ours)))
 }
 
-fn lint(path: &Path, fix: bool) -> Linted {
+fn lint(path: &Path, fix: bool) -> LintResult {
     let kind = file_of(path).map_or(FileKind::Markdown, SkillFile::kind);
-    let mut linted = Linted::default();
-    // A file of several names may be in work under another one: what is written in place must not be read half done.
+    let mut linted = LintResult::default();
+    // A file of several names may be in work under another one: it must not be read while it is written in place.
     let several_names = fix && path.metadata().is_ok_and(|metadata| metadata.nlink() > 1);
     let alone = several_names.then(|| lock(&IN_PLACE));
     let mut bytes = match skill_file::read(path) {
@@ -109,14 +109,14 @@ fn lint(path: &Path, fix: bool) -> Linted {
     };
     if fix {
         let parsed = Parsed::of(&bytes, kind);
-        // What is still no skill once it is repaired was not understood: better left to its author.
+        // A file that is still no skill once it is repaired was not understood: better left to its author.
         if !parsed.edits.is_empty() && parsed.manifest.is_some() {
             let repaired = parsed.repaired(&bytes);
             match rewrite_file(path, &repaired) {
                 Ok(()) => {
                     let text = String::from_utf8_lossy(&bytes);
                     let changes = parsed.edits.iter().map(|edit| change(&text, edit)).collect();
-                    linted.fixed = Some(Fixed { path: path.to_path_buf(), changes });
+                    linted.fixed = Some(FixedFile { path: path.to_path_buf(), changes });
                     bytes = repaired;
                 }
                 Err(error) => linted.failure = Some(CliError::write(path, &error)),
@@ -130,21 +130,27 @@ fn lint(path: &Path, fix: bool) -> Linted {
     linted
 }
 
-fn change(text: &str, edit: &Edit) -> Change {
+fn change(text: &str, edit: &Edit) -> YamlRepair {
     let Span { line, column, .. } = Span::of(text, edit.at..edit.at, 1);
-    Change { line, column, message: edit.why }
+    YamlRepair { line, column, message: edit.why }
 }
 
-/// Whether a link of a body leads to something in the skill's directory.
+/// Returns whether a link of a body leads to something in the skill's directory.
 fn is_there(dir: &SkillDir, target: &str) -> bool {
     // One that climbs out is not in there; asking would be logged as an attempt to get out.
     let stays = Path::new(target).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     stays && !matches!(dir.open_file(target), Err(ref error) if !matches!(error, FileError::NotAFile { .. }))
 }
 
-fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], diagnostics: &[Diagnostic]) -> String {
+fn verdict(
+    context: &Context,
+    args: &Args,
+    files: &[PathBuf],
+    fixed: &[FixedFile],
+    diagnostics: &[Diagnostic],
+) -> String {
     let mut out = String::new();
-    for Fixed { path, changes } in fixed {
+    for FixedFile { path, changes } in fixed {
         let shown = context.short_path(path);
         for change in changes {
             let place = format!("{shown}:{}:{}", change.line, change.column);
@@ -155,7 +161,7 @@ fn verdict(context: &Context, args: &Args, files: &[PathBuf], fixed: &[Fixed], d
     if files.is_empty() && diagnostics.is_empty() {
         let _ = writeln!(out, "no skills to check; {} makes one", paint(style::COMMAND, "skillcue new NAME"));
     } else if diagnostics.is_empty() {
-        let _ = writeln!(out, "{} {checked}, nothing to remark", paint(style::GOOD, "✓"));
+        let _ = writeln!(out, "{} {checked}, no findings", paint(style::GOOD, "✓"));
     } else {
         let wanting = diagnostics.iter().any(|found| found.severity != Severity::Info);
         let sign = if wanting { paint(style::BAD, "✗") } else { paint(style::GOOD, "✓") };

@@ -21,8 +21,8 @@ Examples:
 
 With --json it prints an array of {name, description, brief_description, version, source, plugin,
 dir, path, enabled, types, allowed_tools, model, disable_model_invocation, tokens}; `tokens` is
-what the body costs, estimated from the file's size. Skills that cannot be used are told on stderr,
-and do not change the exit code.";
+what the body costs, estimated from the file's size. Skills that cannot be used are reported on
+stderr, and do not change the exit code.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let filter = args.filter()?;
     let catalog = context.skills()?.catalog();
     let skills: Vec<&Skill> = catalog.select(&filter).collect();
-    context.tell_diagnostics();
+    context.print_diagnostics();
     if context.json() {
         print_json(context, &skills)?;
     } else {
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// An array with one skill a line: `jq` reads it as a whole, `grep` and `head` line by line.
+/// Prints an array with one skill a line: `jq` reads it as a whole, `grep` and `head` line by line.
 fn print_json(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
     context.terminal.print_bytes(if skills.is_empty() { b"[" } else { b"[\n" })?;
     let last = skills.len().saturating_sub(1);
@@ -127,13 +127,13 @@ fn print_table(context: &Context, skills: &[&Skill]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The source, or the plugin that it is.
+/// Returns the name of the source, or of the plugin that it is.
 fn source_of(skill: &Skill) -> Cow<'_, str> {
     // A plugin's name is what its manifest says it is.
     skill.plugin().map_or(Cow::Borrowed(skill.source().as_str()), |plugin| Cow::Owned(text::one_line(plugin)))
 }
 
-/// How many they are, and what to do next. On stderr: it is not part of the list.
+/// Prints how many skills there are, and what to do next. On stderr: it is not part of the list.
 fn close(args: &Args, context: &Context, skills: &[&Skill], invalid: usize) -> Result<(), CliError> {
     let mut line = text::count(skills.len(), "skill");
     let disabled = skills.iter().filter(|skill| !skill.enabled()).count();

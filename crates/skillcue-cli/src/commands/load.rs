@@ -29,24 +29,24 @@ title, anchor, line, range, tokens}]}.";
 pub(crate) struct Args {
     /// The skill: its name, NAME@SOURCE or PLUGIN:NAME
     name: String,
-    /// What to put in for $ARGUMENTS, joined by blanks
+    /// The values for $ARGUMENTS, joined by blanks
     arguments: Vec<String>,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Processed)]
-    format: Format,
+    /// The form in which to print it
+    #[arg(long, value_enum, default_value_t = LoadFormat::Processed)]
+    format: LoadFormat,
     /// Only the section below HEADING: its title, `Parent/Child`, or `#anchor`
     #[arg(long, value_name = "HEADING")]
     section: Option<String>,
     /// Print the headings instead, and what each section costs
     #[arg(long, conflicts_with_all = ["section", "arguments"])]
     outline: bool,
-    /// Which placeholders stand for the arguments
-    #[arg(long, value_enum, default_value_t = Placeholders::Plain)]
-    dialect: Placeholders,
+    /// The placeholders that are replaced by the arguments
+    #[arg(long, value_enum, default_value_t = PlaceholderDialect::Plain)]
+    dialect: PlaceholderDialect,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum LoadFormat {
     /// A line that names the base directory, then the body with its arguments
     Processed,
     /// The body with its arguments, alone and byte for byte
@@ -56,7 +56,7 @@ enum Format {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Placeholders {
+enum PlaceholderDialect {
     /// $ARGUMENTS and nothing else
     Plain,
     /// Also $ARGUMENTS[N], $N, the names that the skill lists in `arguments`, and `${SKILL_DIR}`
@@ -86,23 +86,23 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let request = LoadRequest {
         arguments: &arguments,
         dialect: match args.dialect {
-            Placeholders::Plain => Dialect::Plain,
-            Placeholders::Extended => skills.catalog().get(&args.name).map_or(Dialect::extended([]), dialect),
+            PlaceholderDialect::Plain => Dialect::Plain,
+            PlaceholderDialect::Extended => skills.catalog().get(&args.name).map_or(Dialect::extended([]), dialect),
         },
         section: args.section.as_deref(),
         form: match args.format {
-            Format::Processed => Form::Processed,
-            Format::Body | Format::Envelope => Form::Body,
+            LoadFormat::Processed => Form::Processed,
+            LoadFormat::Body | LoadFormat::Envelope => Form::Body,
         },
     };
-    if matches!(args.format, Format::Envelope) {
+    if matches!(args.format, LoadFormat::Envelope) {
         return envelope(args, &request, context);
     }
     let loaded = skills.load(&args.name, &request)?;
     let (name, content) = (&*loaded.name, &*loaded.content);
     let document = LoadJson { name, content, tokens: loaded.tokens, cached: loaded.cached };
     context.report(Outcome::Done, &document, || match args.format {
-        Format::Body if !context.terminal.stdout_is_terminal() => Printout::bytes(content),
+        LoadFormat::Body if !context.terminal.stdout_is_terminal() => Printout::bytes(content),
         _ => Printout::for_model(content),
     })
 }
@@ -114,7 +114,7 @@ fn envelope(args: &Args, request: &LoadRequest<'_>, context: &Context) -> Result
     context.report(Outcome::Done, &document, || Printout::for_model(&*content))
 }
 
-/// The extended dialect, with the names that the skill itself gives its arguments.
+/// Returns the extended dialect, with the names that the skill itself gives its arguments.
 fn dialect(skill: &Skill) -> Dialect {
     let raw = skill.raw();
     let listed = raw.as_ref().and_then(|raw| {

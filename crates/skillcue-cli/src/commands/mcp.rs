@@ -17,7 +17,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
-use setup::{Client, Reach, snippet};
+use setup::{ClientConnection, McpClient, snippet};
 use skillcue_host::{HostWatch, absolute};
 
 const AFTER: &str = "\
@@ -29,7 +29,7 @@ Examples:
 
 Options such as --skills-dir and --isolated decide what is served, as for every command.";
 
-/// Holds the token unless another variable is named.
+/// The variable that holds the token unless another is named.
 const TOKEN_VARIABLE: &str = "SKILLCUE_MCP_TOKEN";
 
 /// Longest file with a token, in bytes. A token of 256 bits in hexadecimal has 64.
@@ -42,7 +42,7 @@ const MAX_BLOCKING: usize = 40;
 #[command(after_help = crate::cli::footer(AFTER), args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<McpCommand>,
     /// Listen on ADDR, a port or ADDRESS:PORT, instead of serving over stdio
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Want the bearer token that FILE holds
     #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token_env")]
     token_file: Option<PathBuf>,
-    /// Serve everybody who reaches an address that is not this machine's own
+    /// Serve without a token on an address that other machines can reach
     #[arg(long, requires = "http", conflicts_with_all = ["token_env", "token_file"])]
     no_token: bool,
     /// A name that clients may call this host by, besides localhost; may be given several times
@@ -63,18 +63,18 @@ pub(crate) struct Args {
     allow_origin: Vec<String>,
     /// Print what to paste into the configuration of a client
     #[arg(long, value_name = "CLIENT", value_enum)]
-    print_config: Option<Client>,
+    print_config: Option<McpClient>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum McpCommand {
     /// List the skills of a server, and check them
     Inspect(inspect::Args),
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     match &args.command {
-        Some(Command::Inspect(args)) => inspect::run(args, context),
+        Some(McpCommand::Inspect(args)) => inspect::run(args, context),
         None => match args.print_config {
             Some(client) => print_config(client, args, context),
             None => serve(args, context),
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
 }
 
-fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcome, CliError> {
+fn print_config(client: McpClient, args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let reach = if let Some(http) = &args.http {
         let address = address(http)?;
         if address.port() == 0 || address.ip().is_unspecified() {
@@ -94,12 +94,12 @@ fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcom
             Some(name) => Some(name.clone()),
             None => (args.token_file.is_some() || (usual && !args.no_token)).then(|| TOKEN_VARIABLE.to_owned()),
         };
-        Reach::Url { url: format!("http://{address}/mcp"), token }
+        ClientConnection::Url { url: format!("http://{address}/mcp"), token }
     } else {
         let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
         let mut words = context.global_words(&|path| absolute(path).display().to_string());
         words.push("mcp".to_owned());
-        Reach::Program { program: program.unwrap_or_else(|| "skillcue".to_owned()), args: words }
+        ClientConnection::Program { program: program.unwrap_or_else(|| "skillcue".to_owned()), args: words }
     };
     let snippet = snippet(client, &reach);
     context.report(Outcome::Done, &snippet, || {
@@ -110,14 +110,14 @@ fn print_config(client: Client, args: &Args, context: &Context) -> Result<Outcom
 }
 
 fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    // The allocator takes memory in huge pages, and a thread that has used a little of one keeps all of it: 1.3 GB instead
-    // of 0.2 GB with a hundred threads. If it cannot be switched off, it only costs memory.
+    // The allocator takes memory in huge pages, and a thread that has used a little of one keeps all of it: 1.3 GB
+    // instead of 0.2 GB with a hundred threads. If it cannot be switched off, it only costs memory.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let http = args.http.as_deref().map(|http| http_options(http, args)).transpose()?;
-    // Nobody waits for remote servers: what they list joins when they have answered.
+    // Remote servers are not waited for: their skills join when they have answered.
     let skills = Arc::clone(context.local_skills()?);
-    context.tell_diagnostics();
+    context.print_diagnostics();
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());
     let watching = watch(context, &server)?;
     context.host()?.read_ahead()?;
@@ -151,13 +151,13 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// Tells clients of changes on disk.
+/// Watches the disk, and reports changes to clients.
 fn watch(context: &Context, server: &SkillServer) -> Result<HostWatch, CliError> {
     let server = server.clone();
     let watching = context.host()?.watch(WatchOptions::default(), move |event| match event {
         Event::Changed(changes) => server.announce(changes),
         Event::Trouble(message) => tracing::warn!("watching: {message}"),
-        Event::Recovered => tracing::info!("watching: the system tells again"),
+        Event::Recovered => tracing::info!("watching: the system reports changes again"),
         _ => {}
     })?;
     Ok(watching)
@@ -185,7 +185,7 @@ fn http_options(http: &str, args: &Args) -> Result<HttpOptions, CliError> {
                 "usage",
                 format!("{listen} can be reached from elsewhere, and no token is set"),
             )
-            .help("set one with --token-env or --token-file, or say --no-token"));
+            .help("set one with --token-env or --token-file, or use --no-token"));
         }
         if !listen.ip().is_unspecified() {
             allowed_hosts.push(match listen.ip() {
@@ -236,7 +236,7 @@ fn token(args: &Args) -> Result<Option<String>, CliError> {
     }
 }
 
-/// The token in a regular file. Devices and pipes may have no end, or never answer.
+/// Reads the token in a regular file. Devices and pipes may have no end, or never answer.
 fn token_in(file: &Path) -> Result<String, CliError> {
     let fail = |why: &str| {
         let message = format!("--token-file {}: {why}", file.display());

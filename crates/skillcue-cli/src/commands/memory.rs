@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::json;
 use skillcue_agent::Memory;
 
+use crate::agent::dirs::AgentDirs;
 use crate::agent::facts::{look, open, table};
-use crate::agent::places::Places;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
@@ -27,11 +27,11 @@ With --json it prints an array of {id, text, session, created, updated}; `forget
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<MemoryCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum MemoryCommand {
     /// List everything, the newest first
     List,
     /// Show what a message with these words would recall
@@ -55,12 +55,12 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let file = Places::needed(context)?.memory().unwrap_or_default();
+    let file = AgentDirs::needed(context)?.memory().unwrap_or_default();
     match &args.what {
-        None | Some(What::List) => show(&file, "", context),
-        Some(What::Search { words }) => show(&file, &words.join(" "), context),
-        Some(What::Forget { ids }) => forget(&file, ids, context),
-        Some(What::Clear { yes }) => clear(&file, *yes, context),
+        None | Some(MemoryCommand::List) => show(&file, "", context),
+        Some(MemoryCommand::Search { words }) => show(&file, &words.join(" "), context),
+        Some(MemoryCommand::Forget { ids }) => forget(&file, ids, context),
+        Some(MemoryCommand::Clear { yes }) => clear(&file, *yes, context),
     }
 }
 

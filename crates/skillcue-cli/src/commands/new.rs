@@ -73,7 +73,7 @@ fn printout(args: &Args, dir: &Path, path: &Path, context: &Context) -> String {
 
 fn check(name: &str) -> Result<(), CliError> {
     let Err(problem) = SkillName::check(name) else { return Ok(()) };
-    // What discovery would make of it is usually what was meant.
+    // The name that discovery would make of it is usually what the author meant.
     let help = match SkillName::lenient(name) {
         Ok(meant) if SkillName::check(&meant).is_ok() => format!("`skillcue new {meant}` works"),
         _ => "use lower-case letters, digits and single hyphens, as in `release-notes`".to_owned(),
@@ -81,7 +81,7 @@ fn check(name: &str) -> Result<(), CliError> {
     Err(CliError::usage("invalid_name", format!("{name:?} is no name for a skill: {problem}")).help(help))
 }
 
-/// Where the project has its skills, or should.
+/// Returns the directory in which the project has its skills, or should.
 fn usual_dir(environment: &Environment) -> Result<PathBuf, CliError> {
     let (Some(cwd), Some(project)) = (&environment.cwd, environment.project()) else {
         return Err(CliError::failure("unreadable", "the current directory is gone")
@@ -106,7 +106,7 @@ fn create(parent: &Path, name: &str) -> Result<(PathBuf, PathBuf), CliError> {
     Ok((dir, path))
 }
 
-/// Valid, without a finding of `lint`, and of use to somebody who has never written one.
+/// Returns a skill that is valid, has no finding of `lint`, and helps an author who has never written one.
 fn template(name: &str) -> String {
     let words = name.replace('-', " ");
     let (name, keyword) = (scalar(name), scalar(&words));
@@ -149,7 +149,7 @@ and say here when to read them. -->
     )
 }
 
-/// A text as it stands in YAML: in quotes if it would be taken for something else, as `true` and `1` are.
+/// Returns a text as YAML: in quotes if it would be taken for something else, as `true` and `1` are.
 fn scalar(text: &str) -> String {
     let node = Node { span: ByteRange::default(), value: Value::Scalar { text: text.into(), plain: false } };
     write::block(&node).trim_end().to_owned()

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// The model's context window, in tokens [default: 200000]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     window: Option<usize>,
-    /// What counts tokens [default: segment]
+    /// How to count tokens [default: segment]
     #[arg(long, value_parser = words(COUNTERS))]
     counter: Option<Counter>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     config.counter = args.counter.unwrap_or(config.counter);
     context.shape_skills(move |builder| builder.disclosure(config.clone()));
     let section = context.skills()?.prompt();
-    context.tell_diagnostics();
+    context.print_diagnostics();
     let (shortened, omitted) = (&section.shortened[..], &section.omitted[..]);
     let document = PromptJson { text: &section.text, tokens: section.tokens, shortened, omitted };
     let listed = context.skills()?.census().visible;

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// Shows a text on a terminal: a skill may come from anywhere, and must not command it.
+/// Prints a text on a terminal: a skill may come from anywhere, and must not control it.
 pub(crate) fn print_text(context: &Context, content: &str) -> Result<(), CliError> {
     let mut shown = text::visible(content);
     if !shown.ends_with('\n') {

@@ -8,7 +8,7 @@ use skillcue_registry::Registry;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, registry_of};
+use crate::registries::{RegistryArgs, registry_of};
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -36,11 +36,11 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["undo", "names"])]
     trash: bool,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = registry_of(context.registries()?, args.whose)?;
+    let registry = registry_of(context.registries()?, args.registry)?;
     let now = SystemTime::now();
     if args.trash {
         return trash(registry, context);
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     };
     context.report(Outcome::Done, &moved, || {
         let lines = moved.iter().map(|moved| format!("{}  {said}\n", paint(style::NAME, &moved.name)));
-        let project = if args.whose.project { " --project" } else { "" };
+        let project = if args.registry.project { " --project" } else { "" };
         let it = if moved.len() == 1 { "it" } else { "them" };
         let back = format!("`skillcue remove{project} --undo` brings {it} back, until `skillcue gc`");
         Printout::from(lines.collect::<String>()).remarks((!args.undo).then_some(back))
@@ -104,18 +104,18 @@ pub(crate) struct GcArgs {
     #[arg(long, conflicts_with = "older_than")]
     abandon: bool,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> {
-    let registry = registry_of(context.registries()?, args.whose)?;
+    let registry = registry_of(context.registries()?, args.registry)?;
     if args.abandon {
         return abandon(registry, context);
     }
     let day = Duration::from_hours(24);
     let before = args.older_than.map(|days| {
         let age = u32::try_from(days).ok().and_then(|days| day.checked_mul(days));
-        // Longer than anybody can tell: nothing is that old.
+        // Longer than the clock can count: nothing is that old.
         age.and_then(|age| SystemTime::now().checked_sub(age)).unwrap_or(SystemTime::UNIX_EPOCH)
     });
     let freed = registry.gc(before)?;
@@ -134,12 +134,12 @@ pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> 
         };
         let broken = freed.broken.iter();
         let broken =
-            broken.map(|file| format!("{} could not be read once, and stays: look at it", context.short_path(file)));
+            broken.map(|file| format!("{} could not be read, and was set aside: look at it", context.short_path(file)));
         Printout::of_remark(said).remarks(broken)
     })
 }
 
-/// Sets a journal aside that stands in the way of everything else.
+/// Sets a journal aside that blocks every other change.
 fn abandon(registry: &Registry, context: &Context) -> Result<Outcome, CliError> {
     let abandoned = registry.abandon()?;
     let given_up = abandoned
@@ -148,7 +148,7 @@ fn abandon(registry: &Registry, context: &Context) -> Result<Outcome, CliError> 
     context.report(Outcome::Done, &json!({"abandoned": given_up}), || {
         Printout::of_remark(match &abandoned {
             Some(it) => format!(
-                "given up: {} ({}); what was to be done stands in {}; `skillcue verify` says how things are",
+                "given up: {} ({}); its steps are in {}; `skillcue verify` checks what is installed",
                 text::one_line(&it.names.join(", ")),
                 text::one_line(&it.reason),
                 context.short_path(&it.journal)

@@ -15,7 +15,7 @@ use skillcue_exec::{RunError, RunRequest, RunResult, ScriptInfo, Stream, scripts
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints::hint_of;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     name: String,
     /// The script, as `skillcue run NAME` lists it
     script: Option<String>,
-    /// What the script gets as arguments
+    /// The arguments of the script
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
-    /// JSON for its standard input; - takes what stands on yours
+    /// JSON for its standard input; - reads it from yours
     #[arg(long, value_name = "JSON", requires = "script")]
     input: Option<String>,
     /// Run it with --help
@@ -76,8 +76,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         ..RunRequest::new(&dir, skill.manifest(), script)
     };
     let attempt = |request: &RunRequest<'_>| if args.usage { runner.help(request) } else { runner.run(request) };
-    let watched = Watched::new(context, script);
-    let mut outcome = watched.run(&request, &attempt);
+    let output = ScriptOutput::new(context, script);
+    let mut outcome = output.run(&request, &attempt);
     // Asked for once: what a person allows here is remembered, or counts for this run.
     if let Err(RunError::PermissionRequired { asked, reason: None }) = &outcome {
         let scope = if args.grant {
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         };
         if let Some(scope) = scope {
             runner.consent().remember(asked, scope)?;
-            outcome = watched.run(&request, &attempt);
+            outcome = output.run(&request, &attempt);
         }
     }
     let (result, error) = match outcome {
@@ -108,12 +108,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     report(context, &result, error.as_ref())
 }
 
-/// Prints the result for programs, or what is left to say for people.
+/// Prints the result for programs, or for people how it ended.
 fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Result<Outcome, CliError> {
     if context.json() {
         let error =
             error.map(|error| json!({"code": error.code(), "message": error.to_string(), "help": hint_of(error)}));
-        context.print_json(&Printed { result, error })?;
+        context.print_json(&RunJson { result, error })?;
     } else {
         if !result.sandboxed {
             context.terminal.warn(
@@ -133,9 +133,9 @@ fn report(context: &Context, result: &RunResult, error: Option<&RunError>) -> Re
     Ok(Outcome::of(error.is_none() && result.is_success()))
 }
 
-/// A result as programs get it.
+/// The result of a script as JSON.
 #[derive(Serialize)]
-struct Printed<'r> {
+struct RunJson<'r> {
     #[serde(flatten)]
     result: &'r RunResult,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ fn read_input(text: &str) -> Result<Value, CliError> {
     let mut all = String::new();
     let text = match text {
         "-" => {
-            io::stdin().take(MOST_INPUT).read_to_string(&mut all)?;
+            io::stdin().take(MAX_INPUT).read_to_string(&mut all)?;
             &all
         }
         text => text,
@@ -156,8 +156,8 @@ fn read_input(text: &str) -> Result<Value, CliError> {
     })
 }
 
-/// More is refused by the runner anyway.
-const MOST_INPUT: u64 = 16 << 20;
+/// Most bytes of input; the runner refuses more anyway.
+const MAX_INPUT: u64 = 16 << 20;
 
 fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, CliError> {
     let known = scripts(dir, skill.manifest());
@@ -181,15 +181,15 @@ fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, Cli
     })
 }
 
-/// Shows output as it comes, whole lines on a terminal so that the spinner and they do not mix.
-struct Watched<'c> {
+/// The output of a script, shown as it comes: on a terminal whole lines, so that they do not mix with the spinner.
+struct ScriptOutput<'c> {
     context: &'c Context,
     name: String,
 }
 
-impl<'c> Watched<'c> {
-    fn new(context: &'c Context, script: &str) -> Watched<'c> {
-        Watched { context, name: text::one_line(script) }
+impl<'c> ScriptOutput<'c> {
+    fn new(context: &'c Context, script: &str) -> ScriptOutput<'c> {
+        ScriptOutput { context, name: text::one_line(script) }
     }
 
     fn run(
@@ -198,10 +198,10 @@ impl<'c> Watched<'c> {
         attempt: &dyn Fn(&RunRequest<'_>) -> Result<RunResult, RunError>,
     ) -> Result<RunResult, RunError> {
         if self.context.json() {
-            let _progress = Progress::unknown(format!("running {}", self.name));
+            let _progress = ProgressIndicator::spinner(format!("running {}", self.name));
             return attempt(request);
         }
-        let progress = Progress::unknown(format!("running {}", self.name));
+        let progress = ProgressIndicator::spinner(format!("running {}", self.name));
         // A line that is not finished yet, of each stream.
         let begun: Mutex<[Vec<u8>; 2]> = Mutex::default();
         let on_output = |stream: Stream, bytes: &[u8]| {
@@ -217,7 +217,7 @@ impl<'c> Watched<'c> {
                 waiting.len()
             };
             let ready: Vec<u8> = waiting.drain(..whole).collect();
-            progress.aside(|| self.show(stream, &ready, is_terminal));
+            progress.suspend(|| self.show(stream, &ready, is_terminal));
         };
         let outcome = attempt(&RunRequest { on_output: &on_output, ..*request });
         drop(progress);
@@ -228,9 +228,10 @@ impl<'c> Watched<'c> {
         outcome
     }
 
-    /// A reader that is gone is no reason to end the script: what it does may matter more than what it says.
+    /// Prints output. A reader that is gone is no reason to end the script: its effects may matter more than its
+    /// output.
     fn show(&self, stream: Stream, bytes: &[u8], is_terminal: bool) {
-        // On a terminal, what a script prints must not command it.
+        // The output of a script must not control the terminal.
         let visible;
         let bytes = if is_terminal {
             visible = text::visible(&String::from_utf8_lossy(bytes));

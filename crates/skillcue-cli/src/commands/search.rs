@@ -26,7 +26,7 @@ trigger, text, span, score}]}], matched}. Finding nothing is no failure.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
-    /// What to search for; `-` reads it from stdin
+    /// The query; `-` reads it from stdin
     #[arg(allow_hyphen_values = true)]
     query: String,
     /// How skills are matched [default: hybrid]
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let skills = context.skills()?;
     context.prepare(mode)?;
     let found = skills.search(&args.turn.request(&query).mode(mode).limit(args.limit));
-    context.tell_diagnostics();
+    context.print_diagnostics();
     let document = HitsJson { hits: &found.hits, matched: found.matched };
     let outcome = context.report(Outcome::Done, &document, || {
         let line = match found.hits.len() {

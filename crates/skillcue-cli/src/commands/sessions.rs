@@ -7,7 +7,7 @@ use serde_json::json;
 use skillcue_agent::{Listed, Message, Saved, Sessions, ToolCall, ToolResult};
 use skillcue_base::rfc3339;
 
-use crate::agent::places::Places;
+use crate::agent::dirs::AgentDirs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
@@ -29,11 +29,11 @@ With --json it prints an array of {id, created, used, turns, model, cwd, first, 
 #[command(after_help = crate::cli::footer(AFTER))]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<SessionsCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum SessionsCommand {
     /// List them, the latest first
     List,
     /// Show what was said
@@ -50,12 +50,12 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let places = Places::needed(context)?;
+    let places = AgentDirs::needed(context)?;
     let sessions = Sessions::new(places.sessions().unwrap_or_default());
     match &args.what {
-        None | Some(What::List) => list(&sessions, context),
-        Some(What::Show { id }) => show(&sessions, id.as_deref(), context),
-        Some(What::Remove { ids }) => remove(&sessions, &places, ids, context),
+        None | Some(SessionsCommand::List) => list(&sessions, context),
+        Some(SessionsCommand::Show { id }) => show(&sessions, id.as_deref(), context),
+        Some(SessionsCommand::Remove { ids }) => remove(&sessions, &places, ids, context),
     }
 }
 
@@ -160,17 +160,17 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
         if let Some((turns, summary)) = &earlier {
             let count = text::count(usize::try_from(*turns).unwrap_or(usize::MAX), "earlier turn");
             let _ = writeln!(out, "{}", paint(style::DIM, format_args!("{count} summarised, to make room")));
-            put(&mut out, summary, "  ", if context.verbose() { usize::MAX } else { LINES });
+            put(&mut out, summary, "  ", if context.verbose() { usize::MAX } else { MAX_RESULT_LINES });
         }
         out.extend(messages.iter().map(|message| said(message, context.verbose())));
         out
     })
 }
 
-/// So many lines of what a tool returned are shown, unless somebody asks for more.
-const LINES: usize = 4;
+/// Most lines of a tool's result that are shown without -v.
+const MAX_RESULT_LINES: usize = 4;
 
-/// One message as people read it, with nothing in it that commands a terminal.
+/// Returns one message as people read it, without characters that control a terminal.
 fn said(message: &Message, verbose: bool) -> String {
     let mut out = String::new();
     match message {
@@ -195,7 +195,7 @@ fn said(message: &Message, verbose: bool) -> String {
             for ToolResult { name, text, is_error, .. } in results {
                 let how = if *is_error { " failed" } else { "" };
                 let _ = writeln!(out, "{}", paint(style::DIM, format_args!("← {}{how}", text::one_line(name))));
-                put(&mut out, text, "  ", if verbose { usize::MAX } else { LINES });
+                put(&mut out, text, "  ", if verbose { usize::MAX } else { MAX_RESULT_LINES });
             }
         }
         _ => {}
@@ -203,7 +203,7 @@ fn said(message: &Message, verbose: bool) -> String {
     out
 }
 
-/// A text, indented; what is left out of it is said.
+/// Adds a text, indented, and the number of lines that are left out.
 fn put(out: &mut String, said: &str, indent: &str, most: usize) {
     let shown = text::visible(said.trim_end_matches('\n'));
     if shown.is_empty() {
@@ -219,7 +219,7 @@ fn put(out: &mut String, said: &str, indent: &str, most: usize) {
     }
 }
 
-fn remove(sessions: &Sessions, places: &Places, ids: &[String], context: &Context) -> Result<Outcome, CliError> {
+fn remove(sessions: &Sessions, places: &AgentDirs, ids: &[String], context: &Context) -> Result<Outcome, CliError> {
     // All of them are known before the first is gone.
     let mut known = Vec::new();
     for id in ids {

@@ -10,9 +10,9 @@ use skillcue_format::{MAX_FILE, Node, split};
 
 use crate::commands::files;
 use crate::context::Context;
-use crate::diagnostics::{Extent, tell};
+use crate::diagnostics::{Detail, print_findings};
 use crate::error::CliError;
-use crate::skill_json::{SkillJson, Whereabouts};
+use crate::skill_json::{SkillJson, SkillPaths};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
@@ -50,7 +50,7 @@ struct PlaceJson {
     plugin: Option<Box<str>>,
     dir: String,
     path: String,
-    /// Whether the body is that of the first place; none if one of the two cannot be read.
+    /// Whether the body equals that of the first place; none if one of the two cannot be read.
     same_body: Option<bool>,
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let about = |found: &&Diagnostic| found.path.as_ref().is_some_and(|path| path.starts_with(&dir));
     let diagnostics: Vec<&Diagnostic> = catalog.diagnostics().iter().filter(about).collect();
     if context.json() {
-        let whereabouts = Whereabouts::of(skill);
+        let paths = SkillPaths::of(skill);
         context.print_json(&ShowJson {
-            skill: SkillJson::of(skill, skill.manifest(), &whereabouts),
+            skill: SkillJson::of(skill, skill.manifest(), &paths),
             triggers: skill.manifest().triggers(),
             raw: skill.raw(),
             files: &listing.files,
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     for line in files::remarks(&listing) {
         context.terminal.say(&line);
     }
-    tell(context, &diagnostics, Extent::Full);
+    print_findings(context, &diagnostics, Detail::Full);
     if context.terminal.stdout_is_terminal() {
         let command = paint(style::COMMAND, format_args!("skillcue load {}", args.name));
         context.terminal.say(&format!("{command} prints what it says to a model"));
@@ -93,8 +93,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// Every place of a skill that stands in several, compared with the first. Discovery reads no bodies and takes copies
-/// with equal front matter and size for one; here they are looked at.
+/// Returns every place of a skill that is in several, compared with the first. Discovery reads no bodies and takes
+/// copies with equal front matter and size for one; here the bodies are compared.
 fn places(skill: &Skill) -> Vec<PlaceJson> {
     let places = skill.locations();
     if places.len() < 2 {
@@ -143,7 +143,7 @@ fn describe(context: &Context, skill: &Skill, listing: &FileListing, places: &[P
     }
     out.push('\n');
 
-    let mut fields = Fields { out, columns };
+    let mut fields = FieldTable { out, columns };
     fields.put("version", manifest.version());
     fields.put("license", manifest.license());
     fields.put("needs", manifest.compatibility());
@@ -199,13 +199,13 @@ fn describe(context: &Context, skill: &Skill, listing: &FileListing, places: &[P
     out
 }
 
-/// Two aligned columns; what is missing takes no line.
-struct Fields {
+/// Two aligned columns; a missing value takes no line.
+struct FieldTable {
     out: String,
     columns: usize,
 }
 
-impl Fields {
+impl FieldTable {
     const LABEL: usize = 10;
 
     fn put(&mut self, label: &str, value: Option<&str>) {

@@ -96,23 +96,23 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Outcome, CliError> {
     })
 }
 
-/// What the lines below it are about; or, without any, one word for that.
+/// Returns the heading of the lines below it; or, without any, with one word for that.
 fn heading(name: &str, none: Option<&str>) -> String {
     let none = none.map_or(String::new(), |none| format!("  {none}"));
     format!("{}{none}\n", paint(style::NAME, name))
 }
 
-/// Something installed, for people and for programs.
-struct Row {
+/// An installed skill or plugin, for people and for programs.
+struct InstalledRow {
     text: String,
     json: Value,
 }
 
-fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
+fn installed(context: &Context) -> Result<Vec<InstalledRow>, CliError> {
     let mut rows = Vec::new();
     let catalog = context.local_skills()?.catalog();
     let isolated = context.isolated()?;
-    // What holds, not what one registry says.
+    // The effective state, not that of one registry.
     let on_at: Vec<PathBuf> = catalog.all().iter().filter(|skill| skill.enabled()).map(|skill| skill.dir()).collect();
     for (registry, source) in context.registries()?.present() {
         let state = registry.state();
@@ -142,7 +142,7 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
             let version = entry.version.as_deref().map_or(String::new(), |it| format!("  {}", text::one_line(it)));
             let commit =
                 entry.commit.as_deref().map_or(String::new(), |it| format!(" at {}", super::install::short(it)));
-            rows.push(Row {
+            rows.push(InstalledRow {
                 text: format!(
                     "{}  {said}{left_out}  {source}{version}\n    {}",
                     paint(style::SOURCE, text::one_line(name)),
@@ -157,7 +157,7 @@ fn installed(context: &Context) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-/// What the sandbox is made of on this machine, and what of it is missing.
+/// Describes the layers of the sandbox on this machine, and those that are missing.
 pub(crate) fn described(support: &Support) -> String {
     let layers: Vec<String> = support.layers.iter().map(ToString::to_string).collect();
     let mut said = if support.sandboxed { layers.join(", ") } else { paint(style::BAD, "there is none") };

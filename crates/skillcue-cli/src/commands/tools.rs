@@ -1,4 +1,4 @@
-//! `skillcue tools`: what models can call, and what a skill adds to it.
+//! `skillcue tools`: the tools that models can call, and those of a skill.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use skillcue::Diagnostic;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -21,7 +21,7 @@ Examples:
 
 With --json it prints an array of {name, title, description, input_schema, read_only}; for a skill, of
 {name, id, description, input_schema, file, line}.
-A skill's toolsets are evaluated in the sandbox to find out. What is wrong with one is told on stderr.";
+A skill's toolsets are evaluated in the sandbox to find out. Findings about one are printed on stderr.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
 fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
     let catalog = context.skills()?.catalog();
     let skill = skillcue::catalog::usable(&catalog, name)?;
-    let progress = Progress::unknown("looking at the toolsets");
+    let progress = ProgressIndicator::spinner("looking at the toolsets");
     let offered = context.programs()?.toolset_tools().offered(skill).unwrap_or_default();
     drop(progress);
     for finding in &offered.diagnostics {
-        tell(finding, context);
+        print_finding(finding, context);
     }
     let rows = offered.tools.iter().map(|tool| {
         json!({
@@ -75,8 +75,8 @@ fn of_skill(name: &str, context: &Context) -> Result<Outcome, CliError> {
     })
 }
 
-/// What is wrong with a toolset, on one line that editors understand.
-fn tell(finding: &Diagnostic, context: &Context) {
+/// Prints a finding about a toolset, on one line that editors understand.
+fn print_finding(finding: &Diagnostic, context: &Context) {
     let mut said = text::one_line(&finding.to_string());
     if let Some(help) = hints::hint_of(finding) {
         let _ = write!(said, "\n  {}: {}", paint(style::HELP, "help"), text::one_line(&help));
@@ -84,7 +84,7 @@ fn tell(finding: &Diagnostic, context: &Context) {
     context.terminal.say(&said);
 }
 
-/// A tool and its arguments, those that are needed first.
+/// Adds a tool and its arguments, those that are required first.
 fn put(out: &mut String, name: &str, description: &str, schema: &Value) {
     let _ = writeln!(out, "{}  {}", paint(style::NAME, text::one_line(name)), text::one_line(description));
     let required = schema["required"].as_array();

@@ -9,7 +9,7 @@ use skillcue_toolset::packages::{LOCK, PACKAGES, pinned};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 
 const AFTER: &str = "\
@@ -24,11 +24,11 @@ running any install script.";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Sub,
+    command: ToolsetCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Sub {
+enum ToolsetCommand {
     /// Installs the packages that toolsets import: zod
     #[command(after_help = crate::cli::footer(AFTER))]
     Setup(SetupArgs),
@@ -42,11 +42,11 @@ struct SetupArgs {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let Sub::Setup(setup) = &args.command;
+    let ToolsetCommand::Setup(setup) = &args.command;
     let dir = packages(context)?.ok_or_else(|| {
         CliError::failure("no_home", "there is no directory to install into").help("set HOME or XDG_DATA_HOME")
     })?;
-    // Written last, so it stands there only after an installation that came to its end.
+    // Written last, so it is there only after a complete installation.
     let stamp = dir.join("installed.json");
     let has_all = pinned().iter().all(|(name, _)| dir.join("node_modules").join(name).join("package.json").is_file());
     let is_there = !setup.force && has_all && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == LOCK);
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     })
 }
 
-/// The user's folder of packages for toolsets, whether it is filled or not.
+/// Returns the user's directory of packages for toolsets, whether it is filled or not.
 pub(crate) fn packages(context: &Context) -> Result<Option<PathBuf>, CliError> {
     Ok(context.environment()?.data("toolsets"))
 }
@@ -76,7 +76,7 @@ fn install(dir: &Path, context: &Context) -> Result<(), CliError> {
     std::fs::create_dir_all(dir).map_err(|error| CliError::write(dir, &error))?;
     write(&dir.join("package.json"), PACKAGES)?;
     write(&dir.join("package-lock.json"), LOCK)?;
-    let progress = Progress::unknown("installing packages through npm");
+    let progress = ProgressIndicator::spinner("installing packages through npm");
     // No script of a package runs: what it brings is only ever evaluated in the sandbox.
     let quietly = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     let output = Command::new(npm).args(quietly).current_dir(dir).stdin(Stdio::null()).output();
@@ -89,7 +89,7 @@ fn install(dir: &Path, context: &Context) -> Result<(), CliError> {
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(CliError::failure("npm", format!("npm could not install the packages: {said}"))
-        .help("check the network and the registry that npm is set up with, then say it again"))
+        .help("check the network and the registry that npm is set up with, then run it again"))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {

@@ -1,12 +1,12 @@
-//! `skillcue trace`: what a conversation cost, and what skills saved.
+//! `skillcue trace`: the costs of a conversation, and what skills saved.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use skillcue_agent::{Line, Summary, list_traces, read_trace};
 
-use crate::agent::costs::{self, Row};
-use crate::agent::places::Places;
+use crate::agent::costs::{self, CostRow};
+use crate::agent::dirs::AgentDirs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
@@ -69,19 +69,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             return costs::page(one, columns).into();
         }
         if summary.sessions.is_empty() {
-            return Printout::of_remark("nothing was traced yet: `skillcue agent` does it");
+            return Printout::of_remark("nothing was traced yet: `skillcue agent` writes traces");
         }
-        let rows = summary.sessions.iter().map(|session| Row::of(text::one_line(&session.session), &session.sum));
+        let rows = summary.sessions.iter().map(|session| CostRow::of(text::one_line(&session.session), &session.sum));
         costs::pages("SESSION", &rows.collect::<Vec<_>>(), &summary.total, columns).into()
     })
 }
 
-/// Which files to read: none, if nothing was traced yet.
+/// Returns the files to read: none, if nothing was traced yet.
 fn files(args: &Args, context: &Context) -> Result<Vec<PathBuf>, CliError> {
     if let Some(file) = args.what.as_deref().filter(|what| what.contains('/') || Path::new(what).is_file()) {
         return Ok(vec![PathBuf::from(file)]);
     }
-    let dir = Places::needed(context)?.traces().unwrap_or_default();
+    let dir = AgentDirs::needed(context)?.traces().unwrap_or_default();
     let all = list_traces(&dir)?;
     let Some(id) = &args.what else {
         let most = if args.all { usize::MAX } else { 1 };

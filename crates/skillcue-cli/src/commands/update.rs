@@ -11,15 +11,15 @@ use skillcue_registry::{
     Change, Chosen, Installed, Origin, PermissionChange, Registry, RegistryError, UpdateOptions, UpdatePlan,
 };
 
-use super::install::{Fetching, short};
+use super::install::{Fetcher, short};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, finding_lines, registry_of};
+use crate::registries::{RegistryArgs, finding_lines, registry_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
-/// How much of a file's differences is shown.
-const MOST_DIFF: u64 = 64 * 1024;
+/// Most bytes of a file's differences that are shown.
+const MAX_DIFF: u64 = 64 * 1024;
 
 const AFTER: &str = "\
 Examples:
@@ -54,14 +54,14 @@ pub(crate) struct Args {
     #[arg(long)]
     overwrite_edits: bool,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let registry = registry_of(context.registries()?, args.whose)?;
+    let registry = registry_of(context.registries()?, args.registry)?;
     let (plans, mut failed) = plan(args, registry, context)?;
     let is_nothing_installed = plans.is_empty() && failed.is_empty();
-    // Where no file changes, only the commit moves on, which nobody need be asked about.
+    // Where no file changes, only the commit moves on, which needs no question.
     let (same, mut news): (Vec<UpdatePlan>, Vec<UpdatePlan>) =
         plans.into_iter().partition(|plan| plan.is_empty() && (!args.overwrite_edits || plan.edits.is_empty()));
     let json_plans = context.json().then(|| json!(news));
@@ -107,10 +107,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
         context.terminal.say(&format!(
             "{} updated; `skillcue remove{} --undo` brings the old back",
             text::count(count, "skill"),
-            if args.whose.project { " --project" } else { "" }
+            if args.registry.project { " --project" } else { "" }
         ));
     } else if count > 0 {
-        let project = if args.whose.project { " --project" } else { "" };
+        let project = if args.registry.project { " --project" } else { "" };
         context.terminal.say(&format!("nothing was changed; `skillcue update{project} --yes` does it"));
     } else if is_nothing_installed {
         context.terminal.say("nothing is installed");
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     Ok(Outcome::of(!left && failed.is_empty()))
 }
 
-/// Why an update that is there is not made, unless somebody says so.
+/// Returns why an update is held back, unless an option allows it.
 fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
     let high = plan.findings.iter().any(Diagnostic::is_error);
     if high && !args.allow_findings {
@@ -136,9 +136,9 @@ fn held_back(plan: &UpdatePlan, args: &Args) -> Option<CliError> {
     })
 }
 
-/// Whether a registry may be followed there: a project's comes with a checkout, and has no business with what stands
-/// elsewhere on this machine.
-pub(crate) fn may_follow(registry: &Registry, origin: &Origin) -> Result<(), CliError> {
+/// Checks whether a registry may be followed to an origin: a project's comes with a checkout, and has no business with
+/// files elsewhere on this machine.
+pub(crate) fn check_may_follow(registry: &Registry, origin: &Origin) -> Result<(), CliError> {
     let (Origin::Directory { path } | Origin::Archive { path }) = origin else { return Ok(()) };
     let place = registry.place();
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -149,10 +149,10 @@ pub(crate) fn may_follow(registry: &Registry, origin: &Origin) -> Result<(), Cli
         .help("if you trust it, install it from there yourself, with --replace"))
 }
 
-type Failed = Vec<(String, CliError)>;
+type FailedUpdates = Vec<(String, CliError)>;
 
 /// Fetches every origin once, and compares. What cannot be fetched stops nothing else.
-fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<UpdatePlan>, Failed), CliError> {
+fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<UpdatePlan>, FailedUpdates), CliError> {
     let mut installed = registry.state().installed;
     for name in &args.names {
         if !installed.contains_key(name) {
@@ -164,14 +164,14 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     for (name, entry) in installed {
         by_origin.entry(entry.origin.clone()).or_default().push((name, entry));
     }
-    let fetching = Fetching::new(context)?;
+    let fetcher = Fetcher::new(context)?;
     let (mut plans, mut failed) = (Vec::new(), Vec::new());
     for (origin, entries) in by_origin {
         let staging = registry.begin()?;
         let fetched = Origin::parse(&origin, registry.place().dir())
             .map_err(CliError::from)
-            .and_then(|origin| may_follow(registry, &origin).map(|()| origin))
-            .and_then(|origin| fetching.fetch(&origin, staging.dir()));
+            .and_then(|origin| check_may_follow(registry, &origin).map(|()| origin))
+            .and_then(|origin| fetcher.fetch(&origin, staging.dir()));
         let fetched = match fetched {
             Ok(fetched) => fetched,
             Err(error) => {
@@ -194,7 +194,8 @@ fn plan(args: &Args, registry: &Registry, context: &Context) -> Result<(Vec<Upda
     Ok((plans, failed))
 }
 
-/// What a new version's programs ask for, and those of the version before do not; one line each.
+/// Adds the permissions that a new version's programs ask for and the version's before do not, and the reverse; one
+/// line each.
 pub(crate) fn permissions(out: &mut String, name: &str, changes: &[PermissionChange]) {
     for change in changes {
         let word = if change.widened { paint(style::BAD, "asks for more") } else { "no longer asks for".to_owned() };
@@ -206,7 +207,7 @@ pub(crate) fn permissions(out: &mut String, name: &str, changes: &[PermissionCha
     }
 }
 
-/// One plan for people.
+/// Adds one plan for people.
 fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
     let edition = |version: &Option<String>, commit: &Option<String>| {
         let commit = commit.as_deref().map(short);
@@ -253,7 +254,7 @@ fn describe(out: &mut String, plan: &UpdatePlan, diff: bool) {
         };
         let detail = paint(style::DIM, format!("{size}{what}"));
         let _ = writeln!(out, "  {} {}  {detail}", paint(style, sign), text::one_line(&file.path));
-        if let Some(lines) = diff.then(|| plan.diff(&file.path, MOST_DIFF)).flatten() {
+        if let Some(lines) = diff.then(|| plan.diff(&file.path, MAX_DIFF)).flatten() {
             for line in lines.lines() {
                 let _ = writeln!(out, "    {}", text::visible(line));
             }

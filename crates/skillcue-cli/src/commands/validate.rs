@@ -10,9 +10,9 @@ use skillcue::catalog::SkillFile;
 use skillcue::format::Code;
 
 use crate::context::Context;
-use crate::diagnostics::{Extent, tally, tell};
+use crate::diagnostics::{Detail, print_findings, tally};
 use crate::error::CliError;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 use crate::skill_file::{self, Targets, dir_name, file_of};
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -20,10 +20,10 @@ use crate::{Outcome, text};
 const AFTER: &str = "\
 Examples:
   skillcue validate skills/pdf       one skill
-  skillcue validate skills           all that stand below
+  skillcue validate skills           all below
   skillcue validate pdf/SKILL.md     the same as its directory
 
-The rules are those of agentskills.io. It exits with 1 if there is an error.
+The rules are those of agentskills.io. Exit code 1: there is an error.
 With --json it prints {valid, diagnostics: [{path, line, column, code, severity, message, help}]}.";
 
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// What `validate` and `lint` print for programs.
+/// The document that `validate` and `lint` print.
 #[derive(Serialize)]
 pub(crate) struct CheckJson<'c> {
     pub(crate) valid: bool,
@@ -42,18 +42,18 @@ pub(crate) struct CheckJson<'c> {
     pub(crate) diagnostics: &'c [Diagnostic],
     /// The files that `lint --fix` has repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fixed: Option<&'c [Fixed]>,
+    pub(crate) fixed: Option<&'c [FixedFile]>,
 }
 
 /// A file that was repaired.
 #[derive(Debug, Serialize)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedFile {
     pub(crate) path: PathBuf,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<YamlRepair>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Change {
+pub(crate) struct YamlRepair {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) message: &'static str,
@@ -61,7 +61,7 @@ pub(crate) struct Change {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let Targets { files, mut diagnostics } = Targets::of(&args.paths);
-    let progress = Progress::of("checking skills", files.len());
+    let progress = ProgressIndicator::bar("checking skills", files.len());
     let found = check_all(&files, |path| {
         let found = check(path);
         progress.step();
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     diagnostics.sort();
     let valid = !diagnostics.iter().any(Diagnostic::is_error);
     context.report(Outcome::of(valid), &CheckJson { valid, diagnostics: &diagnostics, fixed: None }, || {
-        tell(context, &diagnostics.iter().collect::<Vec<_>>(), Extent::Full);
+        print_findings(context, &diagnostics.iter().collect::<Vec<_>>(), Detail::Full);
         verdict(args, &files, wrong, &diagnostics)
     })
 }
@@ -90,7 +90,7 @@ fn check(path: &Path) -> Vec<Diagnostic> {
     let markdown = path.with_file_name(SkillFile::Markdown.name());
     let path = if file_of(path) == Some(SkillFile::Yaml) {
         if !markdown.exists() {
-            let message = "the open standard knows no `SKILL.yaml`, and no `SKILL.md` stands beside it";
+            let message = "the open standard knows no `SKILL.yaml`, and there is no `SKILL.md` beside it";
             let found = Diagnostic::new(Code::NoSkillFile, message)
                 .with_help("describe the skill in a SKILL.md; `skillcue lint` checks a SKILL.yaml");
             return vec![found.at(path)];

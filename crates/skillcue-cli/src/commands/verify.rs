@@ -7,7 +7,7 @@ use skillcue_registry::{Registry, Standing, Verified, What};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::registries::{Whose, registry_of};
+use crate::registries::{RegistryArgs, registry_of};
 use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
@@ -28,20 +28,20 @@ pub(crate) struct Args {
     /// Installed skills and plugins; all without any
     names: Vec<String>,
     #[command(flatten)]
-    whose: Whose,
+    registry: RegistryArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let registries = context.registries()?;
     // Without being told whose: everything that counts here.
-    let registries: Vec<&Registry> = if args.whose.project || !args.names.is_empty() {
-        vec![registry_of(registries, args.whose)?]
+    let registries: Vec<&Registry> = if args.registry.project || !args.names.is_empty() {
+        vec![registry_of(registries, args.registry)?]
     } else {
         registries.present().map(|(registry, _)| registry).collect()
     };
     let mut verified = Vec::new();
     for registry in registries {
-        let progress = crate::progress::Progress::unknown("comparing files");
+        let progress = crate::progress::ProgressIndicator::spinner("comparing files");
         let found = if args.names.is_empty() { registry.verify_all() } else { registry.verify(&args.names) };
         drop(progress);
         verified.extend(found?);

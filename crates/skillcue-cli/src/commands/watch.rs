@@ -1,6 +1,6 @@
-//! `skillcue watch`: what changes on disk, a line each.
+//! `skillcue watch`: changes on disk, a line each.
 
-mod news;
+mod line;
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::signals::on_signal;
 use crate::terminal::{paint, style};
 use crate::text;
-use news::News;
+use line::WatchLine;
 
 const AFTER: &str = "\
 Examples:
@@ -25,13 +25,13 @@ Examples:
   skillcue watch --json | jq .name   one JSON object a line
 
 A line says `added`, `updated` (with what of it changed), `removed`, `files` (others than the skill file), or
-that a finding came (with its severity and code) or is `mended`. If the system cannot tell what happens it
+that a finding came (with its severity and code) or is `mended`. If the system cannot report changes, it
 looks every few seconds, and says `polling`.
 With --json each line is {event, …}: added, updated, removed and files have {name, path}, updated also
 {changed}; found and mended have {diagnostic}; polling has {reason}; watching has {directories}.";
 
-/// How often to ask how far the watcher is, until it has begun.
-const STARTING: Duration = Duration::from_millis(5);
+/// How often the watcher is asked whether it has begun.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -39,17 +39,17 @@ pub(crate) struct Args {
     /// End after the first change
     #[arg(long)]
     once: bool,
-    /// Look every SECONDS instead of letting the system tell: for network file systems
+    /// Look every SECONDS instead of waiting for the system's events: for network file systems
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     poll: Option<u32>,
 }
 
-/// What the loop waits for.
-enum Told {
+/// A message to the loop of `watch`.
+enum WatchMessage {
     Event(Event),
     /// The watcher has begun.
     Begun(State),
-    /// A signal, or nobody reads any more.
+    /// A signal, or the reader of stdout is gone.
     End,
 }
 
@@ -64,62 +64,62 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let (send, told) = mpsc::channel();
     // Ctrl-C and the like are how watching ends; that is no failure.
     let ends = send.clone();
-    on_signal(move |_| drop(ends.send(Told::End)));
+    on_signal(move |_| drop(ends.send(WatchMessage::End)));
     end_with_the_reader(send.clone());
     let events = send.clone();
-    // Nobody listens any more: the loop has ended.
-    let watching = skills.watch(options, move |event| drop(events.send(Told::Event(event.clone()))));
+    // A send fails only once the loop has ended.
+    let watching = skills.watch(options, move |event| drop(events.send(WatchMessage::Event(event.clone()))));
     let watching = Arc::new(watching);
     let (begun, watcher) = (send, Arc::downgrade(&watching));
     let wait = move || {
         while let Some(state) = watcher.upgrade().map(|watching| watching.state()) {
             if state != State::Starting {
-                return drop(begun.send(Told::Begun(state)));
+                return drop(begun.send(WatchMessage::Begun(state)));
             }
-            std::thread::sleep(STARTING);
+            std::thread::sleep(POLL_INTERVAL);
         }
     };
-    // Without a thread nobody is told that it has begun, and that is all.
+    // Without a thread it is not reported that watching has begun, and that is all.
     let _ = std::thread::Builder::new().name("skillcue-begun".to_owned()).spawn(wait);
-    let out = Out { context };
+    let out = WatchOutput { context };
     for told in told {
         let event = match told {
-            Told::Event(event) => event,
-            Told::Begun(state) => {
-                if out.done(out.begun(state, old.len()))? {
+            WatchMessage::Event(event) => event,
+            WatchMessage::Begun(state) => {
+                if out.is_reader_gone(out.begun(state, old.len()))? {
                     break;
                 }
                 continue;
             }
-            Told::End => break,
+            WatchMessage::End => break,
         };
         let is_change = matches!(event, Event::Changed(_));
         let new = skills.catalog();
-        let printed = News::of(&event, &old, &new).iter().try_for_each(|news| out.print(news));
+        let printed = WatchLine::of(&event, &old, &new).iter().try_for_each(|news| out.print(news));
         old = new;
-        if out.done(printed)? || (args.once && is_change) {
+        if out.is_reader_gone(printed)? || (args.once && is_change) {
             break;
         }
     }
-    // The process ends now; nobody has to wait until all directories were gone through.
+    // The process ends now, without waiting until all directories were gone through.
     std::mem::forget(watching);
     Ok(Outcome::Done)
 }
 
-struct Out<'o> {
+struct WatchOutput<'o> {
     context: &'o Context,
 }
 
-impl Out<'_> {
-    /// Whether nobody reads any more.
-    fn done(&self, printed: Result<(), CliError>) -> Result<bool, CliError> {
+impl WatchOutput<'_> {
+    /// Returns whether the reader of stdout is gone.
+    fn is_reader_gone(&self, printed: Result<(), CliError>) -> Result<bool, CliError> {
         match printed.and_then(|()| Ok(self.context.terminal.flush()?)) {
             Err(error) if error.is_broken_pipe() => Ok(true),
             other => other.map(|()| false),
         }
     }
 
-    fn print(&self, news: &News) -> Result<(), CliError> {
+    fn print(&self, news: &WatchLine) -> Result<(), CliError> {
         if self.context.json() {
             return self.line(&news.json());
         }
@@ -127,12 +127,14 @@ impl Out<'_> {
         Ok(self.context.terminal.print(&format!("{}\n", news.text(&shown)))?)
     }
 
-    /// That it has begun: to programs as a line, to people beside the lines.
+    /// Prints that watching has begun: for programs as a line, for people on stderr.
     fn begun(&self, state: State, skills: usize) -> Result<(), CliError> {
         if self.context.json() {
             return match state {
-                State::Told { directories } => self.line(&News::Watching { directories: Some(directories) }.json()),
-                _ => self.line(&News::Watching { directories: None }.json()),
+                State::Told { directories } => {
+                    self.line(&WatchLine::Watching { directories: Some(directories) }.json())
+                }
+                _ => self.line(&WatchLine::Watching { directories: None }.json()),
             };
         }
         let skills = text::count(skills, "skill");
@@ -150,16 +152,16 @@ impl Out<'_> {
     }
 }
 
-/// Whoever reads the lines may go away while nothing happens: no write would ever fail.
-fn end_with_the_reader(send: Sender<Told>) {
+/// Ends the loop when the reader of stdout goes away: while nothing happens, no write would fail.
+fn end_with_the_reader(send: Sender<WatchMessage>) {
     let wait = move || {
         loop {
-            // Asked for nothing: only that the other end is gone is told, and of files and terminals nothing ever is.
+            // With no flags, only a closed other end is reported, and for files and terminals nothing ever is.
             let stdout = io::stdout();
             let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
             match rustix::event::poll(&mut asked, None) {
                 Err(rustix::io::Errno::INTR) => {}
-                Ok(ready) if ready > 0 => return drop(send.send(Told::End)),
+                Ok(ready) if ready > 0 => return drop(send.send(WatchMessage::End)),
                 _ => return,
             }
         }

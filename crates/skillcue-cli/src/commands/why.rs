@@ -1,4 +1,4 @@
-//! `skillcue why`: which words of a message speak for which skill, and what would have taken to match another.
+//! `skillcue why`: the words of a message that speak for each skill, and what it would have taken to match another.
 
 use serde::Serialize;
 use skillcue::select::Intent;
@@ -9,7 +9,7 @@ use crate::cli::words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::turn::{MODES, TurnArgs, message};
-use crate::{Outcome, explained};
+use crate::{Outcome, explanation};
 
 const AFTER: &str = "\
 Examples:
@@ -56,14 +56,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let request = args.turn.request(&message).mode(mode);
     let found = skills.select(&request);
     let explanation = args.name.as_deref().map(|name| skills.explain(&request, name));
-    context.tell_diagnostics();
+    context.print_diagnostics();
     let hits = HitsJson { hits: &found.hits, matched: found.matched };
     let document = WhyJson { hits, intent: found.intent, skill: explanation.as_ref() };
     context.report(Outcome::Done, &document, || {
         let columns = context.terminal.width().unwrap_or(100);
         match &explanation {
-            Some(explanation) => explained::one(&message, explanation, mode, columns),
-            None => explained::all(&message, &found, columns),
+            Some(explanation) => explanation::of_skill(&message, explanation, mode, columns),
+            None => explanation::of_selection(&message, &found, columns),
         }
     })
 }

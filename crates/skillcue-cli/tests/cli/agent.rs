@@ -12,7 +12,7 @@ use skillcue_scripted::{Received, Reply, Server};
 
 use crate::{Run, Sandbox};
 
-/// What nobody may ever see.
+/// A key that must never be shown.
 pub(crate) const KEY: &str = "sk-very-secret-0123456789";
 
 /// A machine, and a model beside it.
@@ -27,7 +27,7 @@ impl Talk {
     }
 
     pub(crate) fn on(sandbox: Sandbox, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Talk {
-        // Whoever waits between attempts waits for nothing here.
+        // No waiting between attempts.
         sandbox.write("home/.config/skillcue/skillcue.toml", "[agent]\nbackoff_ms = 1\n");
         Talk { sandbox, server: Server::with_key(KEY, script) }
     }
@@ -53,7 +53,7 @@ impl Talk {
         run
     }
 
-    /// What was sent last.
+    /// Returns the request that was sent last.
     pub(crate) fn last(&self) -> Received {
         self.server.requests().pop().unwrap()
     }
@@ -115,7 +115,7 @@ fn without_a_model_it_says_how_to_set_one() {
     exit 2
     --- stderr
     error[usage]: a chat needs a terminal, and this is none
-      help: send a message with -p TEXT, or -p - for what stands on stdin
+      help: send a message with -p TEXT, or -p - to read it from stdin
     ");
     assert_snapshot!(sandbox.run(&["agent", "-p", " "]), @r"
     exit 2
@@ -335,7 +335,7 @@ fn memory_recalls_in_a_new_session() {
     let run = talk.run(&["--memory", "-p", "What's my name?"]);
     assert!(run.stdout.contains("My name is Alice"), "{run}");
     let run = talk.run(&["-p", "What's my name?"]);
-    assert!(!run.stdout.contains("Alice"), "it is off unless somebody wants it: {run}");
+    assert!(!run.stdout.contains("Alice"), "it is off by default: {run}");
     talk.sandbox.write("home/.config/skillcue/skillcue.toml", "[agent]\nmemory = true\n");
     assert!(talk.run(&["-p", "What's my name?"]).stdout.contains("Alice"));
     assert!(!talk.run(&["--no-memory", "-p", "What's my name?"]).stdout.contains("Alice"));
@@ -398,7 +398,7 @@ pub(crate) fn script_caller(received: &Received) -> Reply {
 }
 
 #[test]
-fn nothing_runs_that_nobody_allowed() {
+fn nothing_runs_without_consent() {
     let talk = Talk::new(script_caller);
     with_script(&talk.sandbox);
     let run = |args: &[&str]| talk.finish(talk.command(args).env("PATH", "/usr/bin:/bin"));
@@ -515,7 +515,7 @@ pub(crate) fn tool_caller(received: &Received) -> Reply {
 
 #[cfg(feature = "engine")]
 #[test]
-fn no_tool_is_called_that_nobody_allowed() {
+fn no_tool_is_called_without_consent() {
     let talk = Talk::new(tool_caller);
     with_tool(&talk.sandbox);
     assert_eq!(talk.run(&["-p", "go"]).stdout, "It was declined.\n");

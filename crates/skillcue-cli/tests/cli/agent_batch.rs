@@ -132,7 +132,7 @@ fn every_line_is_looked_at_first() {
 }
 
 #[test]
-fn nobody_is_asked() {
+fn no_question_is_asked() {
     let talk = Talk::new(script_caller);
     with_script(&talk.sandbox);
     talk.sandbox.write("tmp/stdin", "{\"id\": \"a\", \"message\": \"go\"}\n");

@@ -1,4 +1,4 @@
-//! The chat, on a terminal at which somebody types.
+//! The chat, on a terminal with typed input.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -95,7 +95,7 @@ fn parrot(received: &Received) -> Reply {
 fn a_chat() {
     let talk = Talk::new(parrot);
     let mut typist = Typist::at(&talk, &["--mode", "keyword"]);
-    typist.sees("scripted · 2 skills · /help says what can be typed");
+    typist.sees("scripted · 2 skills · /help lists commands");
     typist.sees("> ");
     typist.types("What is 2+2?\r");
     typist.sees("You said: What is 2+2?\r\n");

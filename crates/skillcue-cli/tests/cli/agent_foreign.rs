@@ -1,4 +1,4 @@
-//! No text of a skill that came with a checkout reaches a model before somebody agreed, by whatever way it came.
+//! No text of a skill that came with a checkout reaches a model before the user agreed, by whatever way it came.
 
 use std::os::unix::fs::symlink;
 
@@ -47,7 +47,7 @@ fn link(sandbox: &Sandbox, at: &str, target: &str) {
     symlink(sandbox.path(target), sandbox.path(at)).unwrap();
 }
 
-/// Installs what is at `from` into the project's registry, as somebody would who then commits it.
+/// Installs what is at `from` into the project's registry, as a user would before a commit.
 fn committed(sandbox: &Sandbox, from: &str, name: &str, of_plugin: &[&str]) {
     let args = ["install", from, "--project", "--enable", "--allow-findings"];
     let run = sandbox.run(&[&args, of_plugin].concat());
@@ -208,7 +208,7 @@ fn ask(talk: &Talk, way: &Way, args: &[&str]) {
 }
 
 #[test]
-fn what_a_checkout_brings_is_not_shown_before_somebody_agreed() {
+fn skills_of_a_checkout_are_not_shown_before_the_user_agreed() {
     for way in FOREIGN {
         let talk = Talk::new(nosy(way.id));
         (way.bring)(&talk.sandbox);
@@ -261,7 +261,7 @@ fn what_a_checkout_brings_runs_nothing() {
     }
 }
 
-/// What was loaded in one directory is not loaded in another, where a checkout has a skill of that name.
+/// A skill that was loaded in one directory is not loaded in another, where a checkout has a skill of that name.
 #[test]
 fn a_session_that_goes_on_in_a_checkout_does_not_trust_its_skill() {
     let talk = Talk::new(nosy("inv"));

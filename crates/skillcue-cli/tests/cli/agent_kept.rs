@@ -39,7 +39,7 @@ fn nothing_is_kept_yet() {
     assert_snapshot!(sandbox.run(&["trace"]), @r"
     exit 0
     --- stderr
-    nothing was traced yet: `skillcue agent` does it
+    nothing was traced yet: `skillcue agent` writes traces
     ");
     assert_snapshot!(sandbox.run(&["trace", "nope"]), @r#"
     exit 1
@@ -192,7 +192,7 @@ fn memory_is_shown_and_forgotten() {
     let run = talk
         .sandbox
         .finish(talk.sandbox.command(&["memory", "clear"]).stdin(std::process::Stdio::null()).output().unwrap());
-    assert_eq!(run.code, Some(2), "nobody can be asked: {run}");
+    assert_eq!(run.code, Some(2), "without a terminal nothing is asked: {run}");
     assert_eq!(talk.sandbox.run(&["memory", "clear", "--yes", "--json"]).json(), json!({"forgotten": 1}));
     assert_eq!(talk.sandbox.run(&["memory", "--json"]).json(), json!([]));
 }

@@ -133,7 +133,7 @@ fn a_reader_that_leaves_ends_the_turn() {
 }
 
 #[test]
-fn whoever_was_started_to_ignore_a_signal_does() {
+fn a_process_started_to_ignore_a_signal_ignores_it() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     let goes_on = Arc::new(AtomicBool::new(false));

@@ -180,8 +180,8 @@ fn install_zod(sandbox: &Sandbox) {
     sandbox.write(&format!("{ZOD}/index.js"), text);
 }
 
-/// The sequence of docs/toolsets.md: the package is missing, it is installed, the tool works. Here `toolset setup` is done
-/// by hand, `cargo xtask test toolsets` does it through npm.
+/// The sequence of docs/toolsets.md: the package is missing, it is installed, the tool works. Here `toolset setup` is
+/// done by hand, `cargo xtask test toolsets` does it through npm.
 #[test]
 fn a_package_is_missed_installed_and_found() {
     let sandbox = Sandbox::new();

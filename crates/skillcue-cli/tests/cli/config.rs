@@ -57,7 +57,7 @@ fn a_project_names_only_its_own_directories() {
     inside  project       3  Does it
     --- stderr
     warning[untrusted_path]: [TMP]/work/skillcue.toml may not add [TMP]/elsewhere: it is outside of the project
-      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or say `skillcue allow`
+      help: if you trust it, pass --skills-dir [TMP]/elsewhere, or run `skillcue allow`
     1 skill
     ");
     // The user may.
@@ -121,7 +121,7 @@ fn a_plugin_does_not_command_the_terminal() {
 }
 
 #[test]
-fn who_trusts_a_project_lets_it_switch() {
+fn a_trusted_project_may_switch() {
     let sandbox = Sandbox::new();
     sandbox.skill("home/.agents/skills/mine", "Does it. Use when asked.");
     sandbox.write("work/skillcue.toml", "[skills]\ndisable = [\"mine\"]\n");

@@ -8,7 +8,7 @@ use crate::agent::Talk;
 use crate::far_server;
 use crate::mcp::Client;
 
-/// Issue 15: `. is trusted as it is now` says nothing to who reads it elsewhere, and the list printed `.`, too.
+/// Issue 15: `. is trusted as it is now` says nothing to a reader elsewhere, and the list printed `.`, too.
 #[test]
 fn projects_are_named_by_their_whole_path() {
     let sandbox = Sandbox::new();
@@ -299,7 +299,7 @@ fn parts_of_a_skill_are_allowed_one_by_one() {
 
 /// `reading data` says nothing about ~/.ssh.
 #[test]
-fn where_a_link_leads_is_said_to_whoever_is_asked() {
+fn a_question_says_where_a_link_leads() {
     let sandbox = Sandbox::new();
     skill(&sandbox, "metadata:\n  permissions:\n    read: [data]\n");
     sandbox.write("work/skills/theirs/scripts/tell.sh", "#!/bin/sh\n");

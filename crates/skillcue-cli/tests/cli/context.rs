@@ -8,7 +8,7 @@ use crate::{Run, Sandbox};
 
 const USER: &str = "home/.config/skillcue/skillcue.toml";
 
-/// What a run printed, without the time that deciding took; and without the tokens of a text that holds the path of a
+/// The output of a run, without the time that deciding took; and without the tokens of a text that holds the path of a
 /// temporary directory.
 fn steady(run: &Run) -> String {
     let mut out = String::new();
@@ -128,7 +128,7 @@ fn programs_get_every_documented_key() {
 }
 
 #[test]
-fn who_asks_what_there_is_gets_the_list() {
+fn a_question_what_there_is_gets_the_list() {
     let sandbox = Sandbox::with_library();
     let run = sandbox.isolated(&["context", "--mode", "keyword", "What can you do?"]);
     assert_snapshot!(steady(&run), @r"
@@ -159,7 +159,7 @@ fn without_any_triggers_the_list_is_all_there_is() {
 }
 
 #[test]
-fn who_asks_for_all_gets_ten() {
+fn a_question_for_all_gets_ten() {
     let sandbox = Sandbox::new();
     for number in 1..=12 {
         sandbox.skill(&format!("work/skills/s{number:02}"), "Does it. Use when asked.");
@@ -313,7 +313,7 @@ fn all_skills_share_a_budget() {
     assert!(summary(&run).starts_with("tier 3 · 2 of 3 skills · "), "{run}");
     let run = sandbox.isolated(&[&args[..], &["-v"]].concat());
     assert!(run.stderr.contains("\nomitted gamma: "), "{run}");
-    // A mention comes first, whoever ranks where.
+    // A mention comes first, whatever the ranks of the others.
     let json =
         sandbox.isolated(&["context", "--mode", "keyword", "--json", "--budget", "500", "alpha beta $gamma"]).json();
     assert!(decisions(&json).contains("gamma included"), "{json}");
@@ -529,7 +529,7 @@ fn a_broken_section_is_shown() {
 }
 
 #[test]
-fn who_hides_from_models_can_be_called() {
+fn a_skill_hidden_from_models_can_be_called() {
     let sandbox = Sandbox::with_library();
     let run = sandbox.isolated(&["context", "--mode", "keyword", "the pdf is a secret"]);
     assert!(run.stdout.contains("### pdf") && !run.stdout.contains("ecret"), "{run}");
@@ -561,7 +561,7 @@ fn bodies_of_many_are_read_after_the_answer() {
 }
 
 #[test]
-fn whoever_stops_reading_does_not_change_the_outcome() {
+fn a_reader_that_stops_does_not_change_the_outcome() {
     let sandbox = Sandbox::with_library();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

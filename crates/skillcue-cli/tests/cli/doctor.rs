@@ -233,7 +233,7 @@ fn what_is_not_trusted_is_an_error() {
     let json = run.json();
     assert_eq!((run.code, &json["config"]["untrusted"]), (Some(1), &json!(1)));
     assert_eq!(json["diagnostics"][0]["code"], "untrusted_server");
-    assert_eq!(json["servers"], json!([]), "nobody is asked");
+    assert_eq!(json["servers"], json!([]), "no server is asked");
 }
 
 #[test]

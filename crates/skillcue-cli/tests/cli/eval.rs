@@ -137,7 +137,7 @@ fn what_falls_below_the_bar_is_found_wanting() {
     sandbox.write("work/none.jsonl", "{\"query\": \"open the pdf\", \"relevant\": []}\n");
     let run = sandbox.isolated(&["eval", "none.jsonl", "--min-recall", "0.1"]);
     assert!(run.code == Some(1) && run.stderr.contains("no message of the set needs a skill"), "{run}");
-    // Even if nobody reads why.
+    // Even if the reader is gone.
     for json in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -14,10 +14,10 @@ fn help() {
 
     Commands:
       context      Print what a model would get this turn
-      why          Say why skills fit a message, or do not
+      why          Explain why skills fit a message, or do not
       search       Search for skills
       prompt       Print the section of a system prompt that lists the skills
-      eval         Run labelled messages, and say how well they are matched
+      eval         Run labelled messages, and measure how well they are matched
       list         List every skill
       show         Show one skill: metadata, files, diagnostics
       load         Print the instructions of a skill, with arguments
@@ -33,7 +33,7 @@ fn help() {
       memory       Show what the agent remembers, and make it forget
       mcp          Serve the skills to MCP clients, or look at an MCP server
       status       Show skills by source, MCP servers, and what is allowed
-      doctor       Check the whole set-up, and say what is wrong with it
+      doctor       Check the whole set-up, and report what is wrong with it
       watch        Print what changes on disk, as it happens
       allow        Allow a project, a remote skill, scripts or toolsets, exactly as they are
       deny         Take back what was allowed
@@ -41,7 +41,7 @@ fn help() {
       install      Install skills from a directory, an archive or git
       enable       Switch skills on
       disable      Switch skills off
-      update       Show what has changed where skills were installed from, and take it
+      update       Show new versions of installed skills, and install them
       remove       Remove what was installed; can be undone
       verify       Compare what is installed with skillcue.lock
       audit        Look through all files of skills for what may be an attack
@@ -59,28 +59,28 @@ fn help() {
 
     Global options:
           --skills-dir <DIR>  Look for skills below DIR first; may be given several times
-          --isolated          Look nowhere else: no project, user, plugin or bundled skills
+          --isolated          Use only skills below --skills-dir: no project, user, plugin or bundled ones
           --no-cache          Neither read nor write the index cache
           --config <FILE>     Read FILE instead of the user's and the project's skillcue.toml
           --json              Print one JSON document on stdout
-      -v, --verbose...        Say more on stderr; -vv and -vvv say still more
+      -v, --verbose...        Print more on stderr; -vv and -vvv print still more
           --color <WHEN>      When to use colours; auto: on a terminal, unless `NO_COLOR` is set
                               [default: auto] [possible values: auto, always, never]
 
     Examples:
       skillcue context "Say bonjour to Alice"    what a model would get for this message
-      skillcue why "Say bonjour to Alice"        which words of it speak for which skill
+      skillcue why "Say bonjour to Alice"        which words decide for which skill
       skillcue list                              every skill there is
       skillcue show hello-extended               what it is, and what belongs to it
       skillcue load hello-extended Alice         its instructions, with an argument
-      skillcue agent -p "Say bonjour to Alice"   a model's answer, with the skill in its hands
+      skillcue agent -p "Say bonjour to Alice"   a model's answer, with the skill
       skillcue new release-notes                 start a skill of your own
       skillcue --isolated --skills-dir ./s list  only the skills below ./s
 
-    Exit codes: 0 done; 1 done and found wanting, or failed; 2 wrong usage.
+    Exit codes: 0 done; 1 failed, or a check failed; 2 wrong usage.
     With --json a command that fails prints {"error": {code, message, help}} on stdout.
-    SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK stand
-    for the options of that name.
+    SKILLCUE_SKILLS_DIRS, _ISOLATED, _NO_CACHE, _CONFIG, _COLOR, _MODE, _MAX_SKILLS and _FALLBACK set
+    the options of that name.
     "#);
     assert_snapshot!(sandbox.run(&["lint", "--help"]), @r"
     exit 0
@@ -98,11 +98,11 @@ fn help() {
 
     Global options:
           --skills-dir <DIR>  Look for skills below DIR first; may be given several times
-          --isolated          Look nowhere else: no project, user, plugin or bundled skills
+          --isolated          Use only skills below --skills-dir: no project, user, plugin or bundled ones
           --no-cache          Neither read nor write the index cache
           --config <FILE>     Read FILE instead of the user's and the project's skillcue.toml
           --json              Print one JSON document on stdout
-      -v, --verbose...        Say more on stderr; -vv and -vvv say still more
+      -v, --verbose...        Print more on stderr; -vv and -vvv print still more
           --color <WHEN>      When to use colours; auto: on a terminal, unless `NO_COLOR` is set
                               [default: auto] [possible values: auto, always, never]
 
@@ -238,7 +238,7 @@ fn logs_say_more_when_asked() {
 }
 
 #[test]
-fn whoever_stops_reading_does_not_change_the_outcome() {
+fn a_reader_that_stops_does_not_change_the_outcome() {
     let sandbox = Sandbox::with_pdf();
     sandbox.write("work/skills/broken/SKILL.md", "# No front matter\n");
     sandbox.skill("work/skills/good", "Does a thing that is useful. Use when asked.");
@@ -269,8 +269,8 @@ fn programs_are_told_of_wrong_usage() {
     };
     assert_snapshot!(told(&["--json", "lst"]), @r#"{"error":{"code":"usage","message":"unrecognized subcommand 'lst'","help":"some similar subcommands exist: 'lint', 'list'"}}"#);
     assert_snapshot!(told(&["list", "--nmae", "x", "--json"]), @r#"{"error":{"code":"usage","message":"unexpected argument '--nmae' found","help":"a similar argument exists: '--name'"}}"#);
-    assert_snapshot!(told(&["validate", "--json"]), @r#"{"error":{"code":"usage","message":"the following required arguments were not provided: <PATH>...","help":"`skillcue --help` says what can be typed"}}"#);
-    assert_snapshot!(told(&["--json"]), @r#"{"error":{"code":"usage","message":"the command is missing","help":"`skillcue --help` says what can be typed"}}"#);
+    assert_snapshot!(told(&["validate", "--json"]), @r#"{"error":{"code":"usage","message":"the following required arguments were not provided: <PATH>...","help":"`skillcue --help` lists commands and options"}}"#);
+    assert_snapshot!(told(&["--json"]), @r#"{"error":{"code":"usage","message":"the command is missing","help":"`skillcue --help` lists commands and options"}}"#);
     assert_eq!(told(&["show", "--", "--json", "b"]), "");
     let run = sandbox.run(&["--json", "--help"]);
     assert!(run.code == Some(0) && run.stdout.starts_with("Give a model"), "{run}");

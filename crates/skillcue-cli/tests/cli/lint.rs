@@ -13,7 +13,7 @@ fn nothing_to_remark() {
     assert_snapshot!(sandbox.run(&["lint"]), @r"
     exit 0
     --- stdout
-    ✓ 1 skill, nothing to remark
+    ✓ 1 skill, no findings
     ");
     assert_snapshot!(sandbox.run(&["lint", "--json"]), @r#"
     exit 0
@@ -100,7 +100,7 @@ fn only_what_is_of_the_project() {
     assert_snapshot!(sandbox.run(&["lint"]), @r"
     exit 0
     --- stdout
-    ✓ 1 skill, nothing to remark
+    ✓ 1 skill, no findings
     ");
     assert_eq!(sandbox.run(&["lint", "../home/.claude/skills"]).code, Some(1));
     assert_snapshot!(Sandbox::new().run(&["lint"]), @r"
@@ -208,7 +208,7 @@ fn fix_leaves_alone_what_it_cannot_mend() {
 fn every_copy_of_the_project_is_looked_at() {
     let sandbox = Sandbox::new();
     let with = |target: &str| CLEAN.replace("Do it.", &format!("See [it]({target})."));
-    // Equal front matter and size: one skill to whoever lists them.
+    // Equal front matter and size: one skill in a list.
     sandbox.write("work/skills/clean/SKILL.md", with("one.md"));
     sandbox.write("work/skills/clean/one.md", "");
     sandbox.write("work/.claude/skills/clean/SKILL.md", with("two.md"));
@@ -240,7 +240,7 @@ fn fix_keeps_the_owner() {
     let sandbox = Sandbox::new();
     sandbox.write("work/skills/colon/SKILL.md", "---\nname: colon\ndescription: Use when: asked\n---\nDo it.\n");
     let file = sandbox.path("work/skills/colon/SKILL.md");
-    // Else the owner is whoever runs the test, and a file that was replaced would have the same one.
+    // Else the owner is the user of the test, and a file that was replaced would have the same one.
     if let Err(error) = std::os::unix::fs::chown(&file, Some(12_345), Some(12_346)) {
         println!("skipped: only root may give files away: {error}");
         return;

@@ -299,7 +299,7 @@ fn a_second_start_reads_nothing() {
 }
 
 #[test]
-fn whoever_stops_reading_hears_no_complaint() {
+fn a_reader_that_stops_causes_no_error() {
     let sandbox = Sandbox::new();
     for number in 0..2000 {
         sandbox.skill(&format!("work/skills/s{number}"), &"Does a thing. ".repeat(20));
@@ -358,7 +358,7 @@ fn warnings_are_told_once_and_then_counted() {
     let run = sandbox.run(&["list"]);
     assert!(run.stderr.contains("error[no_front_matter]"), "{run}");
     assert!(run.stderr.contains("2 warnings as before; skillcue doctor shows them\n"), "{run}");
-    // Whoever wants to see them does.
+    // With -v they are shown.
     for args in [&["list", "-v"][..], &["list", "--no-cache"], &["list", "--json"]] {
         assert_eq!(told(args), (2, String::new()), "{args:?}");
     }

@@ -36,7 +36,8 @@ fn a_body_with_arguments() {
     ");
 }
 
-/// Issue 15: arguments that a body has no place for are appended without a line end, and so was the prompt of the shell.
+/// Issue 15: arguments that a body has no place for are appended without a line end, and so was the prompt of the
+/// shell.
 #[test]
 fn what_is_printed_ends_its_line() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! What the command line prints: whole outputs of the real binary, one module per command.
+//! Outputs of the command line: whole outputs of the real binary, one module per command.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

@@ -40,7 +40,7 @@ fn usage() {
     exit 2
     --- stderr
     error[usage]: 0.0.0.0:0 can be reached from elsewhere, and no token is set
-      help: set one with --token-env or --token-file, or say --no-token
+      help: set one with --token-env or --token-file, or use --no-token
     ");
     assert_snapshot!(sandbox.run(&["mcp", "--http", "nonsense"]), @r"
     exit 2
@@ -131,7 +131,7 @@ fn a_client_over_stdio_hears_of_changes_and_the_server_ends_with_it() {
     }
     let found = server.ask("resources/list", &json!({}));
     assert!(found.to_string().contains("skill://csv/SKILL.md"), "{found}");
-    // Whoever closes stdin is done, and so is the server.
+    // The server ends when its stdin is closed.
     drop(server.0.stdin.take());
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
     let mut rest = String::new();
@@ -323,7 +323,7 @@ fn a_token_file_is_a_small_regular_file() {
     error[usage]: --token-file gone: no such file or directory
       help: name a file that holds the token and nothing else
     ");
-    // One that will do serves those who have the token, and no others.
+    // One that will do serves clients that have the token, and no others.
     sandbox.write("work/token", format!("{}\n", "x".repeat(4095)));
     let web = Web::start(&sandbox, 256, &[&mcp[..], &["127.0.0.1:0", "--token-file", "token"]].concat());
     assert!(web.health().ends_with("ok"));
@@ -452,8 +452,8 @@ fn skills_of_a_server_are_listed_approved_loaded_and_revoked() {
       SKILL.md                                        104 bytes  sha256:a1dffe330901
       mail.md                                          14 bytes  sha256:158a583bf9ca
 
-    error[usage]: nobody can be asked: stdin is no terminal
-      help: say --yes
+    error[usage]: a question cannot be asked: stdin is no terminal
+      help: use --yes
     "#);
     assert_eq!(sandbox.run(&["load", "acme:refunds"]).code, Some(1), "showing it has approved nothing");
     let shown = sandbox.run(&["allow", "acme:refunds", "--show"]);
@@ -528,7 +528,7 @@ fn a_server_that_is_down_is_told_once_and_breaks_nothing() {
     warning[mcp_server]: the MCP server "Bad!": a name has 1 to 64 lower-case letters, digits and hyphens, and does not start with a hyphen
       help: correct it below [[mcp]] in skillcue.toml; its skills are missing meanwhile
     warning[mcp_server]: the MCP server "dead" cannot be asked for its skills: /no/such/program cannot be started: no such file or directory
-      help: its skills of last time stay; `skillcue status` says more
+      help: its skills of last time are used; `skillcue status` says more
     1 skill
     "#);
     let again = sandbox.run(&["list", "--source", "project"]);
@@ -548,7 +548,7 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     exit 0
     --- stderr
     warning[untrusted_server]: [TMP]/work/skillcue.toml may not add the server "acme"
-      help: look at the file; `skillcue allow` lets it
+      help: look at the file; `skillcue allow` allows it
     0 skills
     skillcue list without filters shows all
     "#);
@@ -559,8 +559,8 @@ fn a_project_adds_servers_only_once_it_is_trusted() {
     [TMP]/work/skillcue.toml adds:
       server acme  starts [BIN] --isolated --no-cache --skills-dir [TMP]/served mcp
 
-    error[usage]: nobody can be asked: stdin is no terminal
-      help: say --yes
+    error[usage]: a question cannot be asked: stdin is no terminal
+      help: use --yes
     ");
     let allowed = sandbox.run(&["allow", "--yes", "--json"]).json();
     assert_eq!((&allowed[0]["subject"]["kind"], &allowed[0]["current"]), (&json!("project"), &json!(true)));

@@ -23,7 +23,7 @@ fn a_new_skill_is_valid_and_found() {
     assert_snapshot!(sandbox.run(&["lint"]), @r"
     exit 0
     --- stdout
-    ✓ 1 skill, nothing to remark
+    ✓ 1 skill, no findings
     ");
     assert!(sandbox.run(&["list"]).stdout.contains("release-notes"));
     let made = std::fs::read_to_string(sandbox.path("work/.agents/skills/release-notes/SKILL.md")).unwrap();

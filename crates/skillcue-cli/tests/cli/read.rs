@@ -60,7 +60,7 @@ fn no_path_leads_out() {
 }
 
 #[test]
-fn a_refused_path_is_told_once_and_logged_for_those_who_ask() {
+fn a_refused_path_is_reported_once_and_logged_with_verbose() {
     let sandbox = Sandbox::with_pdf();
     let call = ["call", "read_skill_file", r#"{"skill_id": "pdf", "path": "../secret.txt"}"#];
     for command in [&["read", "pdf", "../secret.txt"][..], &["run", "pdf", "../secret.txt"], &call] {

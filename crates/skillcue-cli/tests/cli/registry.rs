@@ -149,7 +149,7 @@ fn an_update_is_shown_before_it_is_made() {
     --- stderr
     nothing was changed; `skillcue update --yes` does it
     "#);
-    assert_eq!(act(&sandbox, &["update"]).code, Some(1), "nobody can be asked, so nothing is done");
+    assert_eq!(act(&sandbox, &["update"]).code, Some(1), "without a terminal nothing is asked or done");
     assert_eq!(body(&sandbox, "pdf"), "# PDF\n");
     assert_eq!(act(&sandbox, &["update", "--yes"]).code, Some(0));
     assert_eq!(body(&sandbox, "pdf"), "# PDF\n\nMore.\n", "it is still on");
@@ -315,7 +315,7 @@ fn a_project_has_a_registry_and_a_lock_of_its_own() {
         assert!(sandbox.path("work").join(file).is_file(), "{file}");
     }
     assert_eq!(act(&sandbox, &["show", "pdf", "--json"]).json()["source"], "project");
-    // Somebody who has cloned the project, and not what is installed in it.
+    // A clone of the project, without what is installed in it.
     std::fs::remove_dir_all(sandbox.path("work/.skillcue")).unwrap();
     assert_eq!(act(&sandbox, &["verify", "--project"]).code, Some(1));
     // The reference has moved since; the lock has not.

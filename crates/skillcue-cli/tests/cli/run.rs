@@ -152,8 +152,8 @@ fn permissions_are_asked_for_granted_and_taken_back() {
       models may load it
       scripts/read.sh may run, with reading ~/notes, the variable SECRET
     The agent does not ask about it again.
-    error[usage]: nobody can be asked: stdin is no terminal
-      help: say --yes
+    error[usage]: a question cannot be asked: stdin is no terminal
+      help: use --yes
     ");
     assert_snapshot!(sandbox.act(&["allow", "notes", "--script", "scripts/read.sh", "--yes"]), @r"
     exit 0

@@ -12,7 +12,7 @@ pub(crate) struct Sandbox {
     root: TempDir,
 }
 
-/// What a run printed, for comparison with a snapshot.
+/// The output of a run, for comparison with a snapshot.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -94,12 +94,12 @@ impl Sandbox {
         self.finish(self.command(args).output().unwrap())
     }
 
-    /// The same with the system's programs on the PATH, for scripts to use.
+    /// Like `run`, with the system's programs on the PATH, for scripts to use.
     pub(crate) fn act(&self, args: &[&str]) -> Run {
         self.finish(self.command(args).env("PATH", "/usr/bin:/bin").env("SECRET", "hunter2").output().unwrap())
     }
 
-    /// The same with something on stdin.
+    /// Like `run`, with something on stdin.
     pub(crate) fn run_with(&self, stdin: &[u8], args: &[&str]) -> Run {
         self.write("tmp/stdin", stdin);
         let stdin = fs::File::open(self.path("tmp/stdin")).unwrap();
@@ -116,7 +116,7 @@ impl Sandbox {
         Run { code: output.status.code(), stdout: redacted(output.stdout), stderr: redacted(output.stderr) }
     }
 
-    /// The same everywhere: no temporary directory, no version.
+    /// Replaces what differs between machines: the temporary directory and the version.
     pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(self.root.path().to_str().unwrap(), "[TMP]")
             .replace(&format!("bundled/{}", env!("CARGO_PKG_VERSION")), "bundled/[VERSION]")
@@ -124,7 +124,7 @@ impl Sandbox {
 }
 
 impl Run {
-    /// What it printed for programs.
+    /// Parses the document on stdout.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"))
     }

@@ -80,7 +80,7 @@ fn the_best_are_printed() {
 }
 
 #[test]
-fn who_hides_is_not_found() {
+fn hidden_skills_are_not_found() {
     let sandbox = Sandbox::with_library();
     sandbox.write("work/off.toml", "[skills]\ndisable = [\"csv\"]\n");
     for query in ["pdf", "secret", "deletes a PDF for good", "chart a spreadsheet", "csv"] {

@@ -183,7 +183,7 @@ fn copies_are_compared() {
     assert!(sandbox.run(&["load", "theirs@user"]).stdout.contains("# Theirs"));
 }
 
-/// Issue 15: what a skill brings along to run, what it asks for, and who may call it were not shown.
+/// Issue 15: what a skill brings along to run, what it asks for, and whether people or models may call it were not shown.
 #[test]
 fn what_runs_and_what_it_asks_for() {
     let sandbox = Sandbox::new();

@@ -14,7 +14,8 @@ fn the_program_is_linked_at_a_fixed_address() {
     assert_eq!(u16::from_le_bytes([program[16], program[17]]), 2);
 }
 
-/// A list that goes to a program is written in a few large pieces: a socket that keeps the borders of messages counts them.
+/// A list that goes to a program is written in a few large pieces: a socket that keeps the borders of messages counts
+/// them.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_list_is_written_in_one_piece() {
@@ -43,7 +44,7 @@ fn a_list_is_written_in_one_piece() {
 }
 
 /// Issue 15: threads are started when there is work for them. They stay once they are started, so it is enough to count
-/// them while the answer is written: into a pipe that takes one page, with nobody to read it.
+/// them while the answer is written: into a pipe that takes one page, without a reader.
 #[test]
 #[cfg(target_os = "linux")]
 fn few_skills_start_no_threads() {

@@ -1,4 +1,4 @@
-//! What people see: the same runs, on a terminal.
+//! Outputs on a terminal.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -26,13 +26,13 @@ fn on_terminal(sandbox: &Sandbox, columns: u16, variables: &[(&str, &str)], args
     // The command holds copies of it, which would keep the terminal open.
     drop((command, slave));
     let mut bytes = Vec::new();
-    // Linux ends a terminal that nobody writes to any more with an error.
+    // Linux ends a terminal without a writer with an error.
     let _ = File::from(master).read_to_end(&mut bytes);
     child.wait().unwrap();
     sandbox.redact(&String::from_utf8(bytes).unwrap()).replace("\r\n", "\n").replace('\u{1b}', "␛")
 }
 
-/// Runs on a terminal at which somebody types; returns what was printed for programs and people.
+/// Runs on a terminal with typed input; returns stdout and stderr.
 fn answering(sandbox: &Sandbox, typed: &str, args: &[&str]) -> String {
     use std::io::Write as _;
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -194,7 +194,7 @@ fn json_is_indented_for_people() {
     "#);
 }
 
-/// Output comes line by line while a spinner turns below it, and commands nobody.
+/// Output comes line by line while a spinner turns below it, and does not control the terminal.
 #[test]
 fn a_script_streams_beside_a_spinner() {
     let sandbox = Sandbox::new();

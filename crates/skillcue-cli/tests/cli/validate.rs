@@ -96,7 +96,7 @@ fn a_directory_of_skills() {
       |
       = help: the file is empty; `skillcue new NAME` shows what belongs into it
 
-    error[no_skill_file]: the open standard knows no `SKILL.yaml`, and no `SKILL.md` stands beside it
+    error[no_skill_file]: the open standard knows no `SKILL.yaml`, and there is no `SKILL.md` beside it
     --> all/e/SKILL.yaml
      = help: describe the skill in a SKILL.md; `skillcue lint` checks a SKILL.yaml
     ");
@@ -112,7 +112,7 @@ fn paths_that_are_no_skills() {
     --- stdout
     ✗ nothing to check: 3 errors
     --- stderr
-    error[no_skill_file]: no skill stands here, nor below
+    error[no_skill_file]: there is no skill here or below
     --> empty
      = help: a skill is a directory with a SKILL.md; `skillcue new NAME` makes one
 

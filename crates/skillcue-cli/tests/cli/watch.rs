@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// Skills are written elsewhere and moved: nobody sees half of one.
+/// Skills are written elsewhere and moved: no reader sees half of one.
 fn place(sandbox: &Sandbox, name: &str, text: &str) {
     sandbox.write(&format!("beside/{name}/SKILL.md"), text);
     let target = sandbox.path(&format!("work/skills/{name}"));

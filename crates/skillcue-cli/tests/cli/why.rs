@@ -108,7 +108,7 @@ fn one_that_does_not_and_how_near_it_came() {
     --- stdout
     open the pdf
 
-    only people may load it: it matches where its name stands with a sigil
+    only people may load it: it matches where its name has a sigil
     secret does not match. What it would have taken:
        keyword   secret
     ");
@@ -272,7 +272,7 @@ fn more_than_a_few_are_counted() {
 }
 
 #[test]
-fn texts_count_unless_somebody_says_otherwise() {
+fn texts_count_by_default() {
     let sandbox = Sandbox::with_library();
     let message = "fold a paper crane out of paper, or other animals";
     let run = |variables: &[(&str, &str)], args: &[&str]| {

@@ -1,5 +1,5 @@
-//! Consent to a project's `skillcue.toml`, which may then add servers and directories outside of the project, set limits,
-//! and configure the agent.
+//! Consent to a project's `skillcue.toml`, which may then add servers and directories outside of the project, set
+//! limits, and configure the agent.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::path::Path;
 use skillcue::config::{AgentSection, Distrusted, RunSection};
 use skillcue_host::project_wants;
 
-use super::Wanted;
+use super::ConsentRequest;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
 /// Returns what the project's file wants.
-pub(super) fn wanted(project: &Path, context: &Context) -> Result<Wanted, CliError> {
+pub(super) fn wanted(project: &Path, context: &Context) -> Result<ConsentRequest, CliError> {
     let Some((question, wants)) = project_wants(project)? else {
         return Err(CliError::failure("no_config", format!("{} has no skillcue.toml", project.display()))
             .help("there is nothing to allow; to allow a skill, name it"));
     };
-    Ok(Wanted {
+    Ok(ConsentRequest {
         // By its absolute path: which one is allowed must not depend on the current directory.
         name: project.to_string_lossy().into_owned(),
         described: described(project, &wants, context),
@@ -28,7 +28,7 @@ pub(super) fn wanted(project: &Path, context: &Context) -> Result<Wanted, CliErr
     })
 }
 
-/// What a `[run]` section sets, as it is written there.
+/// Returns the settings of a `[run]` section, as they are written there.
 fn limits(run: &RunSection) -> Vec<String> {
     let numbers = [
         ("timeout_s", run.timeout_s),
@@ -45,7 +45,7 @@ fn limits(run: &RunSection) -> Vec<String> {
     set
 }
 
-/// What an `[agent]` section sets, as it is written there; a key is not shown.
+/// Returns the settings of an `[agent]` section, as they are written there; a key is not shown.
 fn agent(agent: &AgentSection) -> Vec<String> {
     let quoted = |text: &String| format!("{text:?}");
     let fields = [
@@ -67,7 +67,7 @@ fn agent(agent: &AgentSection) -> Vec<String> {
     fields.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} = {value}"))).collect()
 }
 
-/// Everything that the file wants: what is started, with which variables, and what is sent where.
+/// Describes everything that the file wants: what is started, with which variables, and what is sent where.
 fn described(project: &Path, wants: &Distrusted, context: &Context) -> String {
     let mut out = format!("{} adds:\n", text::one_line(&project.join("skillcue.toml").to_string_lossy()));
     for server in &wants.servers {

@@ -8,45 +8,45 @@ use skillcue::consent::Scope;
 use skillcue::remote::{RemoteEntry, RemoteError};
 use skillcue_mcp::host::Host;
 
-use super::Wanted;
+use super::ConsentRequest;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::terminal::{paint, style};
 use crate::text;
 
 /// A skill as its server lists it.
-pub(super) struct Listed {
+pub(super) struct RemoteSubject {
     label: String,
     entry: Arc<RemoteEntry>,
 }
 
 /// The instructions of a skill.
 #[derive(serde::Serialize)]
-pub(super) struct Shown {
+pub(super) struct RemoteInstructions {
     label: String,
     uri: String,
     pub(super) content: String,
 }
 
 /// Returns the remote skill of that name; none if it is one on this machine.
-pub(super) fn find(name: &str, context: &Context) -> Result<Option<Listed>, CliError> {
+pub(super) fn find(name: &str, context: &Context) -> Result<Option<RemoteSubject>, CliError> {
     match name.split_once(':') {
         // A server need not list all that it has.
         Some((label, uri)) if uri.contains("://") => {
             let entry = host(context)?.get(label, uri).map_err(|error| {
                 CliError::of(&error).help("name a server of skillcue.toml and the URI of a SKILL.md")
             })?;
-            Ok(Some(Listed { label: label.to_owned(), entry }))
+            Ok(Some(RemoteSubject { label: label.to_owned(), entry }))
         }
-        _ => Ok(context.skills()?.remote_entry(name)?.map(|(label, entry)| Listed { label, entry })),
+        _ => Ok(context.skills()?.remote_entry(name)?.map(|(label, entry)| RemoteSubject { label, entry })),
     }
 }
 
-impl Listed {
+impl RemoteSubject {
     /// Returns what there is to allow.
-    pub(super) fn wanted(&self, name: &str, context: &Context) -> Result<Wanted, CliError> {
+    pub(super) fn wanted(&self, name: &str, context: &Context) -> Result<ConsentRequest, CliError> {
         let question = host(context)?.question(&self.label, &self.entry)?;
-        Ok(Wanted {
+        Ok(ConsentRequest {
             name: name.to_owned(),
             described: described(&self.label, &self.entry),
             prompt: "Allow exactly this content?",
@@ -54,8 +54,9 @@ impl Listed {
         })
     }
 
-    /// Returns the instructions, and allows nothing beyond this process. Of exactly this entry: others may have its name.
-    pub(super) fn instructions(&self, context: &Context) -> Result<Shown, CliError> {
+    /// Returns the instructions, and allows nothing beyond this process. Of exactly this entry: others may have its
+    /// name.
+    pub(super) fn instructions(&self, context: &Context) -> Result<RemoteInstructions, CliError> {
         let host = host(context)?;
         host.allow(&self.label, &self.entry, Scope::Session)?;
         let name = format!("{}:{}", self.label, self.entry.name());
@@ -66,7 +67,7 @@ impl Listed {
         let bytes = remote.read(&self.entry, "SKILL.md").map_err(failed)?;
         let not_text = |_| failed(RemoteError::Unverified("`SKILL.md` is not UTF-8 text".to_owned()));
         let content = String::from_utf8(bytes).map_err(not_text)?;
-        Ok(Shown { label: self.label.clone(), uri: self.entry.uri.clone(), content })
+        Ok(RemoteInstructions { label: self.label.clone(), uri: self.entry.uri.clone(), content })
     }
 }
 

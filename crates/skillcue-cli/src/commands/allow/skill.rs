@@ -6,13 +6,13 @@ use skillcue::consent::{Question, Subject};
 use skillcue::format::Permissions;
 use skillcue_exec::{RunRequest, find_script, scripts};
 
-use super::{Args, Wanted};
+use super::{Args, ConsentRequest};
 use crate::consent::described;
 use crate::context::Context;
 use crate::error::CliError;
 
 /// Returns what a skill wants: all that needs consent, or what the options name.
-pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wanted, CliError> {
+pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<ConsentRequest, CliError> {
     let catalog = context.skills()?.catalog();
     let skill = skillcue::catalog::usable(&catalog, name)?;
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;
@@ -54,7 +54,7 @@ pub(super) fn wanted(name: &str, args: &Args, context: &Context) -> Result<Wante
         return Err(CliError::failure("nothing_asked", format!("{name:?} asks for nothing that needs consent"))
             .help("it can be loaded, and what it runs stays in the sandbox"));
     }
-    Ok(Wanted {
+    Ok(ConsentRequest {
         name: name.to_owned(),
         described: format!("{}\nThe agent does not ask about it again.", described(skill, &questions, context)),
         prompt: "Allow exactly this, for exactly these files?",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::measure::Probe;
+use super::measure::ProbeResult;
 use skillcue::catalog::Discovery;
 use skillcue::select::Selector;
 use skillcue::{Catalog, Mode, Request, SkillRoot, Skillcue, Source, Tier};
@@ -15,25 +15,25 @@ use skillcue_bench::{
 };
 use skillcue_format::pattern;
 
-/// What is promised: how long the index takes to make and to read back, how large it is, and what a message costs.
-const INDEX: Duration = Duration::from_secs(3);
-const INDEX_BYTES: u64 = 150_000_000;
-const KEPT: Duration = Duration::from_millis(500);
-const MESSAGE: Duration = Duration::from_millis(1);
-const LONG_MESSAGE: Duration = Duration::from_millis(5);
-const FEW_SKILLS: Duration = Duration::from_micros(20);
-const BREADCRUMB: usize = 10;
-/// How many times faster than the loop, and with how many skills. So many of them are tried, and the time scaled: all
+/// The promises: how long the index takes to make and to read back, how large it is, and what a message costs.
+const MAX_INDEX: Duration = Duration::from_secs(3);
+const MAX_INDEX_BYTES: u64 = 150_000_000;
+const MAX_KEPT_INDEX: Duration = Duration::from_millis(500);
+const MAX_MESSAGE: Duration = Duration::from_millis(1);
+const MAX_LONG_MESSAGE: Duration = Duration::from_millis(5);
+const MAX_FEW_SKILLS: Duration = Duration::from_micros(20);
+const MAX_BREADCRUMB: usize = 10;
+/// How many times faster than the loop, and with how many skills. A sample of them is tried, and the time scaled: all
 /// of them, compiled, are gigabytes.
-const FASTER: f64 = 1_000.0;
+const MIN_SPEEDUP: f64 = 1_000.0;
 const NAIVE_SKILLS: usize = 10_000;
 const NAIVE_SAMPLE: usize = 1_000;
-/// The same with patterns compiled in the loop takes so long that fewer are enough.
+/// The sample of the loop that compiles its patterns, which takes so long that fewer are enough.
 const UNCOMPILED_SAMPLE: usize = 50;
 /// More skills than this are promised nothing.
-const MOST: usize = 100_000;
+const MAX_PROMISED: usize = 100_000;
 
-/// How the numbers below came about.
+/// The method behind the numbers, for the report.
 pub(super) const METHOD: &str = "index triggers: in a process of its own, without discovery, memory by what the process \
     grew; disclose and select: every message timed by itself on one thread, median and 99th of 100, after `prepare` and a \
     round of warming up, so bodies (one line each, but for \"whole bodies\") come from the loader's cache and patterns are \
@@ -80,7 +80,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// A message of twenty words.
+/// Returns a message of twenty words.
 pub(super) fn message() -> String {
     triggers::message(SEED, MESSAGES[0].0, 0)
 }
@@ -91,7 +91,7 @@ pub(super) fn tree(dir: &Path, count: usize, bodies: Bodies) -> io::Result<Tree>
     generate(&dir.join(format!("triggers{size}-{count}")), &options)
 }
 
-/// What a message that needs no skill costs, on a tree as the wild has it.
+/// Measures the tokens of a message that needs no skill, on a tree as the wild has it.
 pub(super) fn tokens(tree: &Tree, report: &mut Report) -> io::Result<()> {
     let skills = Skillcue::builder().skills_dir(tree.root()).build().map_err(io::Error::other)?;
     let shown = skills.disclose("What is 2+2?");
@@ -101,7 +101,7 @@ pub(super) fn tokens(tree: &Tree, report: &mut Report) -> io::Result<()> {
         skills: tree.options().count,
         tokens: (shown.tokens.stable + shown.tokens.turn).0,
         eager: shown.tokens.eager.0,
-        limit: BREADCRUMB,
+        limit: MAX_BREADCRUMB,
     });
     Ok(())
 }
@@ -114,7 +114,7 @@ struct Matching<'b> {
 }
 
 impl Matching<'_> {
-    /// How long the index takes to make, and to read back: as the start of a program has it.
+    /// Measures how long the index takes to make, and to read back: as the start of a program has it.
     fn index(&self, report: &mut Report) -> io::Result<()> {
         let catalog = self.discovery().run();
         self.check(&catalog)?;
@@ -122,11 +122,13 @@ impl Matching<'_> {
         let file = self.dir.join(format!("triggers-kept-{}", self.count));
         std::fs::write(&file, selector.to_bytes())?;
         drop((selector, catalog));
-        for (what, kept, limit) in [("index triggers", None, INDEX), ("index triggers, kept", Some(&*file), KEPT)] {
+        for (what, kept, limit) in
+            [("index triggers", None, MAX_INDEX), ("index triggers, kept", Some(&*file), MAX_KEPT_INDEX)]
+        {
             let (time, held) = self.starts(kept)?;
             let row = Row::new(what, self.count, time).memory(held);
-            let promised = self.count <= MOST;
-            report.rows.push(if promised { row.at_most(limit).memory_at_most(INDEX_BYTES) } else { row });
+            let promised = self.count <= MAX_PROMISED;
+            report.rows.push(if promised { row.at_most(limit).memory_at_most(MAX_INDEX_BYTES) } else { row });
         }
         Ok(())
     }
@@ -141,20 +143,20 @@ impl Matching<'_> {
                 command.arg("--probe-cache").arg(self.dir.join(format!("triggers-index-{}", self.count)));
                 command.arg("--probe-kept").arg(file);
             }
-            let probe = Probe::of(command)?;
+            let probe = ProbeResult::of(command)?;
             time = time.min(Duration::from_nanos(probe.nanoseconds));
             held = probe.memory.or(held);
         }
         Ok((time, held))
     }
 
-    /// One message after another: what all of it costs, and matching alone. Returns the former.
+    /// Measures one message after another: all of it, and matching alone. Returns the former.
     fn messages(&self, skills: &Skillcue, words: usize, number: usize, report: &mut Report) -> Timing {
         let limit = match (self.count, words) {
-            (MOST.., _) if self.count > MOST => None,
-            (..=100, ..=20) => Some(FEW_SKILLS),
-            (_, ..=200) => Some(MESSAGE),
-            _ => Some(LONG_MESSAGE),
+            (MAX_PROMISED.., _) if self.count > MAX_PROMISED => None,
+            (..=100, ..=20) => Some(MAX_FEW_SKILLS),
+            (_, ..=200) => Some(MAX_MESSAGE),
+            _ => Some(MAX_LONG_MESSAGE),
         };
         let length = if words < 1_000 { words.to_string() } else { format!("{},{:03}", words / 1_000, words % 1_000) };
         let row = |what: &str, timing: Timing| {
@@ -182,7 +184,7 @@ impl Matching<'_> {
         Plan::rounds(if words < 1_000 { 3 } else { 10 } * self.rounds.max(2))
     }
 
-    /// What the patterns cost that have to be run on every message.
+    /// Measures the patterns that have to be run on every message.
     fn always_run(&self, report: &mut Report) -> io::Result<()> {
         let catalog = self.discovery().run();
         let always = Selector::of(&catalog).always_run();
@@ -204,7 +206,7 @@ impl Matching<'_> {
         Ok(())
     }
 
-    /// The loop over regular expressions that matching replaces, beside what was measured.
+    /// Measures the loop over regular expressions that matching replaces, beside matching.
     fn naive(&self, times: [Timing; 3], report: &mut Report) {
         let options = self.tree.options();
         let triggers = |index| (options.name(index), triggers::of(options.seed, index));
@@ -221,7 +223,7 @@ impl Matching<'_> {
             let written = Plan::rounds(1).each(&messages[..3], |message| Naive::matching_uncompiled(few, message));
             let what = format!("disclose, {words} words, or a loop");
             let floor = scale(written.median, few.len());
-            report.rows.push(Row::new(what, self.count, ours.median).against(floor, Limit::Faster(FASTER)));
+            report.rows.push(Row::new(what, self.count, ours.median).against(floor, Limit::Faster(MIN_SPEEDUP)));
         }
         report.notes.push(format!(
             "the loop is the one of the first design: name, keywords, verbs and pattern of every skill, each compiled \
@@ -249,7 +251,7 @@ fn as_f64(count: usize) -> f64 {
 }
 
 /// Makes the index over the triggers once, or reads it, and says how long that took and how much memory it needed.
-pub(super) fn probe(tree: &Path, cache: Option<&Path>, kept: Option<&Path>) -> io::Result<Probe> {
+pub(super) fn probe(tree: &Path, cache: Option<&Path>, kept: Option<&Path>) -> io::Result<ProbeResult> {
     let mut discovery = Discovery::new([SkillRoot::new(tree, Source::Inline)]);
     if let Some(file) = cache {
         discovery = discovery.cache(file);
@@ -270,5 +272,5 @@ pub(super) fn probe(tree: &Path, cache: Option<&Path>, kept: Option<&Path>) -> i
     let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
     // A program goes on with both; it does not take them apart.
     std::mem::forget((selector, catalog));
-    Ok(Probe { nanoseconds, memory: held })
+    Ok(ProbeResult { nanoseconds, memory: held })
 }

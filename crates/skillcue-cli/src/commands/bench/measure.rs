@@ -1,4 +1,4 @@
-//! What is measured, how, and beside which floor.
+//! Measurements of discovery, loading and the whole program, each beside its floor.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -14,16 +14,16 @@ use skillcue_bench::{Bodies, Limit, Options, Plan, Report, Row, Tree, floor, gen
 
 /// The tree sizes that are measured unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
-/// What §16 of the specification promises.
-const DISCOVER: f64 = 2.5;
-const CACHED: f64 = 1.5;
-const FIRST_LOAD: Duration = Duration::from_micros(50);
-const CACHED_LOAD: Duration = Duration::from_micros(1);
-const PROCESS: Duration = Duration::from_millis(10);
-const CONTEXT_KEYWORD: Duration = Duration::from_millis(5);
-const CONTEXT_HYBRID: Duration = Duration::from_millis(10);
+/// The promises: ratios to the floor, and times beyond it.
+const MAX_DISCOVER: f64 = 2.5;
+const MAX_CACHED: f64 = 1.5;
+const MAX_FIRST_LOAD: Duration = Duration::from_micros(50);
+const MAX_CACHED_LOAD: Duration = Duration::from_micros(1);
+const MAX_PROCESS: Duration = Duration::from_millis(10);
+const MAX_CONTEXT_KEYWORD: Duration = Duration::from_millis(5);
+const MAX_CONTEXT_HYBRID: Duration = Duration::from_millis(10);
 /// More skills than this are promised nothing for it.
-const MOST_FOR_CONTEXT: usize = 10_000;
+const MAX_FOR_CONTEXT: usize = 10_000;
 
 /// Measures discovery, loading and the whole program on trees of `sizes` skills, kept below `dir`.
 pub(super) fn measure(
@@ -44,7 +44,7 @@ pub(super) fn measure(
         bench.cached(report)?;
         say(&format!("{count} skills: the whole program"));
         bench.process(report)?;
-        if count <= MOST_FOR_CONTEXT {
+        if count <= MAX_FOR_CONTEXT {
             say(&format!("{count} skills: the main job as a program"));
             context(count, dir, bench.rounds, report)?;
         }
@@ -62,8 +62,9 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The main job as people and hooks run it: `context MESSAGE` from start to exit, with a pattern and a whole body in
-/// every skill, the index cache and the kept indexes in place, in turns with `list`, which finds the same skills.
+/// Measures the main job as people and hooks run it: `context MESSAGE` from start to exit, with a pattern and a whole
+/// body in every skill, the index cache and the kept indexes in place, in turns with `list`, which finds the same
+/// skills.
 fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::Result<()> {
     let tree = matching::tree(dir, count, Bodies::Wild)?;
     let cache = dir.join(format!("context-cache-{count}"));
@@ -93,7 +94,7 @@ fn context(count: usize, dir: &Path, rounds: usize, report: &mut Report) -> io::
         }
     }
     let [list, keyword, hybrid] = best;
-    for (mode, time, limit) in [("keyword", keyword, CONTEXT_KEYWORD), ("hybrid", hybrid, CONTEXT_HYBRID)] {
+    for (mode, time, limit) in [("keyword", keyword, MAX_CONTEXT_KEYWORD), ("hybrid", hybrid, MAX_CONTEXT_HYBRID)] {
         let row = Row::new(format!("context, {mode}, whole program"), count, time);
         report.rows.push(row.against(list, Limit::times_plus(1.0, limit)));
     }
@@ -124,7 +125,7 @@ impl Bench<'_> {
     fn discover(&self, report: &mut Report) -> io::Result<()> {
         self.check(&self.discovery().run())?;
         let (ours, bare, held) = self.starts(None, Floor::Read4k)?;
-        let row = Row::new("discover", self.count, ours).against(bare, Limit::times(DISCOVER)).memory(held);
+        let row = Row::new("discover", self.count, ours).against(bare, Limit::times(MAX_DISCOVER)).memory(held);
         report.rows.push(row);
         Ok(())
     }
@@ -143,15 +144,16 @@ impl Bench<'_> {
             return Err(io::Error::other("the index cache is not used; is the tree being written to?"));
         }
         let (ours, bare, held) = self.starts(Some(&file), Floor::Stat)?;
-        let row = Row::new("discover, index cache", self.count, ours).against(bare, Limit::times(CACHED)).memory(held);
+        let row =
+            Row::new("discover, index cache", self.count, ours).against(bare, Limit::times(MAX_CACHED)).memory(held);
         report.rows.push(row);
         Ok(())
     }
 
-    /// Discovery alone, as the start of a program has it: in a process of its own, which times itself, in turns with
-    /// the floor, which is a program of its own as well: a second round in one process finds memory touched, code paged
-    /// in and caches full, and would be compared with a first one. Returns the best of both, and how much memory the
-    /// catalog took.
+    /// Measures discovery alone, as the start of a program has it: in a process of its own, which times itself, in
+    /// turns with the floor, which is a program of its own as well: a second round in one process finds memory touched,
+    /// code paged in and caches full, and would be compared with a first one. Returns the best of both, and how much
+    /// memory the catalog took.
     fn starts(&self, cache: Option<&Path>, floor: Floor) -> io::Result<(Duration, Duration, Option<u64>)> {
         let (mut ours, mut bare, mut held) = (Duration::MAX, Duration::MAX, None);
         for _ in 0..=self.rounds {
@@ -159,7 +161,7 @@ impl Bench<'_> {
             if let Some(file) = cache {
                 discovery.arg("--probe-cache").arg(file);
             }
-            let probe = Probe::of(discovery)?;
+            let probe = ProbeResult::of(discovery)?;
             ours = ours.min(Duration::from_nanos(probe.nanoseconds));
             held = probe.memory.or(held);
             bare = bare.min(self.floor(floor)?);
@@ -173,14 +175,14 @@ impl Bench<'_> {
         Ok(command)
     }
 
-    /// The floor, once, in a process of its own.
+    /// Measures the floor, once, in a process of its own.
     fn floor(&self, floor: Floor) -> io::Result<Duration> {
         let mut command = self.probe()?;
         command.args(["--probe-floor", floor.as_str()]);
-        Ok(Duration::from_nanos(Probe::of(command)?.nanoseconds))
+        Ok(Duration::from_nanos(ProbeResult::of(command)?.nanoseconds))
     }
 
-    /// The program as people run it, from start to exit.
+    /// Measures the program as people run it, from start to exit.
     fn process(&self, report: &mut Report) -> io::Result<()> {
         let program = std::env::current_exe()?;
         let (mut ours, mut bare) = (Duration::MAX, Duration::MAX);
@@ -200,9 +202,9 @@ impl Bench<'_> {
             bare = bare.min(self.floor(Floor::Read4k)?);
         }
         let limit = match self.count {
-            0..=100 => Limit::times_plus(1.0, PROCESS),
-            101..=10_000 => Limit::times_plus(DISCOVER, PROCESS),
-            _ => Limit::times(DISCOVER),
+            0..=100 => Limit::times_plus(1.0, MAX_PROCESS),
+            101..=10_000 => Limit::times_plus(MAX_DISCOVER, MAX_PROCESS),
+            _ => Limit::times(MAX_DISCOVER),
         };
         report.rows.push(Row::new("list --json, whole program", self.count, ours).against(bare, limit));
         Ok(())
@@ -223,19 +225,20 @@ impl Bench<'_> {
             || floor::read_whole(&path),
         );
         failed.map_err(io::Error::other)?;
-        let limit = Limit::times_plus(1.5, FIRST_LOAD);
+        let limit = Limit::times_plus(1.5, MAX_FIRST_LOAD);
         report.rows.push(Row::new("first load", self.count, ours.min).against(bare.min, limit));
         let mut failed = Ok(());
         let (ours, bare) = Plan::rounds(self.rounds)
             .batch(256)
             .pair(|| failed = skills.load(&name, &request).map(drop), || floor::stat_one(&path));
         failed.map_err(io::Error::other)?;
-        let limit = Limit::times_plus(1.0, CACHED_LOAD);
+        let limit = Limit::times_plus(1.0, MAX_CACHED_LOAD);
         report.rows.push(Row::new("cached load", self.count, ours.min).against(bare.min, limit));
         Ok(())
     }
 
-    /// 10 of the skills in use, arguments by Zipf's law, 1,000 loads: how often the cache serves, and what it holds.
+    /// Loads 10 of the skills 1,000 times with arguments by Zipf's law, and notes how often the cache serves and what
+    /// it holds.
     fn reuse(&self, report: &mut Report) -> io::Result<()> {
         let skills = Skillcue::builder().skills_dir(self.tree.root()).build().map_err(io::Error::other)?;
         let catalog = skills.catalog();
@@ -296,22 +299,22 @@ impl Floor {
     }
 }
 
-/// What a process that only looks for skills says of itself.
+/// The report of a process that only looks for skills.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Probe {
+pub(super) struct ProbeResult {
     pub(super) nanoseconds: u64,
     pub(super) memory: Option<u64>,
 }
 
-impl Probe {
-    pub(super) fn of(mut command: Command) -> io::Result<Probe> {
+impl ProbeResult {
+    pub(super) fn of(mut command: Command) -> io::Result<ProbeResult> {
         let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
         serde_json::from_slice(&output.stdout).map_err(io::Error::other)
     }
 }
 
 /// Does what a floor does, once. The files are known beforehand.
-pub(super) fn probe_floor(tree: &Path, floor: Floor) -> io::Result<Probe> {
+pub(super) fn probe_floor(tree: &Path, floor: Floor) -> io::Result<ProbeResult> {
     let paths = floor::find(tree)?;
     let start = Instant::now();
     match floor {
@@ -319,11 +322,11 @@ pub(super) fn probe_floor(tree: &Path, floor: Floor) -> io::Result<Probe> {
         Floor::Stat => floor::stat(&paths, threads())?,
     };
     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Ok(Probe { nanoseconds, memory: None })
+    Ok(ProbeResult { nanoseconds, memory: None })
 }
 
 /// Looks for skills once, and says how long it took and how much memory it needed.
-pub(super) fn probe(tree: &Path, cache: Option<&Path>) -> Probe {
+pub(super) fn probe(tree: &Path, cache: Option<&Path>) -> ProbeResult {
     let before = memory().map(|memory| memory.resident);
     let mut discovery = Discovery::new([SkillRoot::new(tree, Source::Inline)]);
     if let Some(file) = cache {
@@ -337,10 +340,10 @@ pub(super) fn probe(tree: &Path, cache: Option<&Path>) -> Probe {
     let held = memory().zip(before).map(|(after, before)| after.resident.saturating_sub(before));
     // A program that has looked for skills uses them and ends; it does not take its catalog apart.
     std::mem::forget(catalog);
-    Probe { nanoseconds, memory: held }
+    ProbeResult { nanoseconds, memory: held }
 }
 
-/// Which of ten arguments the `step`-th load of a skill has, by Zipf's law, without chance.
+/// Returns which of ten arguments the `step`-th load of a skill has, by Zipf's law, without chance.
 fn zipf(step: usize) -> u32 {
     let total: f64 = (1..=10).map(|n| 1.0 / f64::from(n)).sum();
     // A low-discrepancy walk over 0..1 visits every argument as often as the law says.

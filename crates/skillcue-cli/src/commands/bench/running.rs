@@ -1,4 +1,4 @@
-//! What the sandbox and toolsets cost.
+//! The costs of the sandbox and of toolsets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use crate::context::Context;
 use crate::error::CliError;
 use skillcue_host::Programs;
 
-/// What a start in the sandbox may cost beyond one without.
-const START: Duration = Duration::from_millis(5);
-/// How long a script may outlive a limit of 50 ms: tests allow twice the limit, and are not timed.
-const LATE: Duration = Duration::from_millis(50);
+/// Longest time that a start in the sandbox may take beyond one without.
+const MAX_START: Duration = Duration::from_millis(5);
+/// Longest time that a script may outlive a limit of 50 ms: tests allow twice the limit, and are not timed.
+const MAX_LATE: Duration = Duration::from_millis(50);
 
 pub(super) fn measure(context: &Context, dir: &Path, say: &dyn Fn(&str), report: &mut Report) -> Result<(), CliError> {
     let acting: &Programs = context.programs()?;
     say("the sandbox");
     let start = skillcue_exec::measure_start(acting.launcher(), 201)?;
     report.rows.push(
-        Row::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, START)),
+        Row::new("sandboxed `sh -c true`", 0, start.sandboxed).against(start.plain, Limit::times_plus(1.0, MAX_START)),
     );
-    report.rows.push(Row::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(LATE));
+    report.rows.push(Row::new("outliving a limit of 50 ms, at worst", 0, start.late).at_most(MAX_LATE));
     say("toolsets");
     let folder = toolset::packages(context)?.filter(|folder| folder.join("node_modules/zod").is_dir());
     if folder.is_none() {

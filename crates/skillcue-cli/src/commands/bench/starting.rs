@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use skillcue_bench::{Limit, Options, Report, Row, generate, memory_of};
 
 /// A hook pays this on every message.
-const VERSION: Duration = Duration::from_millis(1);
-const VERSION_MEMORY: u64 = 6 << 20;
-const LIST: Duration = Duration::from_millis(3);
+const MAX_VERSION: Duration = Duration::from_millis(1);
+const MAX_VERSION_MEMORY: u64 = 6 << 20;
+const MAX_LIST: Duration = Duration::from_millis(3);
 const SKILLS: usize = 100;
 
-/// Where an empty program is found on every Unix. It parses two options and ends.
+/// The paths of an empty program, on every Unix. It parses two options and ends.
 const EMPTY: [&str; 2] = ["/usr/bin/true", "/bin/true"];
 
 /// Measures `--version` and `list` at 100 skills, from start to exit, in turns with `true`.
@@ -37,18 +37,18 @@ pub(super) fn measure(dir: &Path, rounds: usize, say: &dyn Fn(&str), report: &mu
     let held = held(Command::new(&program).arg("--version"))?;
     report.rows.push(
         Row::new("--version, whole program", 0, version)
-            .against(bare, Limit::times_plus(1.0, VERSION))
+            .against(bare, Limit::times_plus(1.0, MAX_VERSION))
             .memory(held)
-            .memory_at_most(VERSION_MEMORY),
+            .memory_at_most(MAX_VERSION_MEMORY),
     );
-    let limit = Limit::times_plus(1.0, LIST);
+    let limit = Limit::times_plus(1.0, MAX_LIST);
     report.rows.push(Row::new("list, whole program", SKILLS, list).against(bare, limit));
     report.notes.push("whole programs at start-up are measured beside `true`, an empty program".to_owned());
     Ok(())
 }
 
-/// The most memory that a program has had when it is about to end: it is held up at its last line, because its stdout is
-/// a pipe that is full. `None` where the kernel does not tell.
+/// Returns the most memory that a program has had when it is about to end: it is held up at its last line, because its
+/// stdout is a pipe that is full. `None` where the kernel does not report it.
 fn held(command: &mut Command) -> io::Result<Option<u64>> {
     let (reader, mut writer) = io::pipe()?;
     // As much as a pipe takes (pipe(7)).

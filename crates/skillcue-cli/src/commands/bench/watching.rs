@@ -1,4 +1,4 @@
-//! How long after a file is written the catalog knows.
+//! The time from a write to a file until the catalog is current.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,12 +10,12 @@ use skillcue::Skillcue;
 use skillcue::watch::{Event, State, WatchOptions};
 use skillcue_bench::{Options, Report, Row, generate};
 
-/// What the issue promises where the kernel's watches suffice.
-const CURRENT: Duration = Duration::from_millis(300);
-/// How many skills are watched.
+/// The promised time until the catalog is current, where the kernel's watches suffice.
+const MAX_LATENCY: Duration = Duration::from_millis(300);
+/// The number of skills that are watched.
 pub(super) const SKILLS: usize = 100_000;
-/// How long anything may take before the measurement is given up.
-const GIVE_UP: Duration = Duration::from_mins(2);
+/// Longest wait for anything before the measurement is given up.
+const MAX_WAIT: Duration = Duration::from_mins(2);
 
 pub(super) fn measure(
     count: usize,
@@ -31,11 +31,11 @@ pub(super) fn measure(
     let (send, events) = mpsc::channel();
     let start = Instant::now();
     let watching = skills.watch(WatchOptions::default(), move |event| {
-        // The time is taken where the event is handed over. Who does not listen any more has ended.
+        // The time is taken where the event is handed over. A send fails only once the measurement has ended.
         let _ = send.send((event.clone(), Instant::now()));
     });
     while watching.state() == State::Starting {
-        if start.elapsed() > GIVE_UP {
+        if start.elapsed() > MAX_WAIT {
             return Err(io::Error::other("the watching does not begin"));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -47,9 +47,9 @@ pub(super) fn measure(
     for round in 0..rounds {
         let Some(path) = paths.get(round * paths.len() / rounds) else { break };
         let before = skills.catalog();
-        let written = Touched::touch(path)?;
+        let written = TouchedFile::touch(path)?;
         let seen = loop {
-            let (event, seen) = events.recv_timeout(GIVE_UP).map_err(io::Error::other)?;
+            let (event, seen) = events.recv_timeout(MAX_WAIT).map_err(io::Error::other)?;
             if matches!(event, Event::Changed(_)) && !Arc::ptr_eq(&before, &skills.catalog()) {
                 break seen;
             }
@@ -58,7 +58,7 @@ pub(super) fn measure(
         most = most.max(skills.catalog().effort().read);
         written.restore()?;
         // That is an event, too.
-        let _ = events.recv_timeout(GIVE_UP);
+        let _ = events.recv_timeout(MAX_WAIT);
     }
     times.sort();
     let (Some(median), Some(worst)) = (times.get(times.len() / 2).copied(), times.last().copied()) else {
@@ -67,7 +67,7 @@ pub(super) fn measure(
     let rows =
         [("a skill touched, the catalog is current", median), ("the same, at worst", worst)].map(|(what, time)| {
             let row = Row::new(what, count, time);
-            if matches!(watching.state(), State::Told { .. }) { row.at_most(CURRENT) } else { row }
+            if matches!(watching.state(), State::Told { .. }) { row.at_most(MAX_LATENCY) } else { row }
         });
     report.rows.extend(rows);
     report.notes.push(match watching.state() {
@@ -82,24 +82,24 @@ pub(super) fn measure(
 }
 
 /// A skill file with something added to its end, and how it was.
-struct Touched<'p> {
+struct TouchedFile<'p> {
     path: &'p Path,
     bytes: Vec<u8>,
     modified: std::time::SystemTime,
     when: Instant,
 }
 
-impl Touched<'_> {
-    fn touch(path: &Path) -> io::Result<Touched<'_>> {
+impl TouchedFile<'_> {
+    fn touch(path: &Path) -> io::Result<TouchedFile<'_>> {
         let bytes = std::fs::read(path)?;
         let modified = path.metadata()?.modified()?;
         let mut file = OpenOptions::new().append(true).open(path)?;
         let when = Instant::now();
         file.write_all(b"\nTouched.\n")?;
-        Ok(Touched { path, bytes, modified, when })
+        Ok(TouchedFile { path, bytes, modified, when })
     }
 
-    /// As it was, time and all: the tree is used again.
+    /// Restores the file and its time: the tree is used again.
     fn restore(self) -> io::Result<()> {
         let mut file = File::create(self.path)?;
         file.write_all(&self.bytes)?;

@@ -1,7 +1,7 @@
-//! What clients make of a list of skills: how much of it they show a model, and what they do with the rest.
+//! Simulations of clients: how much of a list of skills each shows a model, and what it does with the rest.
 //!
-//! Every number has its source beside it. Clients change; these are of mid-2026, and a window of 200,000 tokens where the
-//! size of the window decides.
+//! Every number has its source beside it. Clients change; these are of mid-2026, and a window of 200,000 tokens where
+//! the size of the window decides.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 
 /// One skill, as a client lists it.
 #[derive(Debug, Clone)]
-pub(super) struct Listed {
+pub(super) struct ListedSkill {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) path: String,
 }
 
-/// What a client does with what does not fit.
+/// A client's treatment of entries that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
     /// Every name stays; descriptions go altogether, the last names first.
@@ -26,7 +26,7 @@ enum Overflow {
     LeaveOut,
 }
 
-/// How a client counts.
+/// The unit in which a client counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Unit {
@@ -36,9 +36,9 @@ pub(super) enum Unit {
     Bytes,
 }
 
-/// What one client shows.
+/// The rules by which one client lists skills.
 #[derive(Debug, Clone, Copy)]
-struct Client {
+struct ClientRule {
     name: &'static str,
     rule: &'static str,
     budget: usize,
@@ -48,18 +48,19 @@ struct Client {
     /// At most so many skills.
     skills: usize,
     overflow: Overflow,
-    /// What stands around name and description.
+    /// The size of the text around name and description.
     frame: usize,
     /// Whether each skill is listed with its path.
     has_path: bool,
 }
 
-const CLIENTS: [Client; 5] = [
-    // code.claude.com/docs/en/skills, "skill descriptions are cut short": 1 % of the window (`skillListingBudgetFraction`
-    // 0.01), four characters a token, 8,000 characters if the window is not known; each description at most 1,536
-    // (`skillListingMaxDescChars`); names are never left out. It drops the descriptions of the least used skills first;
-    // nobody knows here which those are, so the last by name stand for them. A line is `- name: description`.
-    Client {
+const CLIENTS: [ClientRule; 5] = [
+    // code.claude.com/docs/en/skills, "skill descriptions are cut short": 1 % of the window
+    // (`skillListingBudgetFraction` 0.01), four characters a token, 8,000 characters if the window is not known; each
+    // description at most 1,536 (`skillListingMaxDescChars`); names are never left out. It drops the descriptions of
+    // the least used skills first; those are not known here, so the last by name are taken for them. A line is `- name:
+    // description`.
+    ClientRule {
         name: "Claude Code",
         rule: "1 % of 200,000 tokens, 4 characters each",
         budget: 8_000,
@@ -70,8 +71,8 @@ const CLIENTS: [Client; 5] = [
         frame: "- : \n".len(),
         has_path: false,
     },
-    // The same until early 2026: SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 unless set (docs, "Environment variables").
-    Client {
+    // Its rule until early 2026: SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 unless set (docs, "Environment variables").
+    ClientRule {
         name: "Claude Code, before 2026",
         rule: "SLASH_COMMAND_TOOL_CHAR_BUDGET, 15,000 characters",
         budget: 15_000,
@@ -85,7 +86,7 @@ const CLIENTS: [Client; 5] = [
     // openai/codex, codex-rs/ext/skills/src/render.rs: SKILL_METADATA_CONTEXT_WINDOW_PERCENT 2, a token is four bytes,
     // MAX_CATALOG_SKILL_DESCRIPTION_CHARS 1,024 (8,000 characters if the window is not known). Descriptions are cut
     // alike; names are left out only when they alone do not fit. A line is `- name: description (file: path)`.
-    Client {
+    ClientRule {
         name: "Codex",
         rule: "2 % of 200,000 tokens, 4 bytes each",
         budget: 4_000,
@@ -98,7 +99,7 @@ const CLIENTS: [Client; 5] = [
     },
     // openclaw/openclaw, src/agents/skills/workspace.ts: DEFAULT_MAX_SKILLS_IN_PROMPT 150,
     // DEFAULT_MAX_SKILLS_PROMPT_CHARS 18,000 (30,000 before). The first that fit; an entry is XML.
-    Client {
+    ClientRule {
         name: "OpenClaw",
         rule: "18,000 characters, 150 skills",
         budget: 18_000,
@@ -111,7 +112,7 @@ const CLIENTS: [Client; 5] = [
         has_path: true,
     },
     // No client's: what hosts allow that cap a tool's output or an instructions file at 50 KB.
-    Client {
+    ClientRule {
         name: "a list of 50 KB",
         rule: "51,200 bytes",
         budget: 51_200,
@@ -124,39 +125,39 @@ const CLIENTS: [Client; 5] = [
     },
 ];
 
-/// What a client would show of these skills.
+/// The list that a client would show of these skills.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Simulated {
+pub(super) struct ClientSimulation {
     pub(super) client: &'static str,
     pub(super) rule: &'static str,
     pub(super) budget: usize,
     pub(super) unit: Unit,
-    /// What all of them would cost.
+    /// The size of all of them.
     pub(super) needed: usize,
     /// Skills whose descriptions are cut.
     pub(super) shortened: Vec<String>,
     /// Skills of which only the name is left.
     pub(super) name_only: Vec<String>,
-    /// Skills that a model never hears of.
+    /// Skills that are not listed at all.
     pub(super) omitted: Vec<String>,
 }
 
-/// What each client would show. The skills are sorted by name.
-pub(super) fn simulate(skills: &[Listed]) -> Vec<Simulated> {
+/// Simulates each client. The skills are sorted by name.
+pub(super) fn simulate(skills: &[ListedSkill]) -> Vec<ClientSimulation> {
     CLIENTS.iter().map(|client| client.simulate(skills)).collect()
 }
 
-impl Client {
+impl ClientRule {
     fn size(&self, text: &str) -> usize {
         if self.unit == Unit::Characters { text.chars().count() } else { text.len() }
     }
 
-    /// What an entry costs without its description.
-    fn bare(&self, skill: &Listed) -> usize {
+    /// Returns the size of an entry without its description.
+    fn bare(&self, skill: &ListedSkill) -> usize {
         self.frame + self.size(&skill.name) + if self.has_path { self.size(&skill.path) } else { 0 }
     }
 
-    fn simulate(&self, skills: &[Listed]) -> Simulated {
+    fn simulate(&self, skills: &[ListedSkill]) -> ClientSimulation {
         // Bytes and characters are counted; a token is four bytes.
         let scale = if self.unit == Unit::Tokens { 4 } else { 1 };
         let (mut shortened, mut name_only, mut omitted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -211,7 +212,7 @@ impl Client {
         }
         shortened.retain(|name| !omitted.contains(name) && !name_only.contains(name));
         let names = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
-        Simulated {
+        ClientSimulation {
             client: self.name,
             rule: self.rule,
             budget: self.budget,
@@ -224,8 +225,8 @@ impl Client {
     }
 }
 
-/// The length to which all descriptions must be cut so that they fit; the longest one's, if they do.
-fn level(descriptions: &[(&Listed, usize)], room: usize) -> usize {
+/// Returns the length to which all descriptions must be shortened so that they fit; `usize::MAX` if they do.
+fn level(descriptions: &[(&ListedSkill, usize)], room: usize) -> usize {
     let mut sizes: Vec<usize> = descriptions.iter().map(|(_, size)| *size).collect();
     sizes.sort_unstable();
     let (mut left, mut many) = (room, sizes.len());
@@ -243,8 +244,8 @@ fn level(descriptions: &[(&Listed, usize)], room: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn skills(count: usize, description: usize) -> Vec<Listed> {
-        let one = |n: usize| Listed {
+    fn skills(count: usize, description: usize) -> Vec<ListedSkill> {
+        let one = |n: usize| ListedSkill {
             name: format!("skill-{n:04}"),
             description: "x".repeat(description),
             path: format!("/s/skill-{n:04}/SKILL.md"),
@@ -252,7 +253,7 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn of<'s>(all: &'s [Simulated], client: &str) -> &'s Simulated {
+    fn of<'s>(all: &'s [ClientSimulation], client: &str) -> &'s ClientSimulation {
         all.iter().find(|simulated| simulated.client == client).unwrap()
     }
 
@@ -303,7 +304,7 @@ mod tests {
     fn all_are_cut_alike() {
         let mut some = skills(3, 10);
         some[2].description = "y".repeat(100);
-        let kept: Vec<(&Listed, usize)> = some.iter().map(|skill| (skill, skill.description.len())).collect();
+        let kept: Vec<(&ListedSkill, usize)> = some.iter().map(|skill| (skill, skill.description.len())).collect();
         assert_eq!(level(&kept, 120), usize::MAX);
         assert_eq!(level(&kept, 60), 40);
         assert_eq!(level(&kept, 9), 3);

@@ -1,4 +1,4 @@
-//! What is wrong, whoever found it.
+//! Findings of `doctor`: their order, and copies that differ.
 
 use std::path::PathBuf;
 
@@ -20,18 +20,18 @@ pub(super) fn sort(found: &mut Vec<Diagnostic>) {
     found.dedup();
 }
 
-/// Skills that stand in several places.
+/// A skill that is in several places.
 #[derive(Debug, Serialize)]
-pub(super) struct Copies {
+pub(super) struct SkillCopies {
     pub(super) name: String,
     #[serde(serialize_with = "crate::text::all_lossy")]
     pub(super) places: Vec<PathBuf>,
-    /// Whether all bodies are the same.
+    /// Whether all bodies are equal.
     pub(super) same: bool,
 }
 
 /// Compares the bodies of copies, which discovery takes for one skill by front matter and size.
-pub(super) fn copies(catalog: &Catalog) -> Vec<Copies> {
+pub(super) fn copies(catalog: &Catalog) -> Vec<SkillCopies> {
     let mut found = Vec::new();
     for skill in catalog.all().iter().filter(|skill| skill.server().is_none()) {
         let places = skill.locations();
@@ -42,7 +42,7 @@ pub(super) fn copies(catalog: &Catalog) -> Vec<Copies> {
         // One that cannot be read any more is not the same.
         let same = texts.iter().all(|text| text.is_some() && *text == texts[0]);
         let places = places.into_iter().map(|place| place.dir).collect();
-        found.push(Copies { name: skill.name().to_owned(), places, same });
+        found.push(SkillCopies { name: skill.name().to_owned(), places, same });
     }
     found
 }
@@ -56,12 +56,12 @@ fn text(skill: &Skill, place: &Location) -> Option<Vec<u8>> {
         .ok()
 }
 
-impl Copies {
+impl SkillCopies {
     pub(super) fn finding(&self) -> Option<Diagnostic> {
         let first = self.places.first().filter(|_| !self.same)?;
         let others: Vec<String> = self.places.iter().skip(1).map(|place| place.display().to_string()).collect();
         let message = format!(
-            "`{}` stands in {} places with equal front matter and size, but the bodies differ; this one counts",
+            "`{}` is in {} places with equal front matter and size, but the bodies differ; this one counts",
             self.name,
             self.places.len()
         );

@@ -1,4 +1,4 @@
-//! What the machine has: versions, programs, and what is kept on disk.
+//! The machine: versions, programs, and files that this program keeps on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use skillcue_host::Environment;
 /// Programs that skills or this program use.
 const PROGRAMS: [&str; 7] = ["git", "python3", "uv", "node", "bun", "deno", "npm"];
 
-/// So many files are counted of one directory; a cache that has more is large in any case.
-const MOST: usize = 200_000;
+/// Most files that are counted of one directory; a cache that has more is large in any case.
+const MAX_FILES: usize = 200_000;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Versions {
@@ -33,7 +33,7 @@ impl Versions {
     }
 }
 
-/// What the system calls itself, where it has a file that says so.
+/// Returns the name of the system, where it has a file that says so.
 fn os() -> Option<String> {
     let text = std::fs::read_to_string("/etc/os-release").ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
@@ -42,25 +42,25 @@ fn os() -> Option<String> {
 
 /// A program, and where it was found.
 #[derive(Debug, Serialize)]
-pub(super) struct Program {
+pub(super) struct FoundProgram {
     pub(super) name: &'static str,
     #[serde(serialize_with = "crate::text::maybe_lossy")]
     pub(super) path: Option<PathBuf>,
 }
 
 /// Looks for programs. None is started.
-pub(super) fn programs(environment: &Environment) -> Vec<Program> {
+pub(super) fn programs(environment: &Environment) -> Vec<FoundProgram> {
     let is_program = |path: &PathBuf| {
         use std::os::unix::fs::PermissionsExt as _;
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     let find = |name: &str| environment.path.iter().map(|dir| dir.join(name)).find(is_program);
-    PROGRAMS.into_iter().map(|name| Program { name, path: find(name) }).collect()
+    PROGRAMS.into_iter().map(|name| FoundProgram { name, path: find(name) }).collect()
 }
 
-/// What is kept on disk, and how much it takes.
+/// Files that this program keeps on disk, and how much they take.
 #[derive(Debug, Serialize)]
-pub(super) struct Kept {
+pub(super) struct StoredFiles {
     pub(super) what: &'static str,
     #[serde(serialize_with = "crate::text::lossy")]
     pub(super) path: PathBuf,
@@ -68,8 +68,8 @@ pub(super) struct Kept {
     pub(super) bytes: u64,
 }
 
-/// Caches and data of this program, as far as they are there.
-pub(super) fn kept(environment: &Environment) -> Vec<Kept> {
+/// Returns the caches and data of this program, as far as they are there.
+pub(super) fn kept(environment: &Environment) -> Vec<StoredFiles> {
     let homes = [("caches", &environment.cache_home), ("data", &environment.data_home)];
     let mut kept = Vec::new();
     for (what, home) in homes {
@@ -77,17 +77,17 @@ pub(super) fn kept(environment: &Environment) -> Vec<Kept> {
             continue;
         };
         let (files, bytes) = size(&path);
-        kept.push(Kept { what, path, files, bytes });
+        kept.push(StoredFiles { what, path, files, bytes });
     }
     kept
 }
 
-/// How many files there are below a directory and how large they are. Links are not followed.
+/// Counts the files below a directory, and their bytes. Links are not followed.
 fn size(dir: &Path) -> (usize, u64) {
     let (mut files, mut bytes) = (0, 0);
     let mut todo = vec![dir.to_path_buf()];
     while let Some(dir) = todo.pop() {
-        // What cannot be read is not counted.
+        // A directory that cannot be read is not counted.
         for entry in dir.read_dir().into_iter().flatten().flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
@@ -96,7 +96,7 @@ fn size(dir: &Path) -> (usize, u64) {
                 files += 1;
                 bytes += metadata.len();
             }
-            if files >= MOST {
+            if files >= MAX_FILES {
                 return (files, bytes);
             }
         }

@@ -6,21 +6,21 @@ use std::fmt::Write as _;
 use skillcue::Diagnostic;
 use skillcue::format::Severity;
 
-use super::clients::{Simulated, Unit};
-use super::{Checkup, Looked, Server};
+use super::clients::{ClientSimulation, Unit};
+use super::{CheckedServer, Checkup, RootCheck};
 use crate::commands::status;
 use crate::context::Context;
 use crate::terminal::{paint, style};
 use crate::text;
 
-const COLUMNS: usize = 80;
-/// So many things of one kind are shown unless all are asked for.
-const FEW: usize = 5;
-/// So many findings of one code.
-const FIRST: usize = 3;
+const MAX_COLUMNS: usize = 80;
+/// Most things of one kind that are shown without -v.
+const MAX_SHOWN: usize = 5;
+/// Most findings of one code that are shown without -v.
+const MAX_PER_CODE: usize = 3;
 
 pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String {
-    let page = Page { checkup, context };
+    let page = CheckupPage { checkup, context };
     let parts = [
         page.head(),
         page.config(),
@@ -39,12 +39,12 @@ pub(super) fn page(checkup: &Checkup, context: &Context, strict: bool) -> String
     parts.join("\n")
 }
 
-struct Page<'p> {
+struct CheckupPage<'p> {
     checkup: &'p Checkup,
     context: &'p Context,
 }
 
-impl Page<'_> {
+impl CheckupPage<'_> {
     fn few(&self, few: usize) -> usize {
         if self.context.verbose() { usize::MAX } else { few }
     }
@@ -78,8 +78,8 @@ impl Page<'_> {
 
     fn roots(&self) -> String {
         let mut out = heading("Roots");
-        let is_shown = |root: &&Looked| root.exists || root.required || self.context.verbose();
-        let shown: Vec<&Looked> = self.checkup.roots.iter().filter(is_shown).collect();
+        let is_shown = |root: &&RootCheck| root.exists || root.required || self.context.verbose();
+        let shown: Vec<&RootCheck> = self.checkup.roots.iter().filter(is_shown).collect();
         for root in &shown {
             let source = match &root.plugin {
                 Some(plugin) => format!("plugin {}", text::one_line(plugin)),
@@ -163,12 +163,12 @@ impl Page<'_> {
             return String::new();
         }
         let mut out = heading("Hidden by another of their name");
-        for skill in hidden.iter().take(self.few(FEW)) {
+        for skill in hidden.iter().take(self.few(MAX_SHOWN)) {
             let _ = writeln!(out, "  {}", paint(style::NAME, text::one_line(&skill.address)));
             let _ = writeln!(out, "    {}", self.context.short_path(&skill.path));
             let _ = writeln!(out, "    {} {}", paint(style::DIM, "behind"), self.context.short_path(&skill.by));
         }
-        more(&mut out, hidden.len(), self.few(FEW));
+        more(&mut out, hidden.len(), self.few(MAX_SHOWN));
         out
     }
 
@@ -178,16 +178,16 @@ impl Page<'_> {
             return String::new();
         }
         let mut out = heading("In several places");
-        // Those that differ are what somebody must look at.
+        // Those that differ need a look, and come first.
         let (same, differ): (Vec<_>, Vec<_>) = copies.iter().partition(|copies| copies.same);
-        for copy in differ.iter().chain(&same).take(self.few(FEW)) {
+        for copy in differ.iter().chain(&same).take(self.few(MAX_SHOWN)) {
             let state = if copy.same { paint(style::DIM, "the same") } else { paint(style::WARNING, "bodies differ") };
             let _ = writeln!(out, "  {}  {state}", paint(style::NAME, text::one_line(&copy.name)));
             for place in &copy.places {
                 let _ = writeln!(out, "    {}", self.context.short_path(place));
             }
         }
-        more(&mut out, copies.len(), self.few(FEW));
+        more(&mut out, copies.len(), self.few(MAX_SHOWN));
         out
     }
 
@@ -214,7 +214,7 @@ impl Page<'_> {
     }
 
     fn names(&self, names: &[String]) -> String {
-        let few = self.few(FEW);
+        let few = self.few(MAX_SHOWN);
         let mut shown = names.iter().take(few).map(|name| text::one_line(name)).collect::<Vec<_>>().join(", ");
         if names.len() > few {
             let _ = write!(shown, " and {} more", text::thousands(names.len() - few));
@@ -254,7 +254,7 @@ impl Page<'_> {
         }
         let _ = write!(out, "\n{}", heading("Programs"));
         let (there, missing): (Vec<_>, Vec<_>) = checkup.programs.iter().partition(|program| program.path.is_some());
-        let list = |programs: &[&super::Program]| programs.iter().map(|program| program.name).collect::<Vec<_>>();
+        let list = |programs: &[&super::FoundProgram]| programs.iter().map(|program| program.name).collect::<Vec<_>>();
         let mut line = list(&there).join(", ");
         if !missing.is_empty() {
             let _ =
@@ -292,8 +292,8 @@ impl Page<'_> {
             };
             let head = paint(style, format!("{}[{code}]", severity.as_str()));
             let _ = writeln!(out, "  {head}  {}", text::thousands(findings.len()));
-            // Suggestions are counted; whoever wants them asks.
-            let few = if severity == Severity::Info { self.few(0) } else { self.few(FIRST) };
+            // Suggestions are counted; -v shows them.
+            let few = if severity == Severity::Info { self.few(0) } else { self.few(MAX_PER_CODE) };
             for finding in findings.iter().take(few) {
                 if let Some(path) = &finding.path {
                     let place = match (finding.line(), finding.column()) {
@@ -337,10 +337,10 @@ fn more(out: &mut String, all: usize, few: usize) {
     }
 }
 
-/// A text set in, in as many lines as it takes.
+/// Returns a text, indented, in as many lines as it takes.
 fn wrapped(by: usize, line: &str) -> String {
     let set_in = |line: String| format!("{}{line}\n", " ".repeat(by));
-    text::wrap(line, COLUMNS - by).into_iter().map(set_in).collect()
+    text::wrap(line, MAX_COLUMNS - by).into_iter().map(set_in).collect()
 }
 
 fn took(microseconds: u128) -> String {
@@ -350,11 +350,11 @@ fn took(microseconds: u128) -> String {
     }
 }
 
-fn lost(client: &Simulated) -> usize {
+fn lost(client: &ClientSimulation) -> usize {
     client.shortened.len() + client.name_only.len() + client.omitted.len()
 }
 
-fn state(server: &Server) -> String {
+fn state(server: &CheckedServer) -> String {
     match &server.failure {
         Some(why) => paint(style::BAD, format!("cannot be asked: {}", text::one_line(why))),
         None if !server.asked => "never asked".to_owned(),

@@ -1,4 +1,4 @@
-//! What is installed, and whether it is still what was installed.
+//! Installed skills and plugins, compared with their lock.
 
 use std::path::PathBuf;
 
@@ -10,28 +10,28 @@ use skillcue_registry::{Standing, Verified};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::hints;
-use crate::progress::Progress;
+use crate::progress::ProgressIndicator;
 
-/// One registry.
+/// A registry, and what is wrong with it.
 #[derive(Debug, Serialize)]
-pub(super) struct Installed {
+pub(super) struct RegistryCheck {
     pub(super) source: Source,
     #[serde(serialize_with = "crate::text::lossy")]
     pub(super) path: PathBuf,
     pub(super) things: usize,
-    /// How much is wrong with its files; the findings say what.
+    /// The number of findings about the registry's own files.
     pub(super) trouble: usize,
-    /// What is not as it was installed.
+    /// Skills and plugins that are not as they were installed.
     pub(super) drift: Vec<Verified>,
     pub(super) trash: usize,
 }
 
 /// Compares everything that is installed with its lock.
-pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<Installed>, CliError> {
+pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<Vec<RegistryCheck>, CliError> {
     let mut sections = Vec::new();
     for (registry, source) in context.registries()?.present() {
         let path = registry.place().registry_file();
-        let progress = Progress::unknown("comparing what is installed with its lock");
+        let progress = ProgressIndicator::spinner("comparing what is installed with its lock");
         let verified = registry.verify_all();
         drop(progress);
         let drift: Vec<Verified> = match verified {
@@ -45,7 +45,7 @@ pub(super) fn section(context: &Context, found: &mut Vec<Diagnostic>) -> Result<
         found.extend(drift.iter().map(|one| finding(one).at(registry.dir_of(one.kind, &one.name))));
         let state = registry.state();
         let (things, trouble) = (state.installed.len(), state.diagnostics.len());
-        sections.push(Installed { source, path, things, trouble, drift, trash: registry.trash().len() });
+        sections.push(RegistryCheck { source, path, things, trouble, drift, trash: registry.trash().len() });
     }
     Ok(sections)
 }
@@ -59,7 +59,7 @@ fn finding(one: &Verified) -> Diagnostic {
         ),
         Standing::Stray => (
             Severity::Warning,
-            format!("`{}` stands among what is installed, and the registry does not know it", one.name),
+            format!("`{}` is among the installed skills, but not in the registry", one.name),
             "install it, or move it to a directory of your own",
         ),
         Standing::Unlocked => {

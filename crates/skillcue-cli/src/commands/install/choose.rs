@@ -1,4 +1,4 @@
-//! Which of what was found is installed.
+//! The choice of skills and plugins to install.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,25 +13,25 @@ use crate::report::Printout;
 use crate::terminal::{paint, style};
 use crate::{Outcome, text};
 
-/// What was asked for.
-pub(super) struct Wish<'w> {
+/// The skills and plugins that options name.
+pub(super) struct InstallRequest<'w> {
     pub(super) skills: &'w [String],
     pub(super) plugins: &'w [String],
     pub(super) all: bool,
 }
 
-/// What is to be installed.
+/// The skills and plugins to install.
 #[derive(Default)]
-pub(super) struct Choice {
-    /// What stands in what was fetched.
+pub(super) struct InstallSelection {
+    /// Those among the fetched files.
     pub(super) here: Vec<(Kind, PathBuf)>,
     /// Plugins that a marketplace only points to.
     pub(super) elsewhere: Vec<(String, Origin)>,
-    /// What cannot be installed, and why.
+    /// Skills that cannot be installed, and why.
     pub(super) skipped: Vec<(String, String)>,
 }
 
-/// Shows what there is to choose from.
+/// Prints the skills and plugins that were found.
 pub(super) fn show(found: &Survey, context: &Context) -> Result<Outcome, CliError> {
     let skills = found.skills.iter();
     let skills = skills.map(
@@ -82,20 +82,24 @@ fn line(name: &str, description: &str, context: &Context) -> String {
     format!("{}  {}", paint(style::NAME, &name), paint(style::DIM, text::cut(&described, room)))
 }
 
-/// What was asked for by name, or chosen on a terminal, or everything.
-pub(super) fn choose(found: &Survey, wish: &Wish<'_>, context: &Context) -> Result<Choice, CliError> {
-    if !wish.plugins.is_empty() {
-        return plugins(found, wish.plugins, context);
+/// Chooses what options name, or a person picks on a terminal, or everything.
+pub(super) fn choose(
+    found: &Survey,
+    request: &InstallRequest<'_>,
+    context: &Context,
+) -> Result<InstallSelection, CliError> {
+    if !request.plugins.is_empty() {
+        return by_plugins(found, request.plugins, context);
     }
-    if !wish.skills.is_empty() {
-        return named(found, wish.skills);
+    if !request.skills.is_empty() {
+        return by_names(found, request.skills);
     }
     let (good, bad): (Vec<&FoundSkill>, Vec<&FoundSkill>) = found.skills.iter().partition(|skill| skill.valid);
     let skipped = bad.iter().map(|skill| (skill.name.clone(), reason(skill))).collect();
     if good.is_empty() {
         let error = match (bad.first(), found.plugins.first()) {
             (Some(bad), _) => CliError::failure("invalid_skill", format!("{}: {}", bad.name, reason(bad)))
-                .help("nothing was installed; its author has to mend it"),
+                .help("nothing was installed; its author has to fix it"),
             (None, Some(plugin)) => {
                 CliError::failure("no_skill", "there is no skill in it, but there are plugins".to_owned())
                     .help(format!("choose one: --plugin {}; --list shows all", plugin.name))
@@ -105,13 +109,17 @@ pub(super) fn choose(found: &Survey, wish: &Wish<'_>, context: &Context) -> Resu
         };
         return Err(error);
     }
-    let picked = if good.len() > 1 && !wish.all && context.can_ask() { pick(&good, context)? } else { good };
-    let picked = once(&picked)?;
-    Ok(Choice { here: picked.iter().map(|skill| (Kind::Skill, at(&skill.at))).collect(), skipped, ..Choice::default() })
+    let picked = if good.len() > 1 && !request.all && context.can_ask() { pick(&good, context)? } else { good };
+    let picked = check_unique(&picked)?;
+    Ok(InstallSelection {
+        here: picked.iter().map(|skill| (Kind::Skill, at(&skill.at))).collect(),
+        skipped,
+        ..InstallSelection::default()
+    })
 }
 
 /// Refuses two of one name: only one can be called so.
-fn once<'s>(skills: &[&'s FoundSkill]) -> Result<Vec<&'s FoundSkill>, CliError> {
+fn check_unique<'s>(skills: &[&'s FoundSkill]) -> Result<Vec<&'s FoundSkill>, CliError> {
     let mut names = BTreeSet::new();
     match skills.iter().find(|skill| !names.insert(skill.name.as_str())) {
         Some(twice) => Err(CliError::failure("twice", format!("two skills in it are called {:?}", twice.name))
@@ -124,39 +132,41 @@ fn reason(skill: &FoundSkill) -> String {
     skill.diagnostics.first().map_or_else(|| "it is not valid".to_owned(), |why| why.message.to_string())
 }
 
-/// The way there from the staging directory; nothing for the directory itself.
+/// Returns the path from the staging directory; empty for the directory itself.
 fn at(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != std::path::Component::CurDir).collect()
 }
 
-fn named(found: &Survey, names: &[String]) -> Result<Choice, CliError> {
-    let mut choice = Choice::default();
+fn by_names(found: &Survey, names: &[String]) -> Result<InstallSelection, CliError> {
+    let mut selection = InstallSelection::default();
     for name in names {
         let mut of_name = found.skills.iter().filter(|skill| skill.name == *name);
         let Some(skill) = of_name.next() else {
             let known: Vec<&str> = found.skills.iter().map(|skill| skill.name.as_str()).collect();
-            return Err(CliError::failure("no_skill", format!("no skill in it is called {name:?}")).help(list(&known)));
+            return Err(
+                CliError::failure("no_skill", format!("no skill in it is called {name:?}")).help(known_names(&known))
+            );
         };
         if !skill.valid {
             return Err(CliError::failure("invalid_skill", format!("{name}: {}", reason(skill)))
-                .help("nothing was installed; its author has to mend it"));
+                .help("nothing was installed; its author has to fix it"));
         }
         if of_name.next().is_some() {
             return Err(CliError::failure("twice", format!("two skills in it are called {name:?}"))
                 .help("choose one by its directory: SOURCE/PATH, or SOURCE//PATH for an address of git"));
         }
-        choice.here.push((Kind::Skill, at(&skill.at)));
+        selection.here.push((Kind::Skill, at(&skill.at)));
     }
-    Ok(choice)
+    Ok(selection)
 }
 
-fn plugins(found: &Survey, names: &[String], context: &Context) -> Result<Choice, CliError> {
-    let mut choice = Choice::default();
+fn by_plugins(found: &Survey, names: &[String], context: &Context) -> Result<InstallSelection, CliError> {
+    let mut selection = InstallSelection::default();
     for name in names {
         let Some(plugin) = found.plugins.iter().find(|plugin| plugin.name == *name) else {
             let known: Vec<&str> = found.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
             return Err(
-                CliError::failure("no_plugin", format!("no plugin in it is called {name:?}")).help(list(&known))
+                CliError::failure("no_plugin", format!("no plugin in it is called {name:?}")).help(known_names(&known))
             );
         };
         match &plugin.at {
@@ -167,15 +177,15 @@ fn plugins(found: &Survey, names: &[String], context: &Context) -> Result<Choice
                         text::one_line(name)
                     ));
                 }
-                choice.here.extend(parts(plugin));
+                selection.here.extend(parts(plugin));
             }
-            PluginAt::Elsewhere(origin) => choice.elsewhere.push((name.clone(), origin.clone())),
+            PluginAt::Elsewhere(origin) => selection.elsewhere.push((name.clone(), origin.clone())),
         }
     }
-    Ok(choice)
+    Ok(selection)
 }
 
-/// A plugin that has come from where its marketplace points to. It may go by another name there.
+/// Returns the parts of a plugin that was fetched from its marketplace's address. It may have another name there.
 pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(Kind, PathBuf)>, CliError> {
     let here = |plugin: &&FoundPlugin| matches!(plugin.at, PluginAt::Here(_));
     let mut all = found.plugins.iter().filter(here);
@@ -186,11 +196,11 @@ pub(super) fn plugin_in(found: &Survey, name: &str) -> Result<Vec<(Kind, PathBuf
             Ok(found.skills.iter().filter(|skill| skill.valid).map(|skill| (Kind::Skill, at(&skill.at))).collect())
         }
         None => Err(CliError::failure("no_plugin", format!("where {name:?} should be is no plugin and no skill"))
-            .help("the marketplace points to the wrong place; tell its owner")),
+            .help("the marketplace points to the wrong place; report it to its owner")),
     }
 }
 
-/// A plugin with a manifest is installed as one. One that only a marketplace describes is a list of skills.
+/// Returns the parts of a plugin: itself if it has a manifest, else its skills, if only a marketplace describes it.
 fn parts(plugin: &FoundPlugin) -> Vec<(Kind, PathBuf)> {
     match &plugin.at {
         PluginAt::Here(path) if plugin.has_manifest => vec![(Kind::Plugin, at(path))],
@@ -198,11 +208,11 @@ fn parts(plugin: &FoundPlugin) -> Vec<(Kind, PathBuf)> {
     }
 }
 
-fn list(known: &[&str]) -> String {
-    const SHOWN: usize = 12;
-    let mut said = known.iter().take(SHOWN).map(|name| text::one_line(name)).collect::<Vec<_>>().join(", ");
-    if known.len() > SHOWN {
-        let _ = write!(said, " and {} more (--list)", known.len() - SHOWN);
+fn known_names(known: &[&str]) -> String {
+    const MAX_NAMES: usize = 12;
+    let mut said = known.iter().take(MAX_NAMES).map(|name| text::one_line(name)).collect::<Vec<_>>().join(", ");
+    if known.len() > MAX_NAMES {
+        let _ = write!(said, " and {} more (--list)", known.len() - MAX_NAMES);
     }
     if said.is_empty() { "there is none".to_owned() } else { format!("there are: {said}") }
 }

@@ -1,4 +1,4 @@
-//! `skillcue mcp inspect`: what a server serves, and whether it is what it says.
+//! `skillcue mcp inspect`: the skills of a server, checked against its own list.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,8 +22,8 @@ Nothing is loaded, allowed or kept. Exit code 1: something is not as the server 
 it prints {protocol, server, skills: [{name, uri, description, files, bytes, verified, diagnostics}],
 diagnostics}.";
 
-/// How long all of it may take.
-const DEADLINE: Duration = Duration::from_mins(2);
+/// Longest time that an inspection may take.
+const MAX_DURATION: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = crate::cli::footer(AFTER))]
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let spec = spec(&args.server, context)?;
-    let report = Host::inspect(spec, args.verify, DEADLINE).map_err(|error| {
+    let report = Host::inspect(spec, args.verify, MAX_DURATION).map_err(|error| {
         CliError::failure("mcp_server", error.to_string()).help("check that it runs and speaks MCP")
     })?;
     let skills = report.skills.iter().map(|skill| {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     context.report(Outcome::of(report.is_clean()), &document, || {
         let mut out = String::new();
         for skill in &report.skills {
-            let files = skill.files.map_or("made up as it goes".to_owned(), |files| text::count(files, "file"));
+            let files = skill.files.map_or("files not listed".to_owned(), |files| text::count(files, "file"));
             let verified = if args.verify { format!(", {} verified", skill.verified) } else { String::new() };
             let head = paint(style::NAME, text::one_line(&skill.name));
             let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));

@@ -1,4 +1,4 @@
-//! Which model is asked, and where it is: flags over variables over files.
+//! The model's endpoint: flags over variables over files.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use skillcue_agent::model::{Api, Endpoint, EndpointError, Overrides, Secret, Tim
 use crate::cli::words;
 use crate::error::CliError;
 
-// The part of the command line that says which model is asked.
+// Arguments that choose the model.
 // No doc comment: clap would open the help of every command that has these with it.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ModelArgs {
     /// The model: a name, or PROVIDER:NAME with openai, anthropic, ollama, llamacpp, lmstudio or vllm
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Where it is, if it is not at its provider's usual address
+    /// The model's address, if it is not its provider's usual one
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Which API it speaks, if its name does not say so
+    /// The API of the model, if its name does not say which
     #[arg(long, value_parser = words(APIS))]
     pub(crate) api: Option<Api>,
 }
@@ -28,7 +28,7 @@ const APIS: &[(&str, Api, &str)] = &[
     ("anthropic", Api::Anthropic, "Anthropic's messages"),
 ];
 
-/// Puts together what flags, variables and files say.
+/// Returns the endpoint that flags, variables and files choose.
 pub(crate) fn endpoint(
     args: &ModelArgs,
     section: &AgentSection,
@@ -48,7 +48,7 @@ pub(crate) fn endpoint(
     // A variable that the file names is as good as the usual one, and was chosen.
     let named = match &section.api_key_env {
         Some(name) => Some(variable(name).ok_or_else(|| {
-            // Somebody may have written the key itself there, which is shown to nobody.
+            // The user may have written the key itself there, which must not be shown.
             let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
             let name = if is_name { name.as_str() } else { "that it names" };
             CliError::usage("api_key", format!("the variable {name} is not set, and `api_key_env` wants it"))
@@ -61,14 +61,14 @@ pub(crate) fn endpoint(
     Ok(Endpoint { timing: timing(&section), ..endpoint })
 }
 
-/// Adds what files say about where the model is, where neither flags nor variables do.
+/// Resolves the endpoint, with the address and key of files where neither flags nor variables have any.
 fn with_files(
     model: &str,
     mut over: Overrides,
     section: &AgentSection,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Endpoint, EndpointError> {
-    // Variables count for some providers and not for others: to see whether they do here.
+    // Variables count for some providers and not for others: this shows whether they do here.
     let without = Endpoint::resolve(model, &over, variable).ok();
     let by_variable = without.as_ref().is_some_and(|endpoint| {
         let usual = match endpoint.api {
@@ -114,7 +114,7 @@ fn no_model() -> CliError {
 mod tests {
     use super::*;
 
-    /// Where a model is, with a file's section, flags and variables.
+    /// Returns the endpoint for a file's section, flags and variables.
     fn at(
         section: &str,
         model: Option<&str>,

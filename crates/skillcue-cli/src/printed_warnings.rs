@@ -1,4 +1,4 @@
-//! Warnings that were printed before: while a set-up stays as it is, people are told their number and not each again.
+//! Warnings that earlier runs have printed: while a set-up stays as it is, their number is printed and not each again.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 use skillcue::Diagnostic;
 use skillcue_base::Digest;
 
-/// How many digests are remembered, the latest: those of some dozen untidy projects.
-const MAX_SEEN: usize = 2_000;
+/// Most digests that are remembered, the latest: those of some dozen untidy projects.
+const MAX_DIGESTS: usize = 2_000;
 /// With more warnings than this, all of them together have one digest.
 const MAX_EACH: usize = 200;
-/// How many characters of a digest are kept, those of 128 bits.
+/// The characters of a digest that are kept: those of 128 bits.
 const DIGITS: usize = 32;
 
 /// The warnings that earlier runs have printed, as digests in a file of the cache directory.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct PrintedWarnings {
     file: PathBuf,
     /// Oldest first.
     digests: Vec<String>,
 }
 
-impl Seen {
+impl PrintedWarnings {
     /// Reads the file beside the index cache. One that is missing or damaged has nothing in it.
-    pub(crate) fn read(index_cache: &Path) -> Seen {
+    pub(crate) fn read(index_cache: &Path) -> PrintedWarnings {
         let file = index_cache.with_file_name("seen-warnings");
-        let most = (MAX_SEEN * (DIGITS + 1)) as u64;
+        let most = (MAX_DIGESTS * (DIGITS + 1)) as u64;
         let is_ours = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= most);
         let text = if is_ours { std::fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
-        Seen { file, digests: text.lines().map(str::to_owned).collect() }
+        PrintedWarnings { file, digests: text.lines().map(str::to_owned).collect() }
     }
 
-    /// Keeps errors, and warnings that no earlier run has printed, which are remembered. Returns how many warnings went.
+    /// Keeps errors, and warnings that no earlier run has printed, which are remembered. Returns how many warnings
+    /// went.
     pub(crate) fn retain_new(mut self, found: &mut Vec<&Diagnostic>) -> usize {
         // Two that read alike are one to a reader, and neither was printed before.
         let mut told = HashSet::new();
@@ -52,7 +53,7 @@ impl Seen {
         before - found.len()
     }
 
-    /// Whether an earlier run has printed it; this one does.
+    /// Returns whether an earlier run has printed it, and remembers that this one does.
     fn knows(&mut self, warning: &str) -> bool {
         let digest = Digest::of(warning).to_string().chars().take(DIGITS).collect();
         let is_known = self.digests.contains(&digest);
@@ -62,9 +63,9 @@ impl Seen {
         is_known
     }
 
-    /// A file that cannot be written costs no more than being told again.
+    /// Writes the file. If that fails, the warnings are printed again the next time, and that is all.
     fn write(&self) {
-        let oldest = self.digests.len().saturating_sub(MAX_SEEN);
+        let oldest = self.digests.len().saturating_sub(MAX_DIGESTS);
         let text = self.digests[oldest..].join("\n");
         if self.file.parent().is_some_and(|dir| std::fs::create_dir_all(dir).is_ok()) {
             let _ = skillcue_base::replace_file(&self.file, [text.as_bytes(), b"\n"]);
@@ -72,7 +73,7 @@ impl Seen {
     }
 }
 
-/// Everything of a warning that a reader would see a change of.
+/// Returns all parts of a warning that a reader sees.
 fn described(warning: &Diagnostic) -> String {
     let place = warning.place.map(|place| (place.line, place.column));
     format!("{:?}", (warning.code, &warning.path, place, &warning.message, &warning.help))
@@ -88,10 +89,10 @@ mod tests {
         Diagnostic::new(Code::Shadowed, format!("number {number}"))
     }
 
-    /// How many of these warnings are new.
+    /// Returns how many of these warnings are new.
     fn new(cache: &Path, warnings: &[Diagnostic]) -> usize {
         let mut found = warnings.iter().collect();
-        Seen::read(cache).retain_new(&mut found);
+        PrintedWarnings::read(cache).retain_new(&mut found);
         found.len()
     }
 
@@ -115,7 +116,7 @@ mod tests {
         let alike = [warning(1), warning(1), warning(2)];
         let told = || {
             let mut found = alike.iter().collect();
-            (Seen::read(&cache).retain_new(&mut found), found.len())
+            (PrintedWarnings::read(&cache).retain_new(&mut found), found.len())
         };
         assert_eq!(told(), (0, 2));
         assert_eq!(told(), (2, 0));
@@ -132,7 +133,10 @@ mod tests {
             let some: Vec<Diagnostic> = (0..MAX_EACH).map(|number| warning(number + some * MAX_EACH)).collect();
             assert_eq!((new(&cache, &some), new(&cache, &some)), (MAX_EACH, 0));
         }
-        assert_eq!(std::fs::read_to_string(cache.with_file_name("seen-warnings")).unwrap().lines().count(), MAX_SEEN);
+        assert_eq!(
+            std::fs::read_to_string(cache.with_file_name("seen-warnings")).unwrap().lines().count(),
+            MAX_DIGESTS
+        );
         assert_eq!(new(&cache, &many), MAX_EACH + 1, "the oldest were forgotten");
     }
 }

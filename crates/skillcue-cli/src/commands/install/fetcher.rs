@@ -1,4 +1,4 @@
-//! Fetching, with signs of life.
+//! Fetcher, with signs of life.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -11,26 +11,27 @@ use crate::error::CliError;
 use crate::signals::on_signal;
 use crate::{progress, text};
 
-/// How to fetch here.
-pub(crate) struct Fetching {
+/// Fetches files of skills, and shows progress.
+pub(crate) struct Fetcher {
     git: Git,
 }
 
-impl Fetching {
-    pub(crate) fn new(context: &Context) -> Result<Fetching, CliError> {
-        Ok(Fetching { git: context.environment()?.git() })
+impl Fetcher {
+    pub(crate) fn new(context: &Context) -> Result<Fetcher, CliError> {
+        Ok(Fetcher { git: context.environment()?.git() })
     }
 
     /// Brings the files of an origin into a directory, and shows that it does.
     pub(crate) fn fetch(&self, origin: &Origin, into: &Path) -> Result<Fetched, CliError> {
         cancel_on_signal();
-        let signs = Signs { shown: Mutex::new(progress::Progress::unknown(format!("fetching {origin}"))) };
+        let signs =
+            FetchProgress { shown: Mutex::new(progress::ProgressIndicator::spinner(format!("fetching {origin}"))) };
         FETCHING.store(true, Ordering::SeqCst);
         let fetched = fetch(origin, into, &Disk::default(), &Limits::default(), &self.git, &signs);
         FETCHING.store(false, Ordering::SeqCst);
         if let code @ 1.. = SIGNALLED.load(Ordering::SeqCst) {
             drop((fetched, signs));
-            // What was fetched so far is swept by whoever opens the registry next.
+            // The files fetched so far are removed when the registry is opened next.
             std::process::exit(code);
         }
         Ok(fetched?)
@@ -39,10 +40,10 @@ impl Fetching {
 
 /// Whether something is being fetched.
 static FETCHING: AtomicBool = AtomicBool::new(false);
-/// With what to exit because of a signal; 0 without one.
+/// The exit code because of a signal; 0 without one.
 static SIGNALLED: AtomicI32 = AtomicI32::new(0);
 
-/// Ends git before a signal ends us: it is in a process group of its own, which no Ctrl-C reaches.
+/// Ends git before a signal ends this process: it is in a process group of its own, which no Ctrl-C reaches.
 fn cancel_on_signal() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -55,12 +56,12 @@ fn cancel_on_signal() {
     });
 }
 
-/// What is shown meanwhile.
-struct Signs {
-    shown: Mutex<progress::Progress>,
+/// The progress of a fetch, on the terminal.
+struct FetchProgress {
+    shown: Mutex<progress::ProgressIndicator>,
 }
 
-impl Progress for Signs {
+impl Progress for FetchProgress {
     fn cancelled(&self) -> bool {
         SIGNALLED.load(Ordering::SeqCst) != 0
     }
@@ -75,6 +76,6 @@ impl Progress for Signs {
             }
             _ => return,
         };
-        skillcue_base::lock(&self.shown).says(message);
+        skillcue_base::lock(&self.shown).set_message(message);
     }
 }

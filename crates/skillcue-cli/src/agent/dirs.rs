@@ -1,22 +1,22 @@
-//! Where the agent keeps what it keeps.
+//! The directories in which the agent keeps conversations, traces, memory and history.
 
 use std::path::PathBuf;
 
 use crate::context::Context;
 use crate::error::CliError;
 
-/// The directory of all of it, if there is one.
+/// The directory of the agent's files, if there is one.
 #[derive(Debug, Clone)]
-pub(crate) struct Places(Option<PathBuf>);
+pub(crate) struct AgentDirs(Option<PathBuf>);
 
-impl Places {
-    pub(crate) fn of(context: &Context) -> Result<Places, CliError> {
-        Ok(Places(context.environment()?.data_home.as_ref().map(|data| data.join("skillcue"))))
+impl AgentDirs {
+    pub(crate) fn of(context: &Context) -> Result<AgentDirs, CliError> {
+        Ok(AgentDirs(context.environment()?.data_home.as_ref().map(|data| data.join("skillcue"))))
     }
 
-    /// The same for who can do nothing without.
-    pub(crate) fn needed(context: &Context) -> Result<Places, CliError> {
-        let places = Places::of(context)?;
+    /// Like [`of`](AgentDirs::of), but fails if there is no directory.
+    pub(crate) fn needed(context: &Context) -> Result<AgentDirs, CliError> {
+        let places = AgentDirs::of(context)?;
         match places.0 {
             Some(_) => Ok(places),
             None => Err(CliError::failure("no_home", "there is no directory that conversations are kept in")
@@ -40,7 +40,7 @@ impl Places {
         self.below("memory.db")
     }
 
-    /// What was typed into chats.
+    /// Returns the file with the lines that were typed into chats.
     pub(crate) fn history(&self) -> Option<PathBuf> {
         self.below("agent-history")
     }

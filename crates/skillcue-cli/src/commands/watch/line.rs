@@ -1,4 +1,4 @@
-//! What an event means, a line each.
+//! The lines that `skillcue watch` prints for an event.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::text;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum WatchLine {
     Added {
         name: String,
         path: PathBuf,
@@ -34,34 +34,36 @@ pub(super) enum News {
     Found(Diagnostic),
     Mended(Diagnostic),
     Polling(String),
-    /// The system tells, or tells again.
+    /// The system reports changes, from the start or again.
     Watching {
         directories: Option<usize>,
     },
 }
 
-impl News {
-    /// What an event says, by the catalogs before it and after.
-    pub(super) fn of(event: &Event, old: &Catalog, new: &Catalog) -> Vec<News> {
+impl WatchLine {
+    /// Returns the lines for an event, by the catalogs before it and after.
+    pub(super) fn of(event: &Event, old: &Catalog, new: &Catalog) -> Vec<WatchLine> {
         let path = |catalog: &Catalog, name: &str| catalog.get(name).map(Skill::path).unwrap_or_default();
         match event {
             Event::Changed(changes) => {
-                let added = changes.added.iter().map(|name| News::Added { name: name.clone(), path: path(new, name) });
-                let updated = changes.updated.iter().map(|name| News::Updated {
+                let added =
+                    changes.added.iter().map(|name| WatchLine::Added { name: name.clone(), path: path(new, name) });
+                let updated = changes.updated.iter().map(|name| WatchLine::Updated {
                     name: name.clone(),
                     path: path(new, name),
                     changed: changed(old, new, name),
                 });
                 let removed =
-                    changes.removed.iter().map(|name| News::Removed { name: name.clone(), path: path(old, name) });
-                let files = changes.files.iter().map(|name| News::Files { name: name.clone(), path: path(new, name) });
-                let mut news: Vec<News> = added.chain(updated).chain(removed).chain(files).collect();
-                news.extend(missing(old.diagnostics(), new.diagnostics()).map(News::Mended));
-                news.extend(missing(new.diagnostics(), old.diagnostics()).map(News::Found));
+                    changes.removed.iter().map(|name| WatchLine::Removed { name: name.clone(), path: path(old, name) });
+                let files =
+                    changes.files.iter().map(|name| WatchLine::Files { name: name.clone(), path: path(new, name) });
+                let mut news: Vec<WatchLine> = added.chain(updated).chain(removed).chain(files).collect();
+                news.extend(missing(old.diagnostics(), new.diagnostics()).map(WatchLine::Mended));
+                news.extend(missing(new.diagnostics(), old.diagnostics()).map(WatchLine::Found));
                 news
             }
-            Event::Trouble(why) => vec![News::Polling(why.clone())],
-            Event::Recovered => vec![News::Watching { directories: None }],
+            Event::Trouble(why) => vec![WatchLine::Polling(why.clone())],
+            Event::Recovered => vec![WatchLine::Watching { directories: None }],
             _ => Vec::new(),
         }
     }
@@ -69,18 +71,18 @@ impl News {
     pub(super) fn json(&self) -> Value {
         let of_skill = |event: &str, name: &str, path: &Path| json!({"event": event, "name": name, "path": path.to_string_lossy()});
         match self {
-            News::Added { name, path } => of_skill("added", name, path),
-            News::Updated { name, path, changed } => {
+            WatchLine::Added { name, path } => of_skill("added", name, path),
+            WatchLine::Updated { name, path, changed } => {
                 let mut line = of_skill("updated", name, path);
                 line["changed"] = json!(changed);
                 line
             }
-            News::Removed { name, path } => of_skill("removed", name, path),
-            News::Files { name, path } => of_skill("files", name, path),
-            News::Found(found) => json!({"event": "found", "diagnostic": hints::advised(found)}),
-            News::Mended(found) => json!({"event": "mended", "diagnostic": hints::advised(found)}),
-            News::Polling(why) => json!({"event": "polling", "reason": why}),
-            News::Watching { directories } => json!({"event": "watching", "directories": directories}),
+            WatchLine::Removed { name, path } => of_skill("removed", name, path),
+            WatchLine::Files { name, path } => of_skill("files", name, path),
+            WatchLine::Found(found) => json!({"event": "found", "diagnostic": hints::advised(found)}),
+            WatchLine::Mended(found) => json!({"event": "mended", "diagnostic": hints::advised(found)}),
+            WatchLine::Polling(why) => json!({"event": "polling", "reason": why}),
+            WatchLine::Watching { directories } => json!({"event": "watching", "directories": directories}),
         }
     }
 
@@ -92,31 +94,34 @@ impl News {
             format!("[{}] {at}: {}", found.code.as_str(), text::one_line(&found.message))
         };
         match self {
-            News::Added { name, .. } => named(style::GOOD, "added", name),
-            News::Updated { name, changed, .. } if changed.is_empty() => named(style::NAME, "updated", name),
-            News::Updated { name, changed, .. } => {
+            WatchLine::Added { name, .. } => named(style::GOOD, "added", name),
+            WatchLine::Updated { name, changed, .. } if changed.is_empty() => named(style::NAME, "updated", name),
+            WatchLine::Updated { name, changed, .. } => {
                 let changed = text::one_line(&changed.join(", "));
                 format!("{} {}", named(style::NAME, "updated", name), paint(style::DIM, format!("({changed})")))
             }
-            News::Removed { name, .. } => named(style::BAD, "removed", name),
-            News::Files { name, .. } => named(style::DIM, "files", name),
-            News::Found(found) => {
+            WatchLine::Removed { name, .. } => named(style::BAD, "removed", name),
+            WatchLine::Files { name, .. } => named(style::DIM, "files", name),
+            WatchLine::Found(found) => {
                 let style = if found.severity == Severity::Error { style::BAD } else { style::WARNING };
                 format!("{}{}", paint(style, found.severity.as_str()), finding(found))
             }
-            News::Mended(found) => format!("{}{}", paint(style::GOOD, "mended"), finding(found)),
-            News::Polling(why) => format!("{} {}", paint(style::WARNING, "now polling:"), text::one_line(why)),
-            News::Watching { .. } => format!("{} the system tells what happens", paint(style::GOOD, "watching again:")),
+            WatchLine::Mended(found) => format!("{}{}", paint(style::GOOD, "mended"), finding(found)),
+            WatchLine::Polling(why) => format!("{} {}", paint(style::WARNING, "now polling:"), text::one_line(why)),
+            WatchLine::Watching { .. } => {
+                format!("{} the system reports changes", paint(style::GOOD, "watching again:"))
+            }
         }
     }
 }
 
-/// The findings of one list that are not in the other. Both are sorted.
+/// Returns the findings of one list that are not in the other. Both are sorted.
 fn missing<'f>(these: &'f [Diagnostic], those: &'f [Diagnostic]) -> impl Iterator<Item = Diagnostic> + use<'f> {
     these.iter().filter(|found| those.binary_search(found).is_err()).cloned()
 }
 
-/// What of a skill changed: keys of its front matter, `body`, `place`, `enabled`, `requirements`, or only the `file`.
+/// Returns which parts of a skill changed: keys of its front matter, `body`, `place`, `enabled`, `requirements`, or
+/// only the `file`.
 fn changed(old: &Catalog, new: &Catalog, name: &str) -> Vec<String> {
     let (Some(before), Some(after)) = (old.get(name), new.get(name)) else { return Vec::new() };
     let mut changed = Vec::new();

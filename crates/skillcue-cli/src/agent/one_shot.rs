@@ -5,10 +5,10 @@ use skillcue_agent::model::Stop;
 use skillcue_agent::{AgentError, Conversation, TurnReport};
 use skillcue_base::ErrorInfo as _;
 
-use super::Setup;
+use super::AgentSetup;
 use super::args::Args;
 use super::interrupts::INTERRUPTED;
-use super::screen::Mode;
+use super::screen::OutputMode;
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
@@ -22,18 +22,18 @@ pub(crate) fn run(prompt: &str, args: &Args, context: &Context) -> Result<Outcom
         return Err(CliError::usage("usage", "the message is empty").help("say something"));
     }
     let mode = match (context.json(), context.terminal.stdout_is_terminal()) {
-        (true, _) => Mode::Json,
-        (false, true) => Mode::Stream,
-        (false, false) => Mode::Whole,
+        (true, _) => OutputMode::Json,
+        (false, true) => OutputMode::Stream,
+        (false, false) => OutputMode::Whole,
     };
-    // A question that nobody sees would be waited for without end.
+    // A question that is not seen would be waited for without end.
     let asks = context.can_ask() && context.terminal.stderr_is_terminal();
-    let setup = Setup::new(args, context, mode, asks)?;
+    let setup = AgentSetup::new(args, context, mode, asks)?;
     let mut conversation = setup.conversation(args)?;
     let outcome = setup.turn(&mut conversation, &message);
-    let outcome = told(&setup, &outcome, context);
+    let outcome = print_outcome(&setup, &outcome, context);
     if setup.saves() && !context.json() {
-        goes_on(&conversation, context);
+        print_continue_hint(&conversation, context);
     }
     setup.runtime.shutdown_background();
     match setup.screen.take_failure() {
@@ -42,11 +42,11 @@ pub(crate) fn run(prompt: &str, args: &Args, context: &Context) -> Result<Outcom
     }
 }
 
-/// Says why there is no answer, if there is none, and what the process ends with.
-fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Context) -> Outcome {
+/// Prints why there is no answer, if there is none, and returns the outcome.
+fn print_outcome(setup: &AgentSetup, outcome: &Result<TurnReport, AgentError>, context: &Context) -> Outcome {
     let error = match outcome {
         Ok(report) => {
-            cut(report, context);
+            warn_if_cut(report, context);
             return Outcome::Done;
         }
         Err(error) => error,
@@ -57,7 +57,7 @@ fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Conte
         }));
     }
     match error {
-        // Whoever reads our output has had enough: that is how pipes are meant to work.
+        // The reader of the output has had enough: that is how pipes are meant to work.
         AgentError::Cancelled if setup.screen.is_unread() => Outcome::Done,
         AgentError::Cancelled => {
             context.terminal.say(&paint(style::DIM, "interrupted"));
@@ -65,13 +65,13 @@ fn told(setup: &Setup, outcome: &Result<TurnReport, AgentError>, context: &Conte
         }
         error => {
             context.terminal.error(&CliError::of(error));
-            Outcome::Wanting
+            Outcome::FailedChecks
         }
     }
 }
 
-/// Says that an answer is not what it would have been.
-pub(crate) fn cut(report: &TurnReport, context: &Context) {
+/// Warns of an answer that was cut short or refused.
+pub(crate) fn warn_if_cut(report: &TurnReport, context: &Context) {
     match &report.stop {
         Stop::Length => context.terminal.warn(
             "cut",
@@ -85,8 +85,8 @@ pub(crate) fn cut(report: &TurnReport, context: &Context) {
     }
 }
 
-/// How to go on with a conversation.
-pub(crate) fn goes_on(conversation: &Conversation, context: &Context) {
+/// Prints how to continue a conversation.
+pub(crate) fn print_continue_hint(conversation: &Conversation, context: &Context) {
     let id = conversation.id();
     let command = paint(style::COMMAND, format_args!("skillcue agent --continue {id}"));
     context.terminal.say(&format!("{command} goes on"));

@@ -1,4 +1,4 @@
-//! Which words of a message speak for which skill, as text: for `why`, and for the chat.
+//! Explanations of matches as text: the words of a message that speak for each skill. For `why`, and for the chat.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use crate::terminal::{paint, style};
 use crate::text;
 use crate::turn::{kind, percent};
 
-/// How many hits are shown.
-const SHOWN: usize = 5;
+/// Most hits that are shown.
+const MAX_HITS: usize = 5;
 
-/// Everything that matches a message of a conversation with these files.
+/// Explains everything that matches a message of a conversation with these files.
 #[cfg(feature = "agent")]
 pub(crate) fn of_message(
     skills: &skillcue::Skillcue,
@@ -24,13 +24,13 @@ pub(crate) fn of_message(
     columns: usize,
 ) -> String {
     let request = skillcue::Request::new(message).files(&files.named).nearby(&files.changed);
-    all(message, &skills.select(&request.mode(mode)), columns)
+    of_selection(message, &skills.select(&request.mode(mode)), columns)
 }
 
-/// Everything that matched.
-pub(crate) fn all(message: &str, found: &Selection, columns: usize) -> String {
+/// Explains everything that matched.
+pub(crate) fn of_selection(message: &str, found: &Selection, columns: usize) -> String {
     let mut out = String::new();
-    let shown = &found.hits[..found.hits.len().min(SHOWN)];
+    let shown = &found.hits[..found.hits.len().min(MAX_HITS)];
     marked(&mut out, message, shown.iter(), columns);
     match found.intent {
         Intent::Registry => out.push_str("asks what there is: the list of skills answers it, whatever matches\n"),
@@ -49,15 +49,15 @@ pub(crate) fn all(message: &str, found: &Selection, columns: usize) -> String {
     out
 }
 
-/// One skill, matched or not.
-pub(crate) fn one(message: &str, explanation: &Explanation, mode: Mode, columns: usize) -> String {
+/// Explains one skill, matched or not.
+pub(crate) fn of_skill(message: &str, explanation: &Explanation, mode: Mode, columns: usize) -> String {
     let mut out = String::new();
     marked(&mut out, message, explanation.hit.iter(), columns);
     match explanation.eligibility {
         Eligibility::Disabled => out.push_str("it is disabled, and so never matches\n"),
         Eligibility::Unavailable => out.push_str("a program that it requires is missing, and so it never matches\n"),
         Eligibility::BySigilOnly => {
-            out.push_str("only people may load it: it matches where its name stands with a sigil\n");
+            out.push_str("only people may load it: it matches where its name has a sigil\n");
         }
         _ => {}
     }
@@ -124,7 +124,7 @@ fn reasons(out: &mut String, hit: &Hit, columns: usize) {
     }
 }
 
-/// The message with the words that matched marked: on a terminal by colour, everywhere by a line of `^` below.
+/// Writes the message with the words that matched marked: on a terminal by colour, everywhere by a line of `^` below.
 fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hit>, columns: usize) {
     let spans: Vec<Range<usize>> = hits.flat_map(|hit| &hit.reasons).filter_map(|reason| reason.span.clone()).collect();
     let lines = lines(message, columns);
@@ -149,7 +149,8 @@ fn marked<'h>(out: &mut String, message: &str, hits: impl Iterator<Item = &'h Hi
     out.push('\n');
 }
 
-/// The lines of a message, without their ends; those that are too long are broken, at a blank where there is one.
+/// Returns the lines of a message, without their ends; those that are too long are broken, at a blank where there is
+/// one.
 fn lines(message: &str, columns: usize) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut offset = 0;
@@ -175,7 +176,7 @@ fn lines(message: &str, columns: usize) -> Vec<Range<usize>> {
     lines
 }
 
-/// How a character of the message is shown.
+/// Returns a character of the message as it is shown.
 fn shown(c: char) -> String {
     if c == '\t' { " ".to_owned() } else { text::one_char(c) }
 }

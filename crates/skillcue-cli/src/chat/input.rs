@@ -1,57 +1,57 @@
-//! What can be typed into the chat beside messages.
+//! Input of the chat: commands and messages.
 
 /// A command of the chat.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct ChatCommand {
     pub(crate) name: &'static str,
-    /// What stands behind it; nothing if it takes nothing.
+    /// Its arguments; empty if it takes none.
     pub(crate) takes: &'static str,
     pub(crate) about: &'static str,
 }
 
-pub(crate) const COMMANDS: [Command; 8] = [
-    Command { name: "help", takes: "", about: "this list" },
-    Command { name: "skills", takes: "", about: "every skill; * marks what is loaded" },
-    Command { name: "load", takes: "NAME [ARGUMENTS]", about: "send a skill's instructions with the next message" },
-    Command {
+pub(crate) const COMMANDS: [ChatCommand; 8] = [
+    ChatCommand { name: "help", takes: "", about: "this list" },
+    ChatCommand { name: "skills", takes: "", about: "every skill; * marks what is loaded" },
+    ChatCommand { name: "load", takes: "NAME [ARGUMENTS]", about: "send a skill's instructions with the next message" },
+    ChatCommand {
         name: "why",
         takes: "[MESSAGE]",
         about: "which words spoke for which skill, in the last message or another",
     },
-    Command { name: "cost", takes: "", about: "tokens by turn and part, and what skills saved" },
-    Command { name: "memory", takes: "[WORDS]", about: "what is remembered, or what of it fits" },
-    Command { name: "new", takes: "", about: "begin a new conversation" },
-    Command { name: "exit", takes: "", about: "leave; Ctrl-D does, too" },
+    ChatCommand { name: "cost", takes: "", about: "tokens by turn and part, and what skills saved" },
+    ChatCommand { name: "memory", takes: "[WORDS]", about: "what is remembered, or what of it fits" },
+    ChatCommand { name: "new", takes: "", about: "begin a new conversation" },
+    ChatCommand { name: "exit", takes: "", about: "leave; Ctrl-D does, too" },
 ];
 
-/// What somebody typed.
+/// A line of input.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Typed<'t> {
+pub(crate) enum ChatInput<'t> {
     /// Nothing.
     Nothing,
-    /// A command of ours, and what stands behind it.
+    /// A command, and its arguments.
     Command(&'static str, &'t str),
     /// Anything else, `/name` of a skill included: the selection understands mentions.
     Message(&'t str),
 }
 
-/// Tells commands from messages.
-pub(crate) fn understand(line: &str) -> Typed<'_> {
+/// Returns whether a line is a command or a message.
+pub(crate) fn understand(line: &str) -> ChatInput<'_> {
     let line = line.trim();
     if line.is_empty() {
-        return Typed::Nothing;
+        return ChatInput::Nothing;
     }
     if let Some(rest) = line.strip_prefix('/') {
         let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let word = if word == "quit" { "exit" } else { word };
         if let Some(command) = COMMANDS.iter().find(|command| command.name == word) {
-            return Typed::Command(command.name, rest.trim());
+            return ChatInput::Command(command.name, rest.trim());
         }
     }
-    Typed::Message(line)
+    ChatInput::Message(line)
 }
 
-/// What `/help` says.
+/// Returns the text of `/help`.
 pub(crate) fn help() -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_messages() {
-        assert_eq!(understand("  "), Typed::Nothing);
-        assert_eq!(understand("/load pdf a.pdf b"), Typed::Command("load", "pdf a.pdf b"));
-        assert_eq!(understand(" /quit "), Typed::Command("exit", ""));
-        assert_eq!(understand("/pdf a.pdf"), Typed::Message("/pdf a.pdf"), "a skill's name goes to the model");
-        assert_eq!(understand("/costs"), Typed::Message("/costs"));
-        assert_eq!(understand("say /help"), Typed::Message("say /help"));
+        assert_eq!(understand("  "), ChatInput::Nothing);
+        assert_eq!(understand("/load pdf a.pdf b"), ChatInput::Command("load", "pdf a.pdf b"));
+        assert_eq!(understand(" /quit "), ChatInput::Command("exit", ""));
+        assert_eq!(understand("/pdf a.pdf"), ChatInput::Message("/pdf a.pdf"), "a skill's name goes to the model");
+        assert_eq!(understand("/costs"), ChatInput::Message("/costs"));
+        assert_eq!(understand("say /help"), ChatInput::Message("say /help"));
     }
 
     #[test]
