@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use skillcue_scripted::{Received, Reply, Server};
 
+use crate::sandbox::SETTINGS;
 use crate::{Run, Sandbox};
 
 /// A key that must never be shown.
@@ -28,7 +29,7 @@ impl Talk {
 
     pub(crate) fn on(sandbox: Sandbox, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Talk {
         // No waiting between attempts.
-        sandbox.write("home/.config/skillcue/skillcue.toml", "[agent]\nbackoff_ms = 1\n");
+        sandbox.write(SETTINGS, "[agent]\nbackoff_ms = 1\n");
         Talk { sandbox, server: Server::with_key(KEY, script) }
     }
 
@@ -260,7 +261,7 @@ fn a_key_is_written_nowhere() {
         _ => Reply::text(format!("fine: {KEY}!")).thinking(format!("hm {KEY}")).in_chunks(3),
     });
     talk.sandbox.write(
-        "home/.config/skillcue/skillcue.toml",
+        SETTINGS,
         format!(
             "[agent]\nbackoff_ms = 1\nmodel = \"scripted\"\nbase_url = \"{}/v1\"\napi_key = \"{KEY}\"\n",
             talk.server.url()
@@ -336,7 +337,7 @@ fn memory_recalls_in_a_new_session() {
     assert!(run.stdout.contains("My name is Alice"), "{run}");
     let run = talk.run(&["-p", "What's my name?"]);
     assert!(!run.stdout.contains("Alice"), "it is off by default: {run}");
-    talk.sandbox.write("home/.config/skillcue/skillcue.toml", "[agent]\nmemory = true\n");
+    talk.sandbox.write(SETTINGS, "[agent]\nmemory = true\n");
     assert!(talk.run(&["-p", "What's my name?"]).stdout.contains("Alice"));
     assert!(!talk.run(&["--no-memory", "-p", "What's my name?"]).stdout.contains("Alice"));
 }
@@ -408,7 +409,7 @@ fn nothing_runs_without_consent() {
     assert_eq!(run(&["--allow", "tools", "-p", "go"]).stdout, "It was declined.\n");
     assert_eq!(run(&["--allow", "scripts", "-p", "go"]).stdout, "It ran.\n");
     assert_eq!(run(&["--allow", "all", "-p", "go"]).stdout, "It ran.\n");
-    talk.sandbox.write("home/.config/skillcue/skillcue.toml", "[agent]\nallow = [\"scripts\"]\n");
+    talk.sandbox.write(SETTINGS, "[agent]\nallow = [\"scripts\"]\n");
     assert_eq!(run(&["-p", "go"]).stdout, "It ran.\n");
     assert_eq!(run(&["--allow", "skills", "-p", "go"]).stdout, "It was declined.\n", "a flag is the last word");
 }
@@ -464,7 +465,7 @@ fn a_key_in_a_file_that_is_wrong_is_not_shown() {
         format!("[agent]\napi_key = [\"{KEY}\"]\n"),
         format!("[agent]\napi_key_env = \"{KEY}\"\n"),
     ] {
-        talk.sandbox.write("home/.config/skillcue/skillcue.toml", &text);
+        talk.sandbox.write(SETTINGS, &text);
         for args in [&["-p", "x"][..], &["--json", "-p", "x"]] {
             let run = talk.run(args);
             assert_ne!(run.code, Some(0), "{run}");
@@ -473,7 +474,7 @@ fn a_key_in_a_file_that_is_wrong_is_not_shown() {
     }
     assert!(talk.server.requests().is_empty());
     // One that is right is used.
-    talk.sandbox.write("home/.config/skillcue/skillcue.toml", format!("[agent]\napi_key = \"{KEY}\"\n"));
+    talk.sandbox.write(SETTINGS, format!("[agent]\napi_key = \"{KEY}\"\n"));
     assert_eq!(talk.run(&["-p", "x"]).stdout, "4\n");
 }
 

@@ -6,12 +6,11 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 use skillcue_scripted::{Received, Reply};
 
 use crate::agent::{Talk, interrupt, script_caller, until, with_script};
+use crate::sandbox::open_terminal;
 
 /// A terminal with the agent on it.
 struct Typist {
@@ -24,18 +23,12 @@ struct Typist {
 
 impl Typist {
     fn at(talk: &Talk, args: &[&str]) -> Typist {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let stream = || Stdio::from(OwnedFd::from(slave.try_clone().unwrap()));
+        let (keys, program) = open_terminal(100);
+        let stream = || Stdio::from(OwnedFd::from(program.try_clone().unwrap()));
         let mut command = talk.command(args);
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("PATH", "/usr/bin:/bin");
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
-        drop((command, slave));
-        let keys = File::from(master);
+        drop((command, program));
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, kept) = (keys.try_clone().unwrap(), Arc::clone(&shown));
         std::thread::spawn(move || {

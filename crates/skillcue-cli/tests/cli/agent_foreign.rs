@@ -7,6 +7,7 @@ use skillcue_scripted::{Received, Reply};
 
 use crate::Sandbox;
 use crate::agent::Talk;
+use crate::sandbox::SETTINGS;
 
 /// A way in which a skill called `inv` comes to the catalog.
 struct Way {
@@ -145,7 +146,7 @@ const OWN: [Way; 5] = [
         bring: |it| {
             plugin(it, "home/plugins/evil");
             let file = "[agent]\nbackoff_ms = 1\n[skills]\nplugins = [\"../../plugins/evil\"]\n";
-            it.write("home/.config/skillcue/skillcue.toml", file);
+            it.write(SETTINGS, file);
         },
         args: &[],
     },

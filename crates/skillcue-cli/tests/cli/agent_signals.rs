@@ -8,6 +8,7 @@ use serde_json::json;
 use skillcue_scripted::Reply;
 
 use crate::agent::{Talk, events, interrupt, parrot, until};
+use crate::sandbox::SETTINGS;
 
 /// Whether a process runs with this word among its arguments.
 fn runs(word: &str) -> bool {
@@ -83,7 +84,7 @@ fn ctrl_c_ends_the_turn_and_the_servers_of_skills() {
     std::os::unix::fs::symlink(&served, talk.sandbox.path(&word)).unwrap();
     let dir = talk.sandbox.path(&word);
     talk.sandbox.write(
-        "home/.config/skillcue/skillcue.toml",
+        SETTINGS,
         format!(
             "[[mcp]]\nname = \"acme\"\ncommand = [\"{}\", \"--isolated\", \"--skills-dir\", \"{}\", \"mcp\"]\n",
             env!("CARGO_BIN_EXE_skillcue"),

@@ -1,8 +1,7 @@
 use insta::assert_snapshot;
 
 use crate::Sandbox;
-
-const USER: &str = "home/.config/skillcue/skillcue.toml";
+use crate::sandbox::SETTINGS;
 
 #[test]
 fn variables_stand_for_flags() {
@@ -61,7 +60,7 @@ fn a_project_names_only_its_own_directories() {
     1 skill
     ");
     // The user may.
-    sandbox.write(USER, format!("[skills]\ndirs = [{:?}]\n", sandbox.path("elsewhere")));
+    sandbox.write(SETTINGS, format!("[skills]\ndirs = [{:?}]\n", sandbox.path("elsewhere")));
     assert_snapshot!(sandbox.run(&["list", "--source", "user"]).stdout, @"outside  user         3  Does it");
 }
 

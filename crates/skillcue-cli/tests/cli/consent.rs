@@ -7,6 +7,7 @@ use crate::Sandbox;
 use crate::agent::Talk;
 use crate::far_server;
 use crate::mcp::Client;
+use crate::sandbox::SETTINGS;
 
 /// Issue 15: `. is trusted as it is now` says nothing to a reader elsewhere, and the list printed `.`, too.
 #[test]
@@ -202,7 +203,7 @@ fn a_remote_skill_needs_consent_on_every_surface() {
             let (program, dir) = (env!("CARGO_BIN_EXE_skillcue"), sandbox.path("served"));
             let command = json!([program, "--isolated", "--no-cache", "--skills-dir", dir, "mcp"]);
             let config = format!("[[mcp]]\nname = \"acme\"\ntimeout_ms = 60000\ncommand = {command}\n");
-            sandbox.write("home/.config/skillcue/skillcue.toml", config);
+            sandbox.write(SETTINGS, config);
         },
         change: |sandbox| {
             serve(sandbox, "It is hunter22.");

@@ -4,9 +4,8 @@ use std::fs;
 use insta::assert_snapshot;
 use serde_json::Value;
 
+use crate::sandbox::SETTINGS;
 use crate::{Run, Sandbox};
-
-const USER: &str = "home/.config/skillcue/skillcue.toml";
 
 /// The output of a run, without the time that deciding took; and without the tokens of a text that holds the path of a
 /// temporary directory.
@@ -479,7 +478,7 @@ fn a_session_that_cannot_be_used_is_left_alone() {
 fn files_say_how_to_disclose_and_flags_win() {
     let sandbox = Sandbox::with_library();
     let ask = |args: &[&str]| sandbox.run(&[&["context", "--json"], args].concat()).json();
-    sandbox.write(USER, "[disclose]\npolicy = \"hint\"\nmax_skills = 1\nfallback = \"show_all\"\n");
+    sandbox.write(SETTINGS, "[disclose]\npolicy = \"hint\"\nmax_skills = 1\nfallback = \"show_all\"\n");
     sandbox.write("work/skillcue.toml", "[disclose]\npolicy = \"inject\"\nmode = \"keyword\"\n");
     let json = ask(&["pdf, chart"]);
     assert_eq!((&json["policy"], decisions(&json)), (&"inject".into(), "csv included, pdf omitted".to_owned()));

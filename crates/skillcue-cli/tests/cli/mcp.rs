@@ -5,8 +5,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::Sandbox;
-
-const USER: &str = "home/.config/skillcue/skillcue.toml";
+use crate::sandbox::SETTINGS;
 
 #[test]
 fn what_to_paste() {
@@ -426,7 +425,7 @@ fn with_server() -> Sandbox {
         sandbox.path("served"),
         "mcp"
     ]);
-    sandbox.write(USER, format!("[[mcp]]\nname = \"acme\"\ntimeout_ms = 60000\ncommand = {command}\n"));
+    sandbox.write(SETTINGS, format!("[[mcp]]\nname = \"acme\"\ntimeout_ms = 60000\ncommand = {command}\n"));
     sandbox
 }
 
@@ -517,7 +516,7 @@ fn a_server_that_is_down_is_told_once_and_breaks_nothing() {
     let sandbox = Sandbox::new();
     sandbox.skill("work/skills/pdf", "Reads PDF. Use when asked.");
     sandbox.write(
-        USER,
+        SETTINGS,
         "[[mcp]]\nname = \"dead\"\ncommand = \"/no/such/program\"\n[[mcp]]\nname = \"Bad!\"\nurl = \"x\"\n",
     );
     assert_snapshot!(sandbox.run(&["list", "--source", "project"]), @r#"
@@ -540,8 +539,8 @@ fn a_server_that_is_down_is_told_once_and_breaks_nothing() {
 #[test]
 fn a_project_adds_servers_only_once_it_is_trusted() {
     let sandbox = with_server();
-    let config = std::fs::read_to_string(sandbox.path(USER)).unwrap();
-    std::fs::remove_file(sandbox.path(USER)).unwrap();
+    let config = std::fs::read_to_string(sandbox.path(SETTINGS)).unwrap();
+    std::fs::remove_file(sandbox.path(SETTINGS)).unwrap();
     sandbox.write("work/skillcue.toml", &config);
     let run = sandbox.run(&["list", "--source", "mcp"]);
     assert_snapshot!(run, @r#"

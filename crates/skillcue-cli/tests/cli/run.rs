@@ -1,6 +1,7 @@
 use insta::assert_snapshot;
 
 use crate::Sandbox;
+use crate::sandbox::SETTINGS;
 
 /// A skill with scripts that say what they see.
 fn sandbox() -> Sandbox {
@@ -119,7 +120,7 @@ fn what_cannot_run_says_why() {
 fn limits_come_from_the_configuration() {
     let sandbox = sandbox();
     sandbox.write("work/skills/report/scripts/flood.sh", "#!/bin/sh\nyes\n");
-    sandbox.write("home/.config/skillcue/skillcue.toml", "[run]\noutput_bytes = 20\narguments = 1\n");
+    sandbox.write(SETTINGS, "[run]\noutput_bytes = 20\narguments = 1\n");
     let run = sandbox.act(&["run", "report", "scripts/flood.sh", "--json"]);
     assert_eq!((run.code, run.json()["truncated"].as_bool()), (Some(1), Some(true)));
     assert_eq!(run.json()["error"]["code"], "output_truncated");

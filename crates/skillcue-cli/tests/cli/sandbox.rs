@@ -1,11 +1,27 @@
 //! A machine of its own for each test: a home, a project, and nothing of the machine that the tests run on.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
+
+/// The user's settings.
+pub(crate) const SETTINGS: &str = "home/.config/skillcue/skillcue.toml";
+
+/// Opens a terminal of so many columns: the side of the person, and that of programs.
+pub(crate) fn open_terminal(columns: u16) -> (File, File) {
+    let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&person).unwrap();
+    unlockpt(&person).unwrap();
+    let name = ptsname(&person, Vec::new()).unwrap();
+    let program = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    tcsetwinsize(&program, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (File::from(person), program)
+}
 
 /// `home` and, next to it, `work` with a `.git`: the project in which commands run.
 pub(crate) struct Sandbox {
@@ -102,7 +118,7 @@ impl Sandbox {
     /// Like `run`, with something on stdin.
     pub(crate) fn run_with(&self, stdin: &[u8], args: &[&str]) -> Run {
         self.write("tmp/stdin", stdin);
-        let stdin = fs::File::open(self.path("tmp/stdin")).unwrap();
+        let stdin = File::open(self.path("tmp/stdin")).unwrap();
         self.finish(self.command(args).stdin(stdin).output().unwrap())
     }
 

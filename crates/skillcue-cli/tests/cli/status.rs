@@ -1,4 +1,5 @@
 use crate::Sandbox;
+use crate::sandbox::SETTINGS;
 
 /// Issue 15: a server that a command starts was shown as the JSON by which its approvals are kept.
 #[test]
@@ -6,7 +7,7 @@ fn servers_are_shown_as_people_write_them() {
     let sandbox = Sandbox::new();
     let config = "[[mcp]]\nname = \"acme\"\ncommand = [\"acme-skills\", \"--all\"]\ncwd = \"/srv\"\n\
                   [[mcp]]\nname = \"far\"\nurl = \"https://far.example/mcp\"\nenabled = false\n";
-    sandbox.write("home/.config/skillcue/skillcue.toml", config);
+    sandbox.write(SETTINGS, config);
     let run = sandbox.run(&["status"]);
     assert!(run.stdout.contains("    acme-skills --all (in /srv)\n"), "{run}");
     assert!(!run.stdout.contains('{'), "{run}");

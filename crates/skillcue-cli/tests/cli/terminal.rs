@@ -1,49 +1,37 @@
 //! Outputs on a terminal.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::Sandbox;
+use crate::sandbox::open_terminal;
 
 /// Runs on a terminal of so many columns and returns all that appears on it.
 fn on_terminal(sandbox: &Sandbox, columns: u16, variables: &[(&str, &str)], args: &[&str]) -> String {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-    let stream = || Stdio::from(OwnedFd::from(slave.try_clone().unwrap()));
+    let (mut person, program) = open_terminal(columns);
+    let stream = || Stdio::from(OwnedFd::from(program.try_clone().unwrap()));
     let mut command = sandbox.command(args);
     command.env("TERM", "xterm").envs(variables.iter().copied()).stdout(stream()).stderr(stream());
     let mut child = command.spawn().unwrap();
     // The command holds copies of it, which would keep the terminal open.
-    drop((command, slave));
+    drop((command, program));
     let mut bytes = Vec::new();
     // Linux ends a terminal without a writer with an error.
-    let _ = File::from(master).read_to_end(&mut bytes);
+    let _ = person.read_to_end(&mut bytes);
     child.wait().unwrap();
     sandbox.redact(&String::from_utf8(bytes).unwrap()).replace("\r\n", "\n").replace('\u{1b}', "␛")
 }
 
 /// Runs on a terminal with typed input; returns stdout and stderr.
 fn answering(sandbox: &Sandbox, typed: &str, args: &[&str]) -> String {
-    use std::io::Write as _;
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
+    let (mut person, program) = open_terminal(80);
+    person.write_all(typed.as_bytes()).unwrap();
     let mut command = sandbox.command(args);
-    let output = command.env("NO_COLOR", "1").stdin(Stdio::from(OwnedFd::from(slave))).output().unwrap();
-    drop(master);
+    let output = command.env("NO_COLOR", "1").stdin(Stdio::from(OwnedFd::from(program))).output().unwrap();
+    drop(person);
     sandbox.finish(output).to_string()
 }
 
