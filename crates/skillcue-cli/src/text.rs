@@ -65,8 +65,8 @@ pub(crate) fn one_char(c: char) -> String {
 }
 
 /// `12,345`
-pub(crate) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
+pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -78,8 +78,9 @@ pub(crate) fn thousands(number: usize) -> String {
 }
 
 /// `1 skill`, `2,000 skills`
-pub(crate) fn count(number: usize, what: &str) -> String {
-    format!("{} {}", thousands(number), noun(number, what))
+pub(crate) fn count(number: impl TryInto<u64>, what: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{} {}", thousands(number), noun(usize::try_from(number).unwrap_or(usize::MAX), what))
 }
 
 /// `12 B`, `3.4 KiB`

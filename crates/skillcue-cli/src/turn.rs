@@ -1,14 +1,20 @@
 //! Arguments about a turn: its message, its files, how it is matched.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
+use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
 use skillcue::select::ReasonKind;
 use skillcue::{Counter, Mode, Policy, Request};
 use skillcue_base::os_message;
 
 use crate::error::CliError;
+use crate::text;
 
-/// Longest message, in bytes.
+/// Longest message or JSON argument, in bytes.
 const MAX_MESSAGE: u64 = 16 << 20;
 
 // The turn that skills are matched with.
@@ -38,7 +44,7 @@ pub(crate) fn message(written: &str) -> Result<String, CliError> {
         return Ok(written.to_owned());
     }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes).map_err(|error| {
+    io::stdin().lock().take(MAX_MESSAGE + 1).read_to_end(&mut bytes).map_err(|error| {
         CliError::failure("unreadable", format!("cannot read the message from stdin: {}", os_message(&error)))
             .help("pipe the message in, or write it in place of `-`")
     })?;
@@ -48,6 +54,38 @@ pub(crate) fn message(written: &str) -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         CliError::usage("usage", format!("the message is not UTF-8: byte {at}")).help("convert it first")
+    })
+}
+
+/// Reads a regular file of at most `max` bytes as text. Devices and pipes may have no end, or never answer.
+pub(crate) fn read_text(file: &Path, max: u64) -> io::Result<String> {
+    let wrong = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message);
+    // Opening a pipe would wait for its other end, otherwise.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let open = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(file)?;
+    if !open.metadata()?.is_file() {
+        return Err(wrong("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    open.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(wrong(&format!("it is larger than {}", text::bytes(max))));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
+}
+
+/// Parses JSON of the command line, or of stdin if it is `-`. `what` is its name in an error.
+pub(crate) fn json_argument<T: DeserializeOwned>(written: &str, what: &str, example: &str) -> Result<T, CliError> {
+    let mut all = String::new();
+    let json = match written {
+        "-" => {
+            io::stdin().take(MAX_MESSAGE).read_to_string(&mut all)?;
+            &all
+        }
+        json => json,
+    };
+    serde_json::from_str(json).map_err(|error| {
+        CliError::usage("usage", format!("{what}: {error}")).help(format!("write for example {example}"))
     })
 }
 

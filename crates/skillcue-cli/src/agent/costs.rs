@@ -7,7 +7,7 @@ use skillcue_agent::{Parts, SessionSum, Sum, Summary, read_trace};
 
 use crate::error::CliError;
 use crate::terminal::{paint, style};
-use crate::text;
+use crate::text::{self, thousands};
 
 /// The costs of a turn, or of all of them.
 #[derive(Debug, Clone, Default)]
@@ -81,19 +81,18 @@ fn table(head: &str, rows: &[CostRow], total: &CostRow) -> String {
 impl CostRow {
     fn cells(&self) -> [String; 12] {
         let Parts { system, skills_stable, skills_turn, tools, history } = self.parts;
-        let number = |number: u64| text::thousands(usize::try_from(number).unwrap_or(usize::MAX));
         [
             self.label.clone(),
-            number(self.requests),
-            number(system),
-            number(skills_stable),
-            number(skills_turn),
-            number(tools),
-            number(history),
-            number(self.parts.total()),
-            number(self.input),
-            number(self.output),
-            number(self.cached),
+            thousands(self.requests),
+            thousands(system),
+            thousands(skills_stable),
+            thousands(skills_turn),
+            thousands(tools),
+            thousands(history),
+            thousands(self.parts.total()),
+            thousands(self.input),
+            thousands(self.output),
+            thousands(self.cached),
             time(self.latency_ms),
         ]
     }
@@ -123,7 +122,7 @@ fn chart(rows: &[CostRow], columns: usize) -> String {
         return String::new();
     }
     let label = shown.iter().map(|row| text::width(&row.label)).max().unwrap_or(0);
-    let number = text::thousands(usize::try_from(most).unwrap_or(usize::MAX)).len();
+    let number = thousands(most).len();
     let room = columns.saturating_sub(label + number + 4).clamp(10, 100);
     let mut out = String::new();
     if shown.len() < rows.len() {
@@ -131,7 +130,7 @@ fn chart(rows: &[CostRow], columns: usize) -> String {
         let _ = writeln!(out, "{}", paint(style::DIM, format_args!("({left} not drawn)")));
     }
     for row in shown {
-        let total = text::thousands(usize::try_from(row.parts.total()).unwrap_or(usize::MAX));
+        let total = thousands(row.parts.total());
         let _ = writeln!(out, "{:>label$}  {}  {total}", row.label, bar(&row.parts, most, room));
     }
     let legend: Vec<String> = SIGNS.iter().map(|(sign, name)| format!("{sign} {name}")).collect();
@@ -170,18 +169,17 @@ fn bar(parts: &Parts, most: u64, room: usize) -> String {
 /// Returns the cost of skills, with their part of the history and with the tools, beside the cost of every skill in
 /// every request.
 fn saved(sum: &Sum) -> String {
-    let number = |number: u64| text::thousands(usize::try_from(number).unwrap_or(usize::MAX));
-    let took = format!("skills and their tools took {} tokens", number(sum.skills));
+    let took = format!("skills and their tools took {} tokens", thousands(sum.skills));
     if sum.eager == 0 {
         return took;
     }
-    let eager = number(sum.eager);
+    let eager = thousands(sum.eager);
     if sum.saved < 0 {
-        let more = number(sum.saved.unsigned_abs());
+        let more = thousands(sum.saved.unsigned_abs());
         return format!("{took}: {more} more than the {eager} of every skill in every request");
     }
     let percent = u128::from(sum.saved.unsigned_abs()) * 100 / u128::from(sum.eager);
-    let saved = number(sum.saved.unsigned_abs());
+    let saved = thousands(sum.saved.unsigned_abs());
     format!("{took}: saved {saved} of {eager} tokens, {percent} %, against every skill in every request")
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use skillcue::config::{AgentAllow, AgentSection};
 use skillcue::workdir::WorkDir;
 use skillcue::{Counter, Mode, Skillcue};
@@ -229,12 +229,13 @@ fn listen(context: &Context, is_batch: bool) -> Result<Interrupts, CliError> {
     if let Some(host) = context.servers()?.cloned() {
         ends.push(Box::new(move || host.close()));
     }
-    let farewell = || {
-        let error = AgentError::Cancelled;
-        json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": hint_of(&error)})
-            .to_string()
-    };
+    let farewell = || error_event(&AgentError::Cancelled).to_string();
     Ok(Interrupts::listen(ends, (context.json() && !is_batch).then(farewell)))
+}
+
+/// Returns the event with which a turn ends that has no answer.
+fn error_event(error: &AgentError) -> Value {
+    json!({"type": "error", "code": error.code(), "message": error.to_string(), "help": hint_of(error)})
 }
 
 /// Sets how skills are disclosed and matched, and which are held back until the user has agreed. Returns how they are

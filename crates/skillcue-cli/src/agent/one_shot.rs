@@ -1,18 +1,15 @@
 //! `-p`: one message, one answer.
 
-use serde_json::json;
 use skillcue_agent::model::Stop;
 use skillcue_agent::{AgentError, Conversation, TurnReport};
-use skillcue_base::ErrorInfo as _;
 
-use super::AgentSetup;
 use super::args::Args;
 use super::interrupts::INTERRUPTED;
 use super::screen::OutputMode;
+use super::{AgentSetup, error_event};
 use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::hints::hint_of;
 use crate::terminal::{paint, style};
 use crate::turn::message;
 
@@ -52,9 +49,7 @@ fn print_outcome(setup: &AgentSetup, outcome: &Result<TurnReport, AgentError>, c
         Err(error) => error,
     };
     if context.json() {
-        setup.screen.json_line(&json!({
-            "type": "error", "code": error.code(), "message": error.to_string(), "help": hint_of(error),
-        }));
+        setup.screen.json_line(&error_event(error));
     }
     match error {
         // The reader of the output has had enough: that is how pipes are meant to work.

@@ -101,7 +101,7 @@ impl Screen {
         match event {
             Event::Request { turn, round, tokens } => {
                 if self.verbose {
-                    let total = text::thousands(usize::try_from(tokens.total()).unwrap_or(usize::MAX));
+                    let total = text::thousands(tokens.total());
                     self.dim(state, &format!("turn {turn}, request {round}: {total} tokens"));
                 }
                 state.streamed.clear();

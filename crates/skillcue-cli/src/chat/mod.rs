@@ -107,7 +107,7 @@ impl Chat<'_> {
         let skills = text::count(self.setup.skills.census().visible, "skill");
         let mut line = format!("{} · {skills} · /help lists commands", text::one_line(&self.setup.model));
         if self.conversation.turns() > 0 {
-            let turns = text::count(usize::try_from(self.conversation.turns()).unwrap_or(usize::MAX), "turn");
+            let turns = text::count(self.conversation.turns(), "turn");
             let _ = write!(line, "\n{}: {turns} so far", self.conversation.id());
         }
         self.dim(&line);

@@ -185,7 +185,7 @@ fn print_table(audits: &[(AuditTarget, Audit)], context: &Context) -> Result<(),
     context.terminal.say(&format!(
         "{found}; {}, {}, {} read",
         text::count(Targets::of(&dirs).files.len(), "skill"),
-        text::count(audits.iter().map(|(_, audit)| audit.files).sum(), "file"),
+        text::count(audits.iter().map(|(_, audit)| audit.files).sum::<usize>(), "file"),
         text::bytes(audits.iter().map(|(_, audit)| audit.bytes).sum())
     ));
     Ok(())

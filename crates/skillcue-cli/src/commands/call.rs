@@ -1,7 +1,5 @@
 //! `skillcue call`: one tool, as a model would call it.
 
-use std::io::Read as _;
-
 use serde_json::{Map, Value, json};
 use skillcue::Diagnostic;
 use skillcue::tools::{Call, ToolContext, ToolOutput};
@@ -12,6 +10,7 @@ use crate::commands::read::print_text;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::progress::ProgressIndicator;
+use crate::turn::json_argument;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -38,7 +37,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let called = Call::new(&args.tool, arguments(&args.arguments)?);
+    let example = "'{\"language\": \"fr\"}'";
+    let arguments: Map<String, Value> = json_argument(&args.arguments, "the arguments are no JSON object", example)?;
+    let called = Call::new(&args.tool, arguments);
     let skills = context.skills()?;
     // As if the skills had been loaded: a user names a tool, or a skill for it, to use it.
     let named = called.skill_id().map(str::to_owned);
@@ -80,23 +81,6 @@ fn owner_of_tool(args: &Args, context: &Context) -> Result<Option<String>, CliEr
         }
     }
 }
-
-fn arguments(text: &str) -> Result<Map<String, Value>, CliError> {
-    let mut all = String::new();
-    let text = if text == "-" {
-        std::io::stdin().take(MAX_INPUT).read_to_string(&mut all)?;
-        &all
-    } else {
-        text
-    };
-    serde_json::from_str(text).map_err(|error| {
-        CliError::usage("usage", format!("the arguments are no JSON object: {error}"))
-            .help("write for example '{\"language\": \"fr\"}'")
-    })
-}
-
-/// Most bytes of arguments; no tool takes more.
-const MAX_INPUT: u64 = 16 << 20;
 
 fn print(output: &ToolOutput, context: &Context) -> Result<(), CliError> {
     if context.json() {

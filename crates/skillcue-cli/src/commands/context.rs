@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
-use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, whole_number};
+use crate::turn::{COUNTERS, MODES, POLICIES, TurnArgs, message, read_text, whole_number};
 use crate::{Outcome, text};
 
 /// Largest file of a session, in bytes: it remembers at most a thousand skills.
@@ -209,14 +209,9 @@ fn read_session(file: &Path) -> Result<Session, CliError> {
         CliError::failure("session", format!("{}: {message}", file.display()))
             .help("name another file, or delete this one to start a new session")
     };
-    match file.metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Session::default()),
-        Err(error) => return Err(failed(os_message(&error))),
-        Ok(metadata) if !metadata.is_file() => return Err(failed("it is not a file".to_owned())),
-        Ok(metadata) if metadata.len() > MAX_SESSION => return Err(failed("it is larger than 4 MiB".to_owned())),
-        Ok(_) => {}
+    match read_text(file, MAX_SESSION) {
+        Ok(json) => Session::from_json(&json).map_err(|error| failed(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Session::default()),
+        Err(error) => Err(failed(os_message(&error))),
     }
-    let bytes = std::fs::read(file).map_err(|error| failed(os_message(&error)))?;
-    let json = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
-    Session::from_json(&json).map_err(|error| failed(error.to_string()))
 }

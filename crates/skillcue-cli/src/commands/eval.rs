@@ -11,7 +11,7 @@ use crate::cli::words;
 use crate::context::Context;
 use crate::error::{CliError, Excerpt};
 use crate::terminal::{paint, style};
-use crate::turn::MODES;
+use crate::turn::{MODES, read_text};
 use crate::{Outcome, text};
 
 /// Largest set of messages, in bytes.
@@ -51,7 +51,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
-    let set = read(&args.file)?;
+    let set = read_text(&args.file, MAX_SET).map_err(|error| {
+        CliError::failure("eval", format!("cannot read {}: {}", args.file.display(), os_message(&error)))
+            .help("name a file with labelled messages")
+    })?;
     let skills = context.skills()?;
     let skill = args.skill.clone().or_else(|| skill_around(&args.file, context));
     let cases = Case::read(&set, skill.as_deref()).map_err(|error| refused(&args.file, &set, &error))?;
@@ -120,19 +123,6 @@ impl Args {
 fn share(written: &str) -> Result<f64, String> {
     let share: f64 = written.parse().map_err(|_| "it is no number".to_owned())?;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is not between 0 and 1".to_owned()) }
-}
-
-fn read(file: &Path) -> Result<String, CliError> {
-    let failed = |message: &str| {
-        CliError::failure("eval", format!("cannot read {}: {message}", file.display()))
-            .help("name a file with labelled messages")
-    };
-    let metadata = file.metadata().map_err(|error| failed(&os_message(&error)))?;
-    if !metadata.is_file() || metadata.len() > MAX_SET {
-        return Err(failed("it is no file of at most 64 MiB"));
-    }
-    let bytes = std::fs::read(file).map_err(|error| failed(&os_message(&error)))?;
-    String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8"))
 }
 
 /// Returns the skill in whose directory a file is.

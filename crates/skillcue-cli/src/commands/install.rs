@@ -139,7 +139,7 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
         return Err(CliError::usage("usage", "these options choose from a SOURCE, and there is none")
             .help("name a directory, an archive or an address of git"));
     }
-    let missing = registry.restore_plan()?;
+    let mut missing = registry.restore_plan()?;
     if missing.is_empty() {
         let document = json!({"origin": null, "commit": null, "installed": [], "skipped": []});
         return context.report(Outcome::Done, &document, || {
@@ -149,7 +149,9 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
     }
     let fetcher = Fetcher::new(context)?;
     let mut reports = Vec::new();
-    for group in by_origin(missing) {
+    // What has one origin and commit is fetched once.
+    missing.sort_by(|a, b| (&a.origin, &a.commit, &a.name).cmp(&(&b.origin, &b.commit, &b.name)));
+    for group in missing.chunk_by(|a, b| a.origin == b.origin && a.commit == b.commit) {
         let staging = registry.begin()?;
         let origin = pinned(&group[0], registry)?;
         super::update::check_may_follow(registry, &origin)?;
@@ -165,20 +167,6 @@ fn restore(args: &Args, registry: &Registry, context: &Context) -> Result<Outcom
         reports.push(install(args, registry, &staging, &chosen, context)?);
     }
     report(args, &reports, &InstallProvenance::default(), context)
-}
-
-/// Groups missing entries by origin and commit, so that each is fetched once.
-fn by_origin(mut missing: Vec<Missing>) -> Vec<Vec<Missing>> {
-    missing.sort_by(|a, b| (&a.origin, &a.commit, &a.name).cmp(&(&b.origin, &b.commit, &b.name)));
-    let same = |a: &Missing, b: &Missing| a.origin == b.origin && a.commit == b.commit;
-    let mut groups: Vec<Vec<Missing>> = Vec::new();
-    for one in missing {
-        match groups.last_mut() {
-            Some(group) if same(&group[0], &one) => group.push(one),
-            _ => groups.push(vec![one]),
-        }
-    }
-    groups
 }
 
 /// Returns the origin at the commit that the lock pins, whatever its reference means by now.

@@ -3,13 +3,12 @@
 mod inspect;
 mod setup;
 
-use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use skillcue::watch::{Event, WatchOptions};
+use skillcue_base::os_message;
 use skillcue_mcp::server::{HttpOptions, HttpServer, ServerOptions, SkillServer, serve_standard_io};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +16,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::report::Printout;
+use crate::turn::read_text;
 use setup::{ClientConnection, McpClient, snippet};
 use skillcue_host::{HostWatch, absolute};
 
@@ -121,10 +121,11 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     let server = SkillServer::new(Arc::clone(&skills), ServerOptions::default());
     let watching = watch(context, &server)?;
     context.host()?.read_ahead()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(MAX_BLOCKING).enable_all().build().map_err(
-            |error| CliError::failure("runtime", format!("cannot start: {}", skillcue_base::os_message(&error))),
-        )?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(MAX_BLOCKING)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failure("runtime", format!("cannot start: {}", os_message(&error))))?;
     let served = runtime.block_on(async {
         let cancel = CancellationToken::new();
         tokio::spawn(stop_on_signal(cancel.clone()));
@@ -145,7 +146,7 @@ fn serve(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     // A read of stdin that will never end must not keep the process.
     runtime.shutdown_background();
     served.map_err(|error| {
-        CliError::failure("mcp", format!("cannot serve: {}", skillcue_base::os_message(&error)))
+        CliError::failure("mcp", format!("cannot serve: {}", os_message(&error)))
             .help("choose another address with --http")
     })?;
     Ok(Outcome::Done)
@@ -210,13 +211,17 @@ fn address(http: &str) -> Result<SocketAddr, CliError> {
     if let Ok(port) = port.parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
     }
-    let mut found = http.to_socket_addrs().map_err(|error| wrong(skillcue_base::os_message(&error)))?;
+    let mut found = http.to_socket_addrs().map_err(|error| wrong(os_message(&error)))?;
     found.next().ok_or_else(|| wrong("there is no such address".to_owned()))
 }
 
 fn token(args: &Args) -> Result<Option<String>, CliError> {
     let token = if let Some(file) = &args.token_file {
-        Some(token_in(file)?)
+        let token = read_text(file, MAX_TOKEN_FILE).map_err(|error| {
+            let message = format!("--token-file {}: {}", file.display(), os_message(&error));
+            CliError::usage("usage", message).help("name a file that holds the token and nothing else")
+        })?;
+        Some(token.trim().to_owned())
     } else if let Some(name) = &args.token_env {
         let value = std::env::var(name).ok();
         Some(value.ok_or_else(|| {
@@ -234,28 +239,6 @@ fn token(args: &Args) -> Result<Option<String>, CliError> {
         }
         token => Ok(token),
     }
-}
-
-/// Reads the token in a regular file. Devices and pipes may have no end, or never answer.
-fn token_in(file: &Path) -> Result<String, CliError> {
-    let fail = |why: &str| {
-        let message = format!("--token-file {}: {why}", file.display());
-        CliError::usage("usage", message).help("name a file that holds the token and nothing else")
-    };
-    let os = |error: std::io::Error| fail(&skillcue_base::os_message(&error));
-    // Opening a pipe would wait for its other end, otherwise.
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let open = std::fs::File::options().read(true).custom_flags(flags.bits().cast_signed()).open(file).map_err(os)?;
-    if !open.metadata().map_err(os)?.is_file() {
-        return Err(fail("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    open.take(MAX_TOKEN_FILE + 1).read_to_end(&mut bytes).map_err(os)?;
-    if bytes.len() as u64 > MAX_TOKEN_FILE {
-        return Err(fail(&format!("it has more than {MAX_TOKEN_FILE} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| fail("it is not text"))?;
-    Ok(text.trim().to_owned())
 }
 
 #[cfg(test)]

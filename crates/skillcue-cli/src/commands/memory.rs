@@ -95,7 +95,7 @@ fn clear(file: &Path, yes: bool, context: &Context) -> Result<Outcome, CliError>
     let memory = open(file)?;
     if !yes {
         let count = memory.as_ref().map_or(Ok(0), Memory::count)?;
-        let what = text::count(usize::try_from(count).unwrap_or(usize::MAX), "fact");
+        let what = text::count(count, "fact");
         context.terminal.ask(&format!("Forget {what} for good?"))?;
     }
     let forgotten = memory.as_ref().map_or(Ok(0), Memory::clear)?;

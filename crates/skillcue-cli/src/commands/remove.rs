@@ -127,7 +127,7 @@ pub(crate) fn gc(args: &GcArgs, context: &Context) -> Result<Outcome, CliError> 
         } else {
             format!(
                 "{} removed from the trash, {} cleared, {} freed",
-                text::count(freed.trash, "entry").replace("entrys", "entries"),
+                text::count(freed.trash, "entry"),
                 text::count(freed.leftovers, "leftover"),
                 text::bytes(freed.bytes)
             )

@@ -1,7 +1,7 @@
 //! `skillcue run`: a script of a skill, in the sandbox.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
 
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::hints::hint_of;
 use crate::progress::ProgressIndicator;
 use crate::report::Printout;
 use crate::terminal::{paint, style};
+use crate::turn::json_argument;
 use crate::{Outcome, text};
 
 const AFTER: &str = "\
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
     }
     let dir = SkillDir::open(skill.name(), &skill.dir()).map_err(skillcue::Error::from)?;
     let Some(script) = &args.script else { return list(skill, &dir, context) };
-    let input = args.input.as_deref().map(read_input).transpose()?;
+    let input = args.input.as_deref();
+    let input = input.map(|json| json_argument(json, "--input is not JSON", "--input '{\"a\": 1}'")).transpose()?;
     let runner = context.runner(args.allow_unsandboxed)?;
     let address = skill.id();
     let request = RunRequest {
@@ -141,23 +143,6 @@ struct RunJson<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
 }
-
-fn read_input(text: &str) -> Result<Value, CliError> {
-    let mut all = String::new();
-    let text = match text {
-        "-" => {
-            io::stdin().take(MAX_INPUT).read_to_string(&mut all)?;
-            &all
-        }
-        text => text,
-    };
-    serde_json::from_str(text).map_err(|error| {
-        CliError::usage("usage", format!("--input is not JSON: {error}")).help("write for example --input '{\"a\": 1}'")
-    })
-}
-
-/// Most bytes of input; the runner refuses more anyway.
-const MAX_INPUT: u64 = 16 << 20;
 
 fn list(skill: &Skill, dir: &SkillDir, context: &Context) -> Result<Outcome, CliError> {
     let known = scripts(dir, skill.manifest());

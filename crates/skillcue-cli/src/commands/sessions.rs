@@ -106,7 +106,7 @@ fn row(session: &Listed, now: SystemTime) -> [String; 5] {
     [
         text::one_line(&session.id),
         ago(session.used, now),
-        text::thousands(usize::try_from(session.turns).unwrap_or(usize::MAX)),
+        text::thousands(session.turns),
         text::cut(&text::one_line(&session.model), 24).into_owned(),
         first,
     ]
@@ -153,12 +153,12 @@ fn show(sessions: &Sessions, id: Option<&str>, context: &Context) -> Result<Outc
         for mended in repaired {
             context.terminal.say(&paint(style::DIM, text::one_line(mended)));
         }
-        let turns = text::count(usize::try_from(*turns).unwrap_or(usize::MAX), "turn");
+        let turns = text::count(*turns, "turn");
         let head = format!("{id} · {} · {} · {turns}", text::one_line(&about.model), rfc3339(about.created));
         context.terminal.say(&paint(style::DIM, head));
         let mut out = String::new();
         if let Some((turns, summary)) = &earlier {
-            let count = text::count(usize::try_from(*turns).unwrap_or(usize::MAX), "earlier turn");
+            let count = text::count(*turns, "earlier turn");
             let _ = writeln!(out, "{}", paint(style::DIM, format_args!("{count} summarised, to make room")));
             put(&mut out, summary, "  ", if context.verbose() { usize::MAX } else { MAX_RESULT_LINES });
         }

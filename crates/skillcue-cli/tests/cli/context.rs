@@ -462,7 +462,7 @@ fn a_session_that_cannot_be_used_is_left_alone() {
     sandbox.write("work/empty.json", "");
     assert_eq!(ask("empty.json").code, Some(1));
     assert_snapshot!(ask("skills").stderr, @r"
-    error[session]: skills: it is not a file
+    error[session]: skills: it is not a regular file
       help: name another file, or delete this one to start a new session
     ");
     let run = ask("skills/csv/SKILL.md/chat.json");

@@ -235,7 +235,7 @@ fn files_that_hold_nothing() {
       help: name a file with labelled messages
     ");
     assert_snapshot!(eval("skills").stderr, @r"
-    error[eval]: cannot read skills: it is no file of at most 64 MiB
+    error[eval]: cannot read skills: it is not a regular file
       help: name a file with labelled messages
     ");
     sandbox.write("work/bytes", b"\xff");

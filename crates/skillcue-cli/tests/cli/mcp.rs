@@ -307,9 +307,9 @@ fn a_token_file_is_a_small_regular_file() {
         said.push_str(&run.stderr);
     }
     assert_snapshot!(said, @r"
-    error[usage]: --token-file large: it has more than 4096 bytes
+    error[usage]: --token-file large: it is larger than 4.0 KiB
       help: name a file that holds the token and nothing else
-    error[usage]: --token-file bytes: it is not text
+    error[usage]: --token-file bytes: it is not UTF-8
       help: name a file that holds the token and nothing else
     error[usage]: the token is empty, or has characters that no header may hold
       help: use letters, digits and signs, for example of `openssl rand -hex 32`

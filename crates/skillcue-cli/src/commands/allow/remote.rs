@@ -87,7 +87,7 @@ fn described(label: &str, entry: &Arc<RemoteEntry>) -> String {
     }
     for file in entry.files.iter().flatten() {
         let path = entry.path_of(file).unwrap_or_default();
-        let size = text::thousands(usize::try_from(file.size).unwrap_or(usize::MAX));
+        let size = text::thousands(file.size);
         let _ = writeln!(
             out,
             "  {:<40} {size:>10} bytes  {}",

@@ -6,9 +6,7 @@ use serde::Serialize;
 use skillcue::catalog::{Location, SkillDir, SkillFile};
 use skillcue::format::Severity;
 use skillcue::{Catalog, Diagnostic, Skill};
-
-/// Largest skill file there is.
-const MAX_FILE: u64 = 1 << 20;
+use skillcue_format::MAX_FILE;
 
 /// Sorts findings by how bad they are, by their places and by their codes, as words.
 pub(super) fn sort(found: &mut Vec<Diagnostic>) {

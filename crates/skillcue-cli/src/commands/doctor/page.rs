@@ -346,7 +346,7 @@ fn wrapped(by: usize, line: &str) -> String {
 fn took(microseconds: u128) -> String {
     match microseconds {
         0..1_000 => "under 1 ms".to_owned(),
-        _ => format!("{} ms", text::thousands(usize::try_from(microseconds / 1_000).unwrap_or(usize::MAX))),
+        _ => format!("{} ms", text::thousands(microseconds / 1_000)),
     }
 }
 

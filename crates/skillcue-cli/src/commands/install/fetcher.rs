@@ -71,7 +71,7 @@ impl Progress for FetchProgress {
             News::Receiving { bytes } => format!("receiving, {} so far", text::bytes(bytes)),
             News::Unpacking { entries, bytes, of } => {
                 let of = of.map_or(String::new(), |of| format!(" of {}", text::bytes(of)));
-                let entries = text::thousands(usize::try_from(entries).unwrap_or(usize::MAX));
+                let entries = text::thousands(entries);
                 format!("unpacking, {entries} files, {}{of}", text::bytes(bytes))
             }
             _ => return,

@@ -53,11 +53,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Outcome, CliError> {
             let verified = if args.verify { format!(", {} verified", skill.verified) } else { String::new() };
             let head = paint(style::NAME, text::one_line(&skill.name));
             let _ = writeln!(out, "{head}  {}", text::one_line(&skill.description));
-            let line = format!(
-                "  {}  {files}, {}{verified}",
-                text::one_line(&skill.uri),
-                text::count(usize::try_from(skill.bytes).unwrap_or(usize::MAX), "byte")
-            );
+            let line =
+                format!("  {}  {files}, {}{verified}", text::one_line(&skill.uri), text::count(skill.bytes, "byte"));
             let _ = writeln!(out, "{}", paint(style::DIM, line));
             for found in &skill.diagnostics {
                 let _ = writeln!(out, "  {}: {}", paint(style::BAD, "refused"), text::one_line(&found.message));
