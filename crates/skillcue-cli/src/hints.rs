@@ -146,8 +146,8 @@ fn of_code(code: &str) -> Option<&'static str> {
     match code {
         "no_engine" => Some("install one that has it: `cargo install --path crates/skillcue-cli --features full`"),
         "sandbox_unavailable" => Some(
-            "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox all \
-             the same: --allow-unsandboxed",
+            "the sandbox needs Linux 5.13 or later with Landlock and seccomp; other systems, macOS among them, have none \
+             yet; to run without a sandbox: --allow-unsandboxed",
         ),
         _ => None,
     }

@@ -9,16 +9,17 @@ use thiserror::Error;
 /// The word by which a helper says that it was built without an engine; [`ExecError::NoEngine`] on this side.
 pub(crate) const NO_ENGINE: &str = "no engine";
 
+/// The hint for a machine without a sandbox.
+pub(crate) const NO_SANDBOX_HINT: &str = "the sandbox needs Linux 5.13 or later with Landlock and seccomp; other \
+     systems, macOS among them, have none yet; to run without a sandbox, say so explicitly";
+
 /// Why a process could not be started in a sandbox.
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ExecError {
-    /// The platform offers too little, and nobody allowed running without.
+    /// The platform offers too little, and running without a sandbox is not allowed.
     #[error("this machine offers no sandbox: {reason}")]
-    #[info(
-        code = "sandbox_unavailable",
-        hint = "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
-    )]
+    #[info(code = "sandbox_unavailable", hint = NO_SANDBOX_HINT)]
     SandboxUnavailable {
         /// What is missing.
         reason: String,

@@ -12,8 +12,8 @@
 //! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
 //! leaves behind, and kills it.
 //!
-//! On other systems the helper is simpler (`plain`): it starts the job in a process group, on macOS through
-//! `sandbox-exec`, and kills the group when the job ends or the host is gone.
+//! On other systems there is no sandbox, and the helper is simpler (`process_group`): it refuses, or, if running without a
+//! sandbox is allowed, starts the job in a process group and kills the group when the job ends or the host is gone.
 
 #[cfg(target_os = "linux")]
 mod confine;
@@ -25,7 +25,7 @@ mod held;
 mod inside;
 #[cfg(target_os = "linux")]
 mod mounts;
-mod plain;
+mod process_group;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
@@ -41,7 +41,7 @@ use crate::wire::Prepare;
 /// The first argument by which a program knows that it is asked to be the helper.
 pub(crate) const WORD: &str = "__skillcue-helper";
 
-/// The same, for starting without any layer that only Linux has.
+/// The first argument of a helper that starts its job without a sandbox.
 pub(crate) const PLAIN: &str = "__skillcue-helper-plain";
 
 /// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
@@ -72,9 +72,9 @@ pub fn run_if_asked(engine: Option<fn() -> i32>) {
         #[cfg(target_os = "linux")]
         supervisor::run(engine, &std::env::args().nth(2).map(|text| Prepare::from_text(&text)).unwrap_or_default());
         #[cfg(not(target_os = "linux"))]
-        plain::run(engine);
+        process_group::run(engine);
     } else if word == PLAIN {
-        plain::run(engine);
+        process_group::run(engine);
     } else if word == ENGINE {
         std::process::exit(engine.map_or(NOT_A_HELPER, |engine| engine()));
     }

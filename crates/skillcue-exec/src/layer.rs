@@ -34,8 +34,6 @@ pub enum Layer {
     NoCapabilities,
     /// A parent that adds up memory and processes, and ends everything when the host is gone.
     Supervisor,
-    /// `sandbox-exec` of macOS: files, network, programs. Required there. Not tested.
-    Seatbelt,
 }
 
 impl Layer {
@@ -53,7 +51,6 @@ impl Layer {
             Self::NoNewPrivileges => "no_new_privileges",
             Self::NoCapabilities => "no_capabilities",
             Self::Supervisor => "supervisor",
-            Self::Seatbelt => "seatbelt",
         }
     }
 }
@@ -118,7 +115,7 @@ impl SandboxReport {
     pub(crate) fn lacking(&self) -> String {
         let mut words = Vec::new();
         for missing in &self.missing {
-            if matches!(missing.layer, Layer::Landlock | Layer::Seccomp | Layer::Seatbelt) {
+            if matches!(missing.layer, Layer::Landlock | Layer::Seccomp) {
                 words.push(format!("{} ({})", missing.layer, missing.reason));
             }
         }

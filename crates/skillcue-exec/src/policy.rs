@@ -5,21 +5,6 @@ use std::path::{Path, PathBuf};
 /// Directories of the system with programs and libraries.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
 
-/// The same on macOS, besides. Of Homebrew's directory only what is installed: databases and settings stand beside it.
-const SYSTEM_OF_MACOS: &[&str] = &[
-    "/System/Library",
-    "/Library/Frameworks",
-    "/Library/Developer/CommandLineTools",
-    "/opt/homebrew/bin",
-    "/opt/homebrew/Cellar",
-    "/opt/homebrew/Frameworks",
-    "/opt/homebrew/lib",
-    "/opt/homebrew/opt",
-    "/opt/homebrew/share",
-    "/private/var/db/xcode_select_link",
-    "/private/var/select",
-];
-
 /// Settings of the system that programs read when they start. No secret stands in any: `/etc/ssl/private` and
 /// `/etc/shadow` are not among them.
 const SETTINGS: &[&str] = &[
@@ -62,9 +47,6 @@ const NETWORK: &[&str] = &["/etc/resolv.conf", "/etc/gai.conf", "/run/systemd/re
 /// secret; with `network`, also where names are looked up.
 pub fn system_paths(network: bool) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(SETTINGS).map(PathBuf::from).collect();
-    if cfg!(target_os = "macos") {
-        paths.extend(SYSTEM_OF_MACOS.iter().map(PathBuf::from));
-    }
     // `/etc/python3`, `/etc/python3.12`: there is one for each version.
     if let Ok(entries) = std::fs::read_dir("/etc") {
         let named = |name: &str| name.starts_with("python");

@@ -12,7 +12,7 @@ use skillcue_catalog::FileError;
 use skillcue_catalog::consent::{ConsentError, Question};
 use thiserror::Error;
 
-use crate::error::ExecError;
+use crate::error::{ExecError, NO_SANDBOX_HINT};
 use crate::layer::SandboxReport;
 use crate::memory::{MAX_LOCKS, MemoryBound, MemoryUse};
 
@@ -222,10 +222,7 @@ pub enum RunError {
     Consent(#[from] ConsentError),
     /// The machine offers no sandbox.
     #[error("this machine offers no sandbox: {reason}")]
-    #[info(
-        code = "sandbox_unavailable",
-        hint = "Landlock and seccomp (Linux 5.13 or later) or sandbox-exec (macOS) is needed; to run without a sandbox, say so explicitly"
-    )]
+    #[info(code = "sandbox_unavailable", hint = NO_SANDBOX_HINT)]
     SandboxUnavailable {
         /// What is missing.
         reason: String,

@@ -13,7 +13,7 @@ pub(crate) use linux::*;
 
 /// Sees to it that no program executed from here on inherits a file descriptor from 3 on.
 pub(crate) fn keep_descriptors() {
-    // On Linux as on macOS this directory shows the descriptors of whoever reads it.
+    // This directory shows the descriptors of the process that reads it.
     for entry in std::fs::read_dir("/dev/fd").into_iter().flatten().flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()) else { continue };
         if fd >= 3 {

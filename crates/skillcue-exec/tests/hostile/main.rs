@@ -27,9 +27,9 @@ mod memory;
 mod metadata;
 mod network;
 mod packages;
-mod plain;
 mod processes;
 mod refusal;
+mod unsandboxed;
 mod waiting;
 
 /// One test for each set of layers.

@@ -49,7 +49,9 @@ fn nothing_runs_unless_somebody_allows_it() {
     let request = RunRequest::new(&dir, &manifest, "probe.sh");
     let error = Runner::new(launcher(), RunnerOptions::default()).run(&request).unwrap_err();
     assert_eq!(error.code(), "sandbox_unavailable");
-    assert!(error.to_string().contains("seatbelt"), "{error}");
+    assert!(error.to_string().contains("landlock (") && error.to_string().contains("seccomp ("), "{error}");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("Linux") && hint.contains("macOS") && hint.contains("say so explicitly"), "{hint}");
     assert!(!trace.exists());
 
     let allowed = launcher().allow_unsandboxed(true);
@@ -133,5 +135,5 @@ fn what_cannot_be_started_says_why() {
 fn support_says_that_there_is_no_sandbox() {
     let support = launcher().support().unwrap();
     assert!(!support.sandboxed && !support.has(Layer::Supervisor));
-    assert!(support.missing.iter().any(|missing| missing.layer == Layer::Seatbelt));
+    assert!(support.missing.iter().any(|missing| missing.layer == Layer::Landlock));
 }
