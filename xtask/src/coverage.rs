@@ -1,12 +1,12 @@
 //! `cargo xtask coverage`: how much of selection and disclosure the tests reach.
 //!
-//! With `cargo-tarpaulin`, which traces the tests itself and so needs no LLVM tools of the compiler's own version. It is
-//! installed into the target directory if it is not there.
+//! With `cargo-tarpaulin`, which traces the tests itself and so needs no LLVM tools of the compiler's own version. It
+//! is installed into the target directory if it is not there.
 
 use crate::process::{Failure, cargo, root, run, succeeds};
 use std::process::Command;
 
-/// What must be reached, in percent of lines.
+/// The lines that tests must reach, in percent.
 const LEAST: u8 = 95;
 const VERSION: &str = "0.35.1";
 /// Each with the crates whose tests count for it, too.

@@ -1,11 +1,11 @@
-//! `cargo xtask fresh`: what somebody sees who clones the repository.
+//! `cargo xtask fresh`: the README's first commands in a fresh clone of the repository.
 
 use crate::process::{Failure, Scratch, root, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// What the README promises for its first command, on two cores.
+/// Seconds that the README promises for its first command, on two cores.
 const PROMISED_SECONDS: f64 = 300.0;
 
 /// Clones HEAD into an empty directory and runs the README's first two commands there.
@@ -42,9 +42,9 @@ pub(crate) fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The first two commands of the README's code blocks: run the main job, run the tests.
+/// Returns the first two commands of the README's code blocks: run the main job, run the tests.
 ///
-/// They are read from it, so that what is checked is what people are told.
+/// They are read from it, so that the commands that are checked are those that people see.
 fn first_two(readme: &str) -> Option<[&str; 2]> {
     let mut in_block = false;
     let mut commands = readme.lines().filter_map(|line| {
@@ -74,7 +74,7 @@ fn in_clone(line: &str, clone: &Path, home: &Path) -> Command {
     command
 }
 
-/// Where a tool keeps its own: the variable, or its usual place in the home directory.
+/// Returns the directory in which a tool keeps its files: the variable, or its default in the home directory.
 fn tool_home(variable: &str, directory: &str) -> Option<PathBuf> {
     let usual = || std::env::home_dir().map(|home| home.join(directory));
     std::env::var_os(variable).map(PathBuf::from).or_else(usual)

@@ -1,8 +1,8 @@
-//! The project's own chores, as `cargo xtask CHORE` (the alias stands in `.cargo/config.toml`).
+//! The project's own chores, as `cargo xtask CHORE` (the alias is in `.cargo/config.toml`).
 //!
-//! - `test`: everything that must pass, from formatting to a smoke run; what `.ci/run` runs.
+//! - `test`: everything that must pass, from formatting to a smoke run; `.ci/run` runs it.
 //! - `bench`: `skillcue bench`, which only developers build, in release.
-//! - `fresh`: what somebody sees who clones the repository: the README's first two commands.
+//! - `fresh`: the README's first two commands in a fresh clone of the repository.
 //! - `coverage`: how much of selection and disclosure the tests reach.
 //! - `mcp-load`: the MCP server under load, beside `fastmcp`.
 //! - `model`: the agent against a real model server, llama.cpp's.

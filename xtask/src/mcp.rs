@@ -1,7 +1,7 @@
 //! `skillcue mcp` seen from outside: the official conformance suite, and the official SDKs of two languages as clients.
 //!
-//! What they need is pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a Node
-//! that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
+//! Their packages are pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a
+//! Node that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
 
 use crate::process::{Failure, build_skillcue, cargo, release, root, run, skillcue, succeeds, target};
 use crate::python;
@@ -14,7 +14,7 @@ const HERE: &str = "tests/mcp";
 /// The oldest Node that the conformance suite runs on.
 const NODE: u32 = 22;
 
-/// How many skills the load is served from.
+/// The number of skills that the load is served from.
 const SKILLS: &str = "10000";
 
 /// A Node, and the packages that it finds.
@@ -43,7 +43,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
     Ok(Outcome::Passed)
 }
 
-/// `cargo xtask mcp-load`: a thousand sessions on ten thousand skills, and the same work done by `fastmcp`.
+/// Runs `cargo xtask mcp-load`: a thousand sessions on ten thousand skills, and the same work done by `fastmcp`.
 pub(crate) fn load(arguments: &[&str]) -> Result<(), Failure> {
     let system = python::system().ok_or_else(|| Failure::new("there is no Python 3.11 or later on the PATH"))?;
     let requirements = read("requirements-fastmcp.txt")?;
@@ -74,11 +74,11 @@ fn read(name: &str) -> Result<String, Failure> {
     std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, &error))
 }
 
-/// Installs what the lock file pins, unless that is what is there already.
+/// Installs the packages that the lock file pins, unless they are there already.
 fn node() -> Result<Node, Failure> {
     let packages = target().join("mcp/npm");
     let (manifest, lock) = (read("package.json")?, read("package-lock.json")?);
-    // Written last, so it stands there only after an install that came to its end.
+    // Written last, so it exists only after an install that came to its end.
     let stamp = packages.join("installed.json");
     if std::fs::read_to_string(&stamp).ok().as_deref() != Some(&lock) {
         install(&packages, &manifest, &lock)?;

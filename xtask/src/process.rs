@@ -1,11 +1,11 @@
-//! Starting programs, and where things are.
+//! Starts programs, and knows where things are.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What went wrong, in words for the person at the terminal.
+/// An error, in words for the person at the terminal.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -14,34 +14,34 @@ impl Failure {
         Self(message.into())
     }
 
-    /// An error of the file system, with what was tried.
+    /// Describes an error of the file system, with what was tried.
     pub(crate) fn io(tried: &str, path: &Path, error: &std::io::Error) -> Self {
         Self(format!("cannot {tried} {}: {error}", path.display()))
     }
 }
 
-/// The repository's root: the directory above this crate.
+/// Returns the repository's root: the directory above this crate.
 pub(crate) fn root() -> &'static Path {
     // The place at compile time is the place at run time: `cargo xtask` builds where it runs.
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
-/// The directory in which Cargo builds, whether it is `target/` or the user has moved it.
+/// Returns the directory in which Cargo builds, whether it is `target/` or the user has moved it.
 ///
-/// This program stands in it, as `TARGET/PROFILE/xtask`, which no setting can make untrue.
+/// This program is in it, as `TARGET/PROFILE/xtask`, which no setting can make untrue.
 pub(crate) fn target() -> PathBuf {
     let exe = std::env::current_exe().ok();
     let target = exe.as_deref().and_then(Path::parent).and_then(Path::parent);
     target.map_or_else(|| root().join("target"), Path::to_path_buf)
 }
 
-/// The debug build of our binary.
+/// Returns the path of the debug build of our binary.
 pub(crate) fn skillcue() -> PathBuf {
     target().join("debug").join(format!("skillcue{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// The release build of one of our programs.
+/// Returns the path of the release build of one of our programs.
 pub(crate) fn release(name: &str) -> PathBuf {
     target().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
@@ -51,27 +51,27 @@ pub(crate) fn build_skillcue() -> Result<(), Failure> {
     run(cargo().args(["build", "--quiet", "--package", "skillcue-cli", "--bin", "skillcue", "--all-features"]))
 }
 
-/// Cargo, the one that started us, in the repository's root.
+/// Returns a command for the Cargo that started us, in the repository's root.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.current_dir(root());
     command
 }
 
-/// Runs a command to its end, its output going where ours goes.
+/// Runs a command to its end; its output goes where ours goes.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let status =
         command.status().map_err(|error| Failure::new(format!("cannot start `{}`: {error}", line(command))))?;
     if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", line(command)))) }
 }
 
-/// Whether a command can be started and says yes; it is not heard.
+/// Returns whether a command can be started and succeeds; its output is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// The command as one would type it.
+/// Returns the command as a person would type it.
 pub(crate) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     // `cargo`, not the path of the toolchain that it was found in.

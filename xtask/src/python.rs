@@ -7,11 +7,11 @@ use std::process::Command;
 /// A Python that can import what it was asked for.
 pub(crate) struct Python {
     program: PathBuf,
-    /// Where the packages are, if not in the environment of the program itself.
+    /// The directory of the packages, if not in the environment of the program itself.
     packages: Option<PathBuf>,
 }
 
-/// Exits with 0 if every `name==version` that it is given is what would be imported.
+/// A program that exits with 0 if every `name==version` that it is given is the version that would be imported.
 const HAS: &str = "import sys, importlib.metadata as m\n\
                    for line in sys.argv[1:]:\n    \
                        name, version = line.split('==')\n    \
@@ -26,7 +26,7 @@ impl Python {
         command
     }
 
-    /// Whether the pinned versions, and no others, are what it would import.
+    /// Returns whether it would import the pinned versions, and no others.
     fn has(&self, pinned: &[&str]) -> bool {
         succeeds(self.command().args(["-c", HAS]).args(pinned))
     }
@@ -37,7 +37,7 @@ impl Python {
     }
 }
 
-/// The name of a Python that is new enough for everything here.
+/// Returns the name of a Python that is new enough for everything here.
 pub(crate) fn system() -> Option<&'static str> {
     // On Windows it is called `python`, where `python3` may be a stub that opens a shop.
     let names: &[&str] = if cfg!(windows) { &["python", "python3"] } else { &["python3", "python"] };
@@ -47,7 +47,7 @@ pub(crate) fn system() -> Option<&'static str> {
         .find(|name| succeeds(Command::new(name).args(["-c", "import sys; assert sys.version_info >= (3, 11)"])))
 }
 
-/// A virtual environment with these packages in it; made once, found again by later runs.
+/// Makes a virtual environment with these packages in it; made once, found again by later runs.
 pub(crate) fn environment(system: &str, name: &str, options: &[&str], pinned: &[&str]) -> Result<Python, Failure> {
     let venv = target().join(format!("{name}-venv"));
     let program = if cfg!(windows) { venv.join("Scripts/python.exe") } else { venv.join("bin/python") };
@@ -73,7 +73,7 @@ pub(crate) fn environment(system: &str, name: &str, options: &[&str], pinned: &[
     Ok(python)
 }
 
-/// The lines of a `requirements.txt` that pin something.
+/// Returns the lines of a `requirements.txt` that pin something.
 pub(crate) fn pinned(requirements: &str) -> Vec<&str> {
     requirements.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }

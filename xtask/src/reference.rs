@@ -9,7 +9,7 @@ use crate::test::Outcome;
 
 const PACKAGE: &str = "skills-ref==0.1.1";
 
-/// Where the comparison itself stands, in the language of what it compares with.
+/// The script that compares, in the language of the validator that it compares with.
 const COMPARE: &str = "tests/reference/compare.py";
 
 pub(crate) fn step() -> Result<Outcome, Failure> {

@@ -1,13 +1,13 @@
-//! The smoke run: the README's main command, as somebody would run it who has nothing.
+//! The smoke run: the README's main command, as a user without any skills or settings runs it.
 
 use crate::process::{Failure, Scratch, build_skillcue, line, skillcue};
 use crate::test::Outcome;
 use std::process::Command;
 
-/// What the README shows, after the program's name.
+/// The arguments of the README's main command.
 const MAIN: [&str; 2] = ["context", "Say bonjour to Alice"];
 
-/// What must be in the answer: the documentation of the skill that fits.
+/// Texts that must be in the answer: the documentation of the skill that fits.
 const EXPECTED: [&str; 2] = ["### hello-extended", "Base directory for this skill:"];
 
 pub(crate) fn step() -> Result<Outcome, Failure> {
@@ -34,7 +34,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
     Err(Failure::new(format!("{message}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")))
 }
 
-/// Says which layers of the sandbox this machine has: the tests have run with those, and no others.
+/// Prints which layers of the sandbox this machine has: the tests have run with those, and no others.
 fn sandbox(scratch: &Scratch) -> Result<(), Failure> {
     let mut command = Command::new(skillcue());
     command.arg("status").current_dir(scratch.path()).env_clear().env("HOME", scratch.path());
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_texts_are_named() {
         assert_eq!(missing("Base directory for this skill: /x\n"), ["### hello-extended"]);
         assert!(missing("### hello-extended\n\nBase directory for this skill: /x\n").is_empty());
     }

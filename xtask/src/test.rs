@@ -4,11 +4,11 @@ use crate::process::{Failure, cargo, run, succeeds};
 use crate::{mcp, reference, smoke, toolsets};
 use std::time::Instant;
 
-/// How a step can end without failing.
+/// The end of a step that has not failed.
 pub(crate) enum Outcome {
     /// It did what it should.
     Passed,
-    /// The machine lacks something that only this step needs; why, in a few words.
+    /// The machine lacks something that only this step needs; with the reason, in a few words.
     Skipped(String),
 }
 
@@ -35,7 +35,7 @@ const STEPS: [Step; 9] = [
     Step { name: "smoke", what: "the README's main command", run: smoke::step },
 ];
 
-/// Which steps, and how strictly.
+/// The steps to run, and how strictly.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice<'a> {
     names: Vec<&'a str>,
@@ -90,7 +90,7 @@ fn choose<'a>(arguments: &[&'a str]) -> Result<Choice<'a>, Failure> {
     Ok(Choice { names, offline: !flags.is_empty() })
 }
 
-/// Nothing is left out without a word: what was skipped stands in the closing line too.
+/// Returns the end of the closing line, which names skipped steps: nothing is left out without a word.
 fn mention(skipped: &[&str]) -> String {
     if skipped.is_empty() { String::new() } else { format!(", {} skipped ({})", skipped.len(), skipped.join(", ")) }
 }
@@ -147,7 +147,7 @@ mod tests_of_choice {
     }
 
     #[test]
-    fn what_was_skipped_is_mentioned() {
+    fn skipped_steps_are_mentioned() {
         assert_eq!(mention(&[]), "");
         assert_eq!(mention(&["reference"]), ", 1 skipped (reference)");
     }

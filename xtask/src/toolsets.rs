@@ -1,4 +1,4 @@
-//! Toolsets with what comes from elsewhere: `zod`, installed as users do it, and the official suite of JSON Schema.
+//! Toolsets with packages and tests of others: `zod`, installed as users do it, and the official suite of JSON Schema.
 
 use crate::process::{Failure, Scratch, build_skillcue, cargo, root, run, skillcue, succeeds, target};
 use crate::python;
@@ -6,12 +6,12 @@ use crate::test::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the ignored tests look at, to find the packages and the suite.
+/// Variables by which the ignored tests find the packages and the suite.
 const PACKAGES: &str = "SKILLCUE_TEST_PACKAGES";
 const SCHEMAS: &str = "SKILLCUE_TEST_SCHEMAS";
 
-/// Its source archive carries JSON-Schema-Test-Suite, whose maintainer is its own. The packages of that name at npm hold
-/// draft 4, or fetch the rest from elsewhere.
+/// A package whose source archive carries JSON-Schema-Test-Suite, whose maintainer is its own, too. The packages of
+/// that name at npm hold draft 4, or fetch the rest from elsewhere.
 const SUITE: &str = "jsonschema==4.25.1";
 
 pub(crate) fn step() -> Result<Outcome, Failure> {
@@ -49,14 +49,15 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
     Ok(Outcome::Passed)
 }
 
-/// Our program, with its data in `data`.
+/// Returns a command for our program, with its data in `data`.
 fn program(data: &Path) -> Command {
     let mut program = Command::new(skillcue());
     program.env("XDG_DATA_HOME", data);
     program
 }
 
-/// The sequence of docs/toolsets.md, word for word: a package is missing, `toolset setup` installs it, the tool works.
+/// Runs the sequence of docs/toolsets.md, word for word: a package is missing, `toolset setup` installs it, the tool
+/// works.
 fn documented_sequence() -> Result<(), Failure> {
     let scratch = Scratch::new("toolset-setup")?;
     let page = root().join("docs/toolsets.md");
@@ -96,7 +97,7 @@ fn documented_sequence() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The cases for the newest draft, below the target directory; fetched once.
+/// Returns the directory of the cases for the newest draft, below the target directory; fetched once.
 fn suite(python: &str) -> Result<PathBuf, Failure> {
     let dir = target().join("schema-suite");
     let name = SUITE.replace("==", "-");

@@ -15,8 +15,8 @@ const MAX_ENTRIES: usize = 20_000;
 /// Directories and files that are hidden. Each is a mount, of about 20 µs.
 const MAX_HIDDEN: usize = 1000;
 
-/// Bytes of a directory's path up to which it is looked through. A deeper one is hidden whole: the kernel takes paths of
-/// 4,095 bytes, of which the job's own root needs some.
+/// Bytes of a directory's path up to which it is looked through. A deeper one is hidden whole: the kernel takes paths
+/// of 4,095 bytes, of which the job's own root needs some.
 const MAX_PATH: usize = 3000;
 
 /// Levels of directories that are looked through. A deeper directory is hidden whole.
@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 100;
 /// A prefix below which nothing can exist: `/dev/null` is no directory.
 const NO_CACHE: &str = "/dev/null/pycache";
 
-/// Compiled Python code of a skill, as far as a bounded walk tells.
+/// Compiled Python code of a skill, as far as a bounded walk finds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytecode {
     /// Directories and files to be hidden, without links on the way.
@@ -52,8 +52,8 @@ impl Bytecode {
         found
     }
 
-    /// Walks through a skill. A directory that cannot be listed is hidden whole, because files in it may be reachable all
-    /// the same.
+    /// Walks through a skill. A directory that cannot be listed is hidden whole, because files in it may be reachable
+    /// all the same.
     fn look_through(&mut self, tree: &mut SkillTree, real: &Path) {
         while let Some(entry) = tree.next_entry() {
             let entry = match entry {
@@ -120,7 +120,7 @@ impl Bytecode {
     }
 }
 
-/// Whether Python imports a file of this name without a source.
+/// Returns whether Python imports a file of this name without a source.
 fn is_compiled(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|ending| ending == "pyc" || ending == "pyo")
 }

@@ -1,11 +1,11 @@
-//! The first comment or docstring of a script: what it says it does.
+//! The first comment or docstring of a script, which is its description.
 
 use skillcue_base::visible_line;
 
-/// A description is cut to so many characters.
+/// Characters of a description; a longer one is cut.
 const MOST: usize = 240;
 
-/// Comments for machines and lawyers, which say nothing about what a script does.
+/// Beginnings of comments for machines and lawyers, which say nothing about what a script does.
 const SKIPPED: &[&str] = &[
     "-*-",
     "vim:",
@@ -28,7 +28,7 @@ const SKIPPED: &[&str] = &[
     "tslint",
 ];
 
-/// The first paragraph of the first comment in `head`, the beginning of the script at `path`.
+/// Returns the first paragraph of the first comment in `head`, the beginning of the script at `path`.
 pub(crate) fn first(path: &str, head: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let slashes = ["js", "mjs", "cjs", "ts", "mts"].iter().any(|it| name.ends_with(&format!(".{it}")))
@@ -41,7 +41,7 @@ pub(crate) fn first(path: &str, head: &str) -> Option<String> {
     fit(&without_name(&text, name))
 }
 
-/// Comments with `#`, and docstrings after them, which say it better.
+/// Returns the first comment with `#`, or the docstring after it, which describes a script better.
 fn hashed(lines: &[&str]) -> Option<String> {
     let mut comment: Vec<&str> = Vec::new();
     let mut done = false;
@@ -64,7 +64,7 @@ fn hashed(lines: &[&str]) -> Option<String> {
         } else if let Some(text) = docstring(&lines[at..]) {
             return Some(text);
         } else if line.starts_with("set ") || line == "use strict;" || line == "use warnings;" {
-            // What nearly every script begins with, before it says what it is.
+            // Nearly every script begins with such lines, before it says what it is.
             done |= !comment.is_empty();
         } else {
             break;
@@ -73,7 +73,7 @@ fn hashed(lines: &[&str]) -> Option<String> {
     (!comment.is_empty()).then(|| comment.join(" "))
 }
 
-/// A string that stands alone at the beginning of `lines`: its first paragraph.
+/// Returns the first paragraph of a string literal that is a statement of its own at the beginning of `lines`.
 fn docstring(lines: &[&str]) -> Option<String> {
     let first = lines.first()?.trim();
     let first = first.strip_prefix(['r', 'R', 'u', 'U']).unwrap_or(first);
@@ -102,7 +102,7 @@ fn docstring(lines: &[&str]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Comments with `//` and `/* */`.
+/// Returns the first comment with `//` or `/* */`.
 fn slashed(lines: &[&str]) -> Option<String> {
     let mut comment: Vec<&str> = Vec::new();
     let mut block = false;
@@ -147,7 +147,7 @@ fn skipped(said: &str) -> bool {
     SKIPPED.iter().any(|word| said.starts_with(word))
 }
 
-/// `count.py - Counts pages` says its name first; everybody knows it already.
+/// Removes the script's own name from the beginning, as in `count.py - Counts pages`: a list shows it anyway.
 fn without_name(text: &str, name: &str) -> String {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     for name in [name, stem] {
@@ -160,7 +160,7 @@ fn without_name(text: &str, name: &str) -> String {
     text.to_owned()
 }
 
-/// One line of bounded length: the whole text, else its first sentence, else its beginning.
+/// Shortens to one line of at most [`MOST`] characters: the whole text, else its first sentence, else its beginning.
 fn fit(text: &str) -> Option<String> {
     let text = visible_line(text).into_owned();
     if text.is_empty() {
@@ -180,7 +180,7 @@ mod tests {
     use super::first;
 
     #[test]
-    fn what_scripts_say_of_themselves() {
+    fn descriptions_of_scripts() {
         let cases: &[(&str, &str, Option<&str>)] = &[
             (
                 "a.py",

@@ -1,4 +1,4 @@
-//! Why a process could not be started.
+//! The error of starting a process.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use skillcue_base::ErrorInfo;
 use thiserror::Error;
 
-/// The word by which a helper says that it was built without an engine; [`ExecError::NoEngine`] on this side.
+/// The word by which a helper reports that it was built without an engine; [`ExecError::NoEngine`] on this side.
 pub(crate) const NO_ENGINE: &str = "no engine";
 
 /// The hint for a machine without a sandbox.
 pub(crate) const NO_SANDBOX_HINT: &str = "the sandbox needs Linux 5.13 or later with Landlock and seccomp; other \
      systems, macOS among them, have none yet; to run without a sandbox, say so explicitly";
 
-/// Why a process could not be started in a sandbox.
+/// The reason why a process could not be started in a sandbox.
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum ExecError {
@@ -21,7 +21,7 @@ pub enum ExecError {
     #[error("this machine offers no sandbox: {reason}")]
     #[info(code = "sandbox_unavailable", hint = NO_SANDBOX_HINT)]
     SandboxUnavailable {
-        /// What is missing.
+        /// The layers that are missing.
         reason: String,
     },
     /// The helper program could not be started.
@@ -31,9 +31,9 @@ pub enum ExecError {
         hint = "the helper is the program `skillcue` or `skillcue-sandbox`; is it installed?"
     )]
     Helper {
-        /// Which program.
+        /// The program.
         helper: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The helper did not do its part.
@@ -48,9 +48,9 @@ pub enum ExecError {
     #[error("cannot start {}: {reason}", program.display())]
     #[info(code = "execution_failed", hint = "is the program installed, executable and made for this machine?")]
     Program {
-        /// Which program.
+        /// The program.
         program: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The other side: what the helper program does when a [`Launcher`](crate::Launcher) starts it.
+//! The helper's side: the code that runs when a [`Launcher`](crate::Launcher) starts the helper program.
 //!
 //! ```text
 //! host ── socket ── the helper, which waits
@@ -6,14 +6,16 @@
 //! ```
 //!
 //! The helper has always forked for the next job already, and its namespaces are made, because starting a program and
-//! making them takes longer than everything else; it goes when the host does, or when the last launcher does. H0 makes the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1
-//! is the first process inside; when it ends, the kernel ends all others in there, whatever they have done to be
-//! overlooked. Only the job's process takes on the layers that cannot be taken off again, and then becomes the program,
-//! or runs the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it
-//! leaves behind, and kills it.
+//! making them takes longer than everything else; it ends when the host does, or when the last launcher does. H0 makes
+//! the namespaces, adds up what the job uses, and watches the socket: when the host is gone, so is the job. H1 is the
+//! first process inside; when it ends, the kernel ends all others in there, whatever they have done to be overlooked.
+//! Only the job's process takes on the layers that cannot be taken off again, and then executes the program, or runs
+//! the engine. Where the kernel gives no namespace of processes, H0 starts the job itself, adopts whatever it leaves
+//! behind, and kills it.
 //!
-//! On other systems there is no sandbox, and the helper is simpler (`process_group`): it refuses, or, if running without a
-//! sandbox is allowed, starts the job in a process group and kills the group when the job ends or the host is gone.
+//! On other systems there is no sandbox, and the helper is simpler (`process_group`): it refuses, or, if running
+//! without a sandbox is allowed, starts the job in a process group and kills the group when the job ends or the host is
+//! gone.
 
 #[cfg(target_os = "linux")]
 mod confine;
@@ -47,19 +49,19 @@ pub(crate) const PLAIN: &str = "__skillcue-helper-plain";
 /// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
 const ENGINE: &str = "__skillcue-engine";
 
-/// Whether one helper waits for jobs, or each job has a helper of its own.
+/// Returns whether one helper waits for jobs; otherwise each job has a helper of its own.
 pub(crate) fn waits(without: &[Layer]) -> bool {
     cfg!(target_os = "linux") && !without.contains(&Layer::Supervisor)
 }
 
-/// The exit code of a helper that cannot even say what is wrong.
+/// The exit code of a helper that cannot even report an error.
 const NOT_A_HELPER: i32 = 125;
 
-/// Becomes the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
+/// Runs as the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
 ///
-/// Call it first thing in `main`, before any thread is started: the helper forks. `engine` is what
-/// [`Program::Engine`](crate::Program::Engine) runs, with the job's pipes as standard input, output and error; what it
-/// returns is the exit code.
+/// Call it first thing in `main`, before any thread is started: the helper forks. `engine` is the function that
+/// [`Program::Engine`](crate::Program::Engine) runs, with the job's pipes as standard input, output and error; it
+/// returns the exit code.
 ///
 /// ```
 /// // In `main`:

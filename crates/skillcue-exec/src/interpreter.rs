@@ -1,4 +1,4 @@
-//! What runs a script: by its `#!` line, else by its extension; and where that is installed.
+//! The interpreter of a script: by its `#!` line, else by its extension; and where that is installed.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What a script wants to be run by.
+/// The interpreter that a script asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// It is a program itself.
+    /// None: it is a program itself.
     Native,
-    /// By a program of this name (or at this path, if it begins with `/`), with these options before the script.
+    /// A program of this name (or at this path, if it begins with `/`), with these options before the script.
     Program { name: String, options: Vec<String> },
-    /// By whatever runs files with this extension.
+    /// Any program that runs files with this extension.
     Extension(&'static str),
 }
 
@@ -30,13 +30,14 @@ const EXTENSIONS: &[(&str, &[&str])] = &[
     ("pl", &["perl"]),
 ];
 
-/// The first version of `node` that runs TypeScript without being told to.
+/// The first version of `node` that runs TypeScript without an option.
 const NODE_WITH_TYPES: (u32, u32) = (22, 18);
-/// The first version of `node` that runs TypeScript when told to.
+/// The first version of `node` that runs TypeScript with an option.
 const NODE_WITH_FLAG: (u32, u32) = (22, 6);
 
 impl Wanted {
-    /// What the script at `path` that begins with `head` wants; nothing, if it is none.
+    /// Returns the interpreter that the script at `path`, which begins with `head`, asks for; nothing, if it is no
+    /// script.
     pub(crate) fn of(path: &str, head: &[u8], executable: bool) -> Option<Wanted> {
         if let Some(wanted) = shebang(head) {
             return Some(wanted);
@@ -50,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// What to call it in a list.
+    /// Returns its name for a list.
     pub(crate) fn word(&self) -> &str {
         match self {
             Wanted::Native => "native",
@@ -59,7 +60,7 @@ impl Wanted {
         }
     }
 
-    /// Whether it is Python.
+    /// Returns whether it is Python.
     pub(crate) fn is_python(&self) -> bool {
         self.word().starts_with("python")
     }
@@ -69,7 +70,7 @@ fn programs(extension: &str) -> &'static [&'static str] {
     EXTENSIONS.iter().find(|(known, _)| *known == extension).map_or(&["sh"], |(_, programs)| programs)
 }
 
-/// What a `#!` line asks for. `env` is seen through, `uv run --script` is Python.
+/// Returns the interpreter that a `#!` line asks for. `env` is skipped, `uv run --script` is Python.
 fn shebang(head: &[u8]) -> Option<Wanted> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?.trim();
@@ -94,22 +95,22 @@ fn shebang(head: &[u8]) -> Option<Wanted> {
 pub(crate) struct Interpreter {
     /// The program itself.
     pub(crate) program: PathBuf,
-    /// What stands before the script.
+    /// The options before the script.
     pub(crate) options: Vec<String>,
-    /// More that has to be readable, besides what belongs to the program.
+    /// More paths that have to be readable, besides those that belong to the program.
     pub(crate) extra: Vec<PathBuf>,
-    /// Who chose it, which decides what belongs to it.
+    /// The side that chose it, which decides what belongs to it.
     pub(crate) chosen: Chosen,
 }
 
-/// Who chose an interpreter. What a skill names must not decide what becomes readable.
+/// The side that chose an interpreter. A path that a skill names must not decide what becomes readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The user: it stands on the PATH. What is beside it says what else has to be readable.
+    /// The user: it is on the PATH. The files beside it say what else has to be readable.
     OnPath,
-    /// The skill, by a path of the system: its libraries come with it, nothing that stands beside it is believed.
+    /// The skill, by a path of the system: its libraries come with it, but no file beside it is believed.
     OfSystem,
-    /// The skill, below its own directory, or what was installed for it: nothing comes with it.
+    /// The skill, below its own directory or among what was installed for it: nothing comes with it.
     OfSkill,
 }
 
@@ -118,7 +119,7 @@ impl Interpreter {
         Interpreter { program, options: Vec::new(), extra: Vec::new(), chosen }
     }
 
-    /// What has to be readable for it to run.
+    /// Returns the paths that have to be readable for it to run.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let mut paths = match self.chosen {
             Chosen::OnPath => crate::interpreter_paths(&self.program),
@@ -131,7 +132,8 @@ impl Interpreter {
 }
 
 impl Interpreter {
-    /// Which Python it is, as far as that can be known: asked only if the user has chosen it, else by its name.
+    /// Returns its version of Python, as far as that can be known: it is asked only if the user has chosen it; else its
+    /// name has to say it.
     pub(crate) fn python_version(&self) -> Option<Vec<u32>> {
         let numbers = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
         let real = self.program.canonicalize().ok()?;
@@ -145,7 +147,7 @@ impl Interpreter {
     }
 }
 
-/// Finds what runs a script of the skill in `skill` that wants `wanted` on `path`; or says what is missing.
+/// Finds the interpreter `wanted` for a script of the skill in `skill` on `path`; an error says what is missing.
 pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
     match wanted {
         Wanted::Native => Err("it is a program itself".to_owned()),
@@ -162,7 +164,7 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interp
                     found.options = vec!["run".to_owned(), "--quiet".to_owned()];
                 }
                 if *extension == "ts" && *name == "node" {
-                    // What belongs to the skill is not asked anything: that would run it outside of the sandbox.
+                    // A program of the skill is not asked for its version: that would run it outside of the sandbox.
                     let version = if found.chosen == Chosen::OnPath { node_version(&found.program) } else { None };
                     match version {
                         Some(version) if version >= NODE_WITH_TYPES => {}
@@ -185,7 +187,8 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interp
     }
 }
 
-/// A program by its name on the PATH, or at its absolute path, or, where that does not exist, by the last part of it.
+/// Finds a program by its name on the PATH, or at its absolute path, or, where that does not exist, by the last part of
+/// it.
 fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
     let missing = || format!("{name} is not installed, or not on the PATH; its first line asks for it");
     if !name.starts_with('/') {
@@ -215,7 +218,7 @@ fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, Str
         return Ok(Interpreter::at(real, Chosen::OfSkill));
     }
     if is_system(&real) {
-        // By the name it was given, for programs that look at it; unless somebody could lead that name elsewhere.
+        // By the name it was given, for programs that look at it; unless that name could be led elsewhere.
         return Ok(Interpreter::at(if is_system(&at) { at } else { real }, Chosen::OfSystem));
     }
     match on_path(last, path).filter(|found| found.canonicalize().is_ok_and(|it| it == real)) {
@@ -224,18 +227,20 @@ fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, Str
     }
 }
 
-/// Below these, programs of the system are installed.
+/// Directories below which programs of the system are installed.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/snap"];
 
-/// What is below these is made up by the kernel: it means something else for everybody who looks.
+/// Directories of the kernel: a path below them means something else for every process.
 const KERNEL: &[&str] = &["/proc", "/dev", "/sys"];
 
+/// Returns whether a path is below a directory of the system.
 pub(crate) fn is_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
-/// What was found on the PATH by its bare name. Only such a program is ever asked anything.
+/// Returns the interpreter for a program that was found on the PATH by its bare name. Only such a program is ever
+/// started to ask it something.
 fn by_name(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
     let of_skill = |at: &Path| at.canonicalize().is_ok_and(|real| real.starts_with(skill));
     if of_skill(&found) {
@@ -248,7 +253,7 @@ fn by_name(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
     interpreter
 }
 
-/// The first program called `name` in the directories of `path`. Directories that are relative are none.
+/// Returns the first program called `name` in the directories of `path`. Relative directories are skipped.
 pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     let mut directories = std::env::split_paths(path).filter(|dir| dir.is_absolute());
     directories.find_map(|dir| Some(dir.join(name)).filter(|at| is_program(at)))
@@ -258,8 +263,8 @@ fn is_program(at: &Path) -> bool {
     at.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// What version managers put on the PATH is no interpreter, but chooses one. Inside the sandbox it could not look
-/// around, so it is asked here, once.
+/// Returns the interpreter behind a shim: a program that a version manager puts on the PATH, which is no interpreter,
+/// but chooses one. Inside the sandbox it could not look around, so it is asked here, once.
 fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
     let Some(shims) = program.parent().filter(|dir| dir.ends_with("shims")) else {
         return Interpreter::at(program, Chosen::OnPath);
@@ -267,19 +272,21 @@ fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
     if let Some(real) = ask(&program, path).filter(|real| is_program(real) && !real.starts_with(shims)) {
         return Interpreter::at(real, Chosen::OnPath);
     }
-    // Not one that can be asked: it gets to read what belongs to it.
+    // Not one that can be asked: it may read the directory that it belongs to.
     let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
     Interpreter { program, options: Vec::new(), extra, chosen: Chosen::OnPath }
 }
 
+/// The interpreters behind shims, by the shim's path and time of change.
 type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
 
-/// Answers of shims, by path and time of change.
+/// The answers of the shims that were asked.
 static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
 
-/// How long a shim may take to answer.
+/// The time that a program may take to answer a question about itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Asks a shim which interpreter it chooses.
 fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
     let key = (shim.to_path_buf(), shim.metadata().and_then(|it| it.modified()).ok());
     if let Some(known) = skillcue_base::lock(&ASKED).get(&key) {
@@ -305,8 +312,8 @@ fn node_version(node: &Path) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// What a trusted program prints, if it succeeds within `patience`. Runs outside of the sandbox, in `/`, so that no file
-/// of a skill has a say in what it answers.
+/// Returns what a trusted program prints, if it succeeds within `patience`. Runs it outside of the sandbox, in `/`, so
+/// that no file of a skill has a say in what it answers.
 pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String> {
     use std::io::Read;
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -331,7 +338,7 @@ pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String
     }
 }
 
-/// The directories of `path` that lie below one of `readable`, for the PATH inside.
+/// Returns the directories of `path` that are below one of `readable`, for the PATH inside.
 pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
     let kept = std::env::split_paths(path).filter(|dir| {
         dir.is_absolute()
@@ -402,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_counts_only_of_the_system_on_the_path_or_in_the_skill() {
+    fn a_path_counts_only_in_the_system_on_the_path_or_in_the_skill() {
         let tmp = tempfile::tempdir().unwrap();
         let root = tmp.path().canonicalize().unwrap();
         let make = |path: &str| {
@@ -423,7 +430,7 @@ mod tests {
         assert_eq!(look(&mine).unwrap().chosen, Chosen::OnPath);
         assert_eq!(look(&own).unwrap().paths(), [own]);
         assert_eq!(look(Path::new("/bin/sh")).unwrap().chosen, Chosen::OfSystem);
-        // A link of somebody's is not followed later on: what it led to is what counts.
+        // A link outside of the system is not followed later on: its target at this moment is used.
         assert!(is_system(&look(&root.join("home/bin/shell")).unwrap().program));
         for made_up in ["/proc/self/exe", "/dev/fd/0", "/usr/../tmp/x"] {
             assert!(look(Path::new(made_up)).is_err(), "{made_up}");

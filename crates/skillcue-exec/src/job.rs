@@ -1,4 +1,4 @@
-//! What to start: the program, what it may reach, what it may use up.
+//! A job to start: its program, its access to files and the network, its bounds.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What runs inside.
+/// The program that runs inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// A program on disk, executed inside the sandbox.
@@ -20,7 +20,7 @@ pub enum Program {
 /// One process to start.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// What runs.
+    /// The program that runs.
     pub program: Program,
     /// Its arguments, without its name. An engine gets none.
     pub args: Vec<OsString>,
@@ -29,23 +29,24 @@ pub struct Job {
     pub env: Vec<(OsString, OsString)>,
     /// Its working directory: `/`, if none is given.
     pub cwd: Option<PathBuf>,
-    /// What it may reach.
+    /// The files, programs and network that it may reach.
     pub policy: Policy,
-    /// What it may use up.
+    /// The resources that it may use up.
     pub bounds: Bounds,
 }
 
 impl Job {
-    /// A job for `program`, which may reach what `policy` says, within the usual bounds.
+    /// Creates a job for `program`, which may reach what `policy` allows, within the default bounds.
     pub fn new(program: Program, policy: Policy) -> Job {
         Job { program, args: Vec::new(), env: Vec::new(), cwd: None, policy, bounds: Bounds::default() }
     }
 }
 
-/// What a process may reach. Everything else is denied.
+/// The files, programs and network that a process may reach. Everything else is denied.
 ///
-/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/full`, `/dev/random`, `/dev/urandom`; where
-/// it can have mounts of its own, `/dev/zero`) and what the process may know of itself in `/proc` come with every [`Program::File`].
+/// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/full`, `/dev/random`, `/dev/urandom`;
+/// where it can have mounts of its own, `/dev/zero`) and what the process may know of itself in `/proc` come with every
+/// [`Program::File`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Files and directories with all below them that may be read and, with [`Policy::execute`], executed.
@@ -55,8 +56,8 @@ pub struct Policy {
     /// Other names of what may be read or written. The links on the way to it exist as well where nothing else does
     /// ([`SandboxReport::own_root`](crate::SandboxReport::own_root)); what they lead to is not allowed by that.
     pub names: Vec<PathBuf>,
-    /// Files and directories, without links on the way, that the job finds empty although what is around them may be read:
-    /// where it has mounts of its own ([`Layer::MountNamespace`](crate::Layer::MountNamespace)).
+    /// Files and directories, without links on the way, that the job finds empty although what is around them may be
+    /// read: where it has mounts of its own ([`Layer::MountNamespace`](crate::Layer::MountNamespace)).
     pub hidden: Vec<PathBuf>,
     /// Whether it may execute programs. Without, [`Program::File`] itself is executed and nothing after it.
     pub execute: bool,
@@ -67,20 +68,20 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Nothing at all: what an engine gets.
+    /// Returns the policy that allows nothing at all, as an engine has it.
     pub fn nothing() -> Policy {
         Policy::default()
     }
 
-    /// What an ordinary program needs in order to start: system libraries and programs, its own installation
-    /// ([`interpreter_paths`](crate::interpreter_paths)), and a private temporary directory.
+    /// Returns the policy that an ordinary program needs in order to start: system libraries and programs, its own
+    /// installation ([`interpreter_paths`](crate::interpreter_paths)), and a private temporary directory.
     pub fn program(program: &Path) -> Policy {
         let mut read = crate::system_paths(false);
         read.extend(crate::interpreter_paths(program));
         Policy { read, execute: true, private_tmp: true, ..Policy::default() }
     }
 
-    /// With the network, and the few files that looking up names needs.
+    /// Adds the network, and the few files that looking up names needs.
     #[must_use]
     pub fn with_network(mut self) -> Policy {
         self.network = true;
@@ -89,7 +90,7 @@ impl Policy {
     }
 }
 
-/// What a job may use up. A limit of the whole job counts all of its processes together.
+/// The resources that a job may use up. A limit of the whole job counts all of its processes together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Bytes of memory that one process may have for itself.
@@ -106,7 +107,7 @@ pub struct Bounds {
     pub tmp_size: u64,
     /// Seconds of processor time of one process; unlimited if none.
     pub cpu_seconds: Option<u64>,
-    /// How long the job may take; as long as it likes if none. Kept by the supervisor, whatever the host does meanwhile.
+    /// The time that the job may take; unlimited if none. Kept by the supervisor, whatever the host does meanwhile.
     pub wall: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The host's side: starting a job, and holding on to it.
+//! The host's side: starts a job, and holds the handle of it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::layer::{Layer, SandboxReport, Support};
 use crate::memory::MemoryUse;
 use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
 
-/// How sandboxed processes are started. Cheap to clone.
+/// Starts sandboxed processes. Cheap to clone.
 ///
 /// ```no_run
 /// use skillcue_exec::{Job, Launcher, Policy, Program};
@@ -50,14 +50,14 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// `helper`: an executable whose `main` first calls [`run_if_asked`](crate::helper::run_if_asked): the program
-    /// `skillcue`, or `skillcue-sandbox`.
+    /// Creates a launcher with the helper at this path: an executable whose `main` first calls
+    /// [`run_if_asked`](crate::helper::run_if_asked), such as the program `skillcue`, or `skillcue-sandbox`.
     pub fn new(helper: impl Into<PathBuf>) -> Launcher {
         Launcher::with(Helper::At(helper.into()))
     }
 
-    /// A launcher whose helper is the running program, which is looked up when the first job starts: where it cannot be
-    /// found, only starting fails.
+    /// Creates a launcher whose helper is the running program, which is looked up when the first job starts: where it
+    /// cannot be found, only starting fails.
     pub fn of_this_program() -> Launcher {
         Launcher::with(Helper::ThisProgram(Arc::default()))
     }
@@ -81,7 +81,7 @@ impl Launcher {
         self
     }
 
-    /// Where private temporary directories are made; `/tmp` unless said otherwise.
+    /// Sets the directory in which private temporary directories are made; `/tmp` by default.
     #[must_use]
     pub fn temp_dir(mut self, dir: impl Into<PathBuf>) -> Launcher {
         self.tmp = dir.into();
@@ -99,7 +99,7 @@ impl Launcher {
     }
 
     /// Sets a variable for the helper itself, and for the engine that runs in it; programs do not see it. For helpers
-    /// whose allocator reserves more than a job may have, unless it is told not to.
+    /// whose allocator reserves more than a job may have, unless a variable forbids it.
     #[must_use]
     pub fn helper_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Launcher {
         self.helper_env.push((name.into(), value.into()));
@@ -107,7 +107,7 @@ impl Launcher {
         self
     }
 
-    /// The helper's path.
+    /// Returns the helper's path.
     pub fn helper(&self) -> Result<&Path, ExecError> {
         match &self.helper {
             Helper::At(path) => Ok(path),
@@ -122,7 +122,7 @@ impl Launcher {
         }
     }
 
-    /// What this machine offers: found out once, by starting a process that does nothing, and kept.
+    /// Returns the layers that this machine offers: found out once, by starting a process that does nothing, and kept.
     pub fn support(&self) -> Result<Support, ExecError> {
         if let Some(known) = self.support.get() {
             return Ok(known.clone());
@@ -133,13 +133,13 @@ impl Launcher {
             order.start = Start::Probe;
             self.start(&order)
         };
-        // As scripts have one; where none can be made, the rest can still be told.
+        // With a private directory, as scripts have one; where none can be made, the rest can still be reported.
         let mut child = probe(true).or_else(|_| probe(false))?;
         let _ = child.wait();
         Ok(self.support.get_or_init(|| child.report().clone()).clone())
     }
 
-    /// Starts a job. Comes back once it runs.
+    /// Starts a job. Returns once it runs.
     pub fn spawn(&self, job: &Job) -> Result<Child, ExecError> {
         self.start(&Order::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
     }
@@ -172,7 +172,7 @@ impl Launcher {
                 Some(Said::Failed { reason }) if reason == NO_ENGINE => return Err(ExecError::NoEngine),
                 Some(Said::Failed { reason }) => return Err(ExecError::Broken(reason)),
                 Some(Said::Ended(_)) => return Err(ExecError::Broken("it ended before it began".to_owned())),
-                // Somebody has killed it while it waited.
+                // It was killed while it waited.
                 None if helper == Met::Before => self.forget(order.network),
                 None => {
                     return Err(ExecError::Broken(format!(
@@ -184,7 +184,7 @@ impl Launcher {
         }
     }
 
-    /// Gives a job to the helper: to the one that waits, or to one of its own where helpers do not wait.
+    /// Gives a job to a helper: to the one that waits, or to one started for it where helpers do not wait.
     fn hand_out(&self, order: &Order) -> Result<(Child, Met), ExecError> {
         let (ours, theirs) = UnixStream::pair().map_err(broken)?;
         let (stdin, stdin_ours) = io::pipe().map_err(broken)?;
@@ -211,7 +211,7 @@ impl Launcher {
             })
             .map(|()| Met::Now)
         };
-        // Before all else: whoever waits for the other side to close must not hold it.
+        // Before all else: a process that waits for the other side to close must not hold it open.
         drop((theirs, stdin, stdout, stderr));
         let helper = helper?;
         // A helper that is gone is noticed by what it does not answer.
@@ -244,9 +244,9 @@ impl Launcher {
         skillcue_base::lock(&self.waiting)[usize::from(network)] = None;
     }
 
-    /// The socket goes as standard input, and descriptors go over the socket: so none is ever open for inheritance,
-    /// whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make one). The group
-    /// keeps a terminal's signals away.
+    /// Starts a helper. The socket goes as standard input, and descriptors go over the socket: so none is ever open for
+    /// inheritance, whatever other threads start meanwhile (but for the moment in which systems without `pipe2` make
+    /// one). The group keeps a terminal's signals away.
     fn start_helper(&self, words: &[&str], socket: OwnedFd) -> Result<std::process::Child, ExecError> {
         let helper = self.helper()?;
         Command::new(helper)
@@ -276,15 +276,15 @@ fn broken(error: io::Error) -> ExecError {
     ExecError::Broken(error.to_string())
 }
 
-/// Whether a helper was there already.
+/// The time at which a job's helper was started, as far as it matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Met {
     Before,
     Now,
 }
 
-/// A helper that waits for jobs, so that a job costs a fork and not the start of a program. It goes with the last
-/// [`Launcher`] that knows it; its jobs are their [`Child`]'s.
+/// A helper that waits for jobs, so that a job costs a fork and not the start of a program. It ends with the last
+/// [`Launcher`] that knows it; its jobs end with their [`Child`].
 #[derive(Debug)]
 struct Waiting {
     control: UnixStream,
@@ -314,38 +314,38 @@ pub struct Child {
 }
 
 impl Child {
-    /// The end of the pipe that is the job's standard input. Dropping it closes the input.
+    /// Takes the end of the pipe that is the job's standard input. Dropping it closes the input.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.stdin.take()
     }
 
-    /// The end of the pipe that is the job's standard output.
+    /// Takes the end of the pipe that is the job's standard output.
     pub fn take_stdout(&mut self) -> Option<File> {
         self.stdout.take()
     }
 
-    /// The end of the pipe that is the job's standard error.
+    /// Takes the end of the pipe that is the job's standard error.
     pub fn take_stderr(&mut self) -> Option<File> {
         self.stderr.take()
     }
 
-    /// Which layers are in force around it.
+    /// Returns the report about the layers in force around it.
     pub fn report(&self) -> &SandboxReport {
         &self.report
     }
 
-    /// Its private temporary directory, as the job sees it.
+    /// Returns its private temporary directory, as the job sees it.
     pub fn private_tmp(&self) -> Option<&Path> {
         self.tmp.as_deref()
     }
 
     /// Kills all of its processes. Does not wait for it.
     pub fn kill(&self) {
-        // The helper takes the end of what the host says for the end of the host.
+        // The helper takes the end of the host's messages for the end of the host.
         let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
     }
 
-    /// A handle that kills this job from another thread, also while one waits.
+    /// Returns a handle that kills this job from another thread, also while one waits for it.
     pub fn killer(&self) -> io::Result<Killer> {
         Ok(Killer(self.control.try_clone()?))
     }
@@ -359,12 +359,12 @@ impl Child {
         }
     }
 
-    /// How the job ended, if no process of it is left.
+    /// Returns how the job ended, if no process of it is left.
     pub fn try_wait(&mut self) -> Result<Option<Ended>, ExecError> {
         self.wait_for(Some(Duration::ZERO))
     }
 
-    /// Waits until no process of the job is left, or so long.
+    /// Waits until no process of the job is left, but at most for this time.
     pub fn wait_timeout(&mut self, most: Duration) -> Result<Option<Ended>, ExecError> {
         self.wait_for(Some(most))
     }
@@ -388,7 +388,7 @@ impl Child {
         let ended = if let Ok(Some(Said::Ended(ended))) = said {
             ended
         } else {
-            // Somebody has killed the helper, and with it the job.
+            // The helper was killed, and with it the job.
             tracing::warn!("the sandbox's helper ended before its job");
             Ended { code: None, signal: Some(9), reason: None, peak_memory: 0, memory: MemoryUse::default() }
         };
@@ -396,9 +396,9 @@ impl Child {
         Ok(Some(ended))
     }
 
-    /// The helper goes once all others are gone.
+    /// Waits for the end of the helper, which is the last process to end.
     fn wait_for_helper(&mut self) {
-        // Its end closes the socket; whatever it says before is known or of no interest.
+        // Its end closes the socket; messages before that are known or of no interest.
         let _ = io::copy(&mut &self.control, &mut io::sink());
         if let Some(mut process) = self.process.take() {
             // Without waiting it would stay as a zombie.
@@ -408,7 +408,7 @@ impl Child {
 }
 
 impl AsFd for Child {
-    /// Readable once the job has ended, for those who poll several things at once.
+    /// Returns a descriptor that is readable once the job has ended, for polling several things at once.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }

@@ -1,4 +1,4 @@
-//! What a sandbox is made of, and what of it was in force.
+//! The layers of a sandbox, and the report about which of them were in force.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ use crate::memory::MemoryBound;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layer {
-    /// Privileges inside mean nothing outside.
+    /// A user namespace: privileges inside mean nothing outside.
     UserNamespace,
-    /// Sees no process but its own; all of them die with the first.
+    /// A namespace of processes: a job sees no process but its own, and all of them die with the first.
     PidNamespace,
-    /// Has no network interface.
+    /// A network namespace without an interface.
     NetworkNamespace,
-    /// Shares no memory segments or message queues.
+    /// An IPC namespace: no shared memory segments or message queues.
     IpcNamespace,
-    /// Has a temporary directory of limited size, and a `/proc`, of its own; all else is read-only, if
-    /// [`SandboxReport::read_only`] says so.
+    /// A mount namespace, with a temporary directory of limited size and a `/proc` of its own; all else is read-only,
+    /// if [`SandboxReport::read_only`] says so.
     MountNamespace,
-    /// Files, TCP ports, abstract sockets and signals, by rules in the kernel. Required.
+    /// Rules in the kernel about files, TCP ports, abstract sockets and signals. Required.
     Landlock,
-    /// System calls, by a filter in the kernel. Required.
+    /// A filter of system calls in the kernel. Required.
     Seccomp,
-    /// Memory, processes, open files, file sizes, processor time.
+    /// Limits on memory, processes, open files, file sizes and processor time.
     ResourceLimits,
-    /// Set-user-id programs give nothing.
+    /// Set-user-id programs give no privileges.
     NoNewPrivileges,
     /// No capability is left, not even for root.
     NoCapabilities,
@@ -37,7 +37,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The layer's stable word.
+    /// Returns the layer's stable word.
     pub fn word(self) -> &'static str {
         match self {
             Self::UserNamespace => "user_namespace",
@@ -64,46 +64,46 @@ impl fmt::Display for Layer {
 /// A layer that is not in force, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Which one.
+    /// The layer.
     pub layer: Layer,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
-/// Which layers were in force around one process.
+/// The layers that were in force around one process, and those that were not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
     /// Whether the layers without which nothing counts as sandboxed were all there.
     pub sandboxed: bool,
-    /// In force.
+    /// The layers in force.
     pub layers: Vec<Layer>,
-    /// Not in force.
+    /// The layers not in force.
     pub missing: Vec<Missing>,
     /// The version of Landlock's rules in force; 0 without it.
     pub landlock_abi: u32,
-    /// Whether [`Layer::MountNamespace`] has made all read-only that may not be written. Without, changing modes and times
-    /// of files is refused altogether.
+    /// Whether [`Layer::MountNamespace`] has made all read-only that may not be written. Without, changing modes and
+    /// times of files is refused altogether.
     #[serde(default)]
     pub read_only: bool,
-    /// Whether [`Layer::MountNamespace`] has made a root directory in which nothing exists but what may be reached. Without,
-    /// other files cannot be opened, but their existence, size and times can be asked for.
+    /// Whether [`Layer::MountNamespace`] has made a root directory in which nothing exists but what may be reached.
+    /// Without, other files cannot be opened, but their existence, size and times can be asked for.
     #[serde(default)]
     pub own_root: bool,
-    /// How memory is bounded.
+    /// The way in which memory is bounded.
     #[serde(default)]
     pub memory: MemoryBound,
 }
 
-/// What a machine offers: the report of a process that was started to find out and did nothing.
+/// The sandbox that a machine offers: the report of a process that was started to find out and did nothing.
 pub type Support = SandboxReport;
 
 impl SandboxReport {
-    /// Whether `layer` was in force.
+    /// Returns whether `layer` was in force.
     pub fn has(&self, layer: Layer) -> bool {
         self.layers.contains(&layer)
     }
 
-    /// Notes how it went with one layer.
+    /// Records whether one layer is in force.
     pub(crate) fn note<E: fmt::Display>(&mut self, layer: Layer, outcome: Result<(), E>) {
         match outcome {
             Ok(()) => self.layers.push(layer),
@@ -111,7 +111,7 @@ impl SandboxReport {
         }
     }
 
-    /// The layers that are required and missing, in words, for a refusal.
+    /// Returns the layers that are required and missing, in words, for a refusal.
     pub(crate) fn lacking(&self) -> String {
         let mut words = Vec::new();
         for missing in &self.missing {

@@ -3,8 +3,8 @@
 //! A [`Launcher`] starts a [`Job`] through a helper process (the host's own program, or `skillcue-sandbox`), which puts
 //! as many layers around it as the machine offers: namespaces, Landlock, a filter of system calls, resource limits, a
 //! supervisor. Each [`Child`] says which were in force ([`SandboxReport`]). Without Landlock and seccomp nothing runs,
-//! unless the user allows it explicitly. Whatever a job does, when its first process ends, when it is killed, or when the
-//! host dies, all of its processes are gone.
+//! unless the user allows it explicitly. Whatever a job does, when its first process ends, when it is killed, or when
+//! the host dies, all of its processes are gone.
 //!
 //! A [`Runner`] runs the [`scripts`] of a skill on top of that: with their interpreter, within [`Limits`], with what a
 //! person has allowed ([`ConsentGate`](skillcue_catalog::consent::ConsentGate)).
@@ -26,8 +26,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It does not read the environment, print, or run anything because a skill was found, matched or loaded. The sandbox is
-//! for Linux only, so far: on macOS and other systems running is refused, unless the user allows running without a sandbox.
+//! It does not read the environment, print, or run anything because a skill was found, matched or loaded. The sandbox
+//! is for Linux only, so far: on macOS and other systems running is refused, unless the user allows running without a
+//! sandbox.
 
 mod bytecode;
 mod comment;

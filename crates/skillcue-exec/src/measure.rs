@@ -1,4 +1,4 @@
-//! What starting in a sandbox costs.
+//! Measures the cost of a start in the sandbox.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ pub struct Measured {
     pub sandboxed: Duration,
     /// `sh -c true` without: the median.
     pub plain: Duration,
-    /// By how much a script that never ends outlives its limit: the longest of five.
+    /// The time by which a script that never ends outlives its limit: the longest of five.
     pub late: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! How the memory of a job is bounded, and what it consists of.
+//! The bound on the memory of a job, and the parts of that memory.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(crate) const LOCK: u64 = 256;
 /// Locks that a job may have.
 pub(crate) const MAX_LOCKS: u64 = 512;
 
-/// How the memory of all processes of a job together is bounded.
+/// The way in which the memory of all processes of a job together is bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -26,29 +26,29 @@ pub enum MemoryBound {
 /// The memory that a job held when it was looked at last or, if it was ended for that, when it was too much. In bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Resident in its processes.
+    /// Memory resident in its processes.
     pub resident: u64,
     /// The kernel's tables of what its processes have mapped.
     pub page_tables: u64,
-    /// What its sockets hold, or can hold.
+    /// Memory that its sockets hold, or can hold.
     pub sockets: u64,
-    /// What its pipes can hold.
+    /// Memory that its pipes can hold.
     pub pipes: u64,
     /// Files in its private temporary directory and in shared memory, where those are in memory.
     pub files: u64,
-    /// The kernel's notes of which parts of files are locked. As much as the job may have in all, if it has more than 512
-    /// locks: no more are counted.
+    /// The kernel's notes of which parts of files are locked. As much as the job may have in all, if it has more than
+    /// 512 locks: no more are counted.
     #[serde(default)]
     pub locks: u64,
 }
 
 impl MemoryUse {
-    /// All of it together.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         self.parts().into_iter().map(|(bytes, _)| bytes).sum()
     }
 
-    /// Whether the job has more locks on files than any job may, however much memory that is.
+    /// Returns whether the job has more locks on files than any job may, however much memory that is.
     pub(crate) fn has_too_many_locks(&self) -> bool {
         self.locks > MAX_LOCKS * LOCK
     }

@@ -1,9 +1,9 @@
-//! Packages that a Python script asks for in its header (PEP 723), brought by `uv`.
+//! Packages that a Python script asks for in its header (PEP 723), installed by `uv`.
 //!
 //! `uv` runs in the sandbox too: what it installs is chosen by the script, and a package can replace the very
-//! interpreter that `uv` asks about its version next time. It writes a directory that belongs to this one skill, so that
-//! no skill's packages touch another's, installs wheels only (building a package runs its code), and reaches the network
-//! only if the skill may.
+//! interpreter that `uv` asks about its version next time. It writes a directory that belongs to this one skill, so
+//! that no skill's packages touch another's, installs wheels only (building a package runs its code), and reaches the
+//! network only if the skill may.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::interpreter::{self, Chosen, Interpreter, Wanted};
 use crate::job::{Bounds, Job, Policy, Program};
 use crate::launcher::Launcher;
 
-/// How the network is reached. No index that may have a password in its address.
+/// Variables that say how the network is reached. No address of an index, which may have a password in it.
 const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -31,7 +31,7 @@ const NETWORK: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
-/// What a script's header asks for.
+/// The header of a script: the packages and the Python that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Header {
     pub(crate) dependencies: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header in a script's text, if there is one; an error, with its line, if it cannot be read.
+    /// Reads the header in a script's text, if there is one; an error, with its line, if it cannot be read.
     pub(crate) fn of(text: &str) -> Result<Option<Header>, String> {
         let mut found: Option<(usize, Header)> = None;
         let mut lines = text.lines().map(str::trim_end).zip(1..);
@@ -48,7 +48,7 @@ impl Header {
                 continue;
             }
             let mut inside = String::new();
-            // Not ended is no header, says the specification.
+            // One that is not ended is no header, says the specification.
             for (line, _) in lines.by_ref() {
                 if line == "# ///" {
                     let header = Header::read(&inside).map_err(|reason| format!("line {begin}: {reason}"))?;
@@ -86,14 +86,14 @@ impl Header {
         })
     }
 
-    /// Whether a Python of this version will do. What is written in a way that is not understood here is not refused.
+    /// Returns whether a Python of this version will do. A clause that is not understood here refuses nothing.
     pub(crate) fn accepts(&self, version: &[u32]) -> bool {
         let wanted = self.requires_python.as_deref().unwrap_or_default();
         wanted.split(',').all(|clause| accepts(clause.trim(), version).unwrap_or(true))
     }
 }
 
-/// Whether a version meets one clause, such as `>=3.11`; nothing, if the clause is not understood.
+/// Returns whether a version meets one clause, such as `>=3.11`; nothing, if the clause is not understood.
 fn accepts(clause: &str, version: &[u32]) -> Option<bool> {
     let number = clause.find(|it: char| it.is_ascii_digit())?;
     let (operator, wanted) = (clause[..number].trim(), &clause[number..]);
@@ -122,10 +122,10 @@ fn accepts(clause: &str, version: &[u32]) -> Option<bool> {
     })
 }
 
-/// Why packages are not there.
+/// The reason why a script's packages are missing.
 #[derive(Debug)]
 pub(crate) enum PackagesError {
-    /// There is no `uv`, or no place to keep what it brings.
+    /// There is no `uv`, or no directory for the packages that it installs.
     NoUv(String),
     /// They are not here yet, and the skill may not use the network.
     NeedsNetwork,
@@ -133,11 +133,11 @@ pub(crate) enum PackagesError {
     Failed(String),
 }
 
-/// Who asks for packages.
+/// A request for the packages of one script.
 pub(crate) struct Asking<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) path: &'a OsStr,
-    /// Where packages are kept.
+    /// The directory in which packages are kept.
     pub(crate) store: Option<&'a Path>,
     pub(crate) skill_dir: &'a Path,
     pub(crate) script: &'a Path,
@@ -145,13 +145,13 @@ pub(crate) struct Asking<'a> {
     /// The user's environment, of which `uv` sees how the network is reached.
     pub(crate) environment: &'a [(OsString, OsString)],
     pub(crate) cancelled: &'a dyn Fn() -> bool,
-    /// How long it may take in all: as long as the run that needs them.
+    /// The time that it may take in all: as long as the run that needs them.
     pub(crate) limit: Duration,
     pub(crate) began: Instant,
 }
 
 impl Asking<'_> {
-    /// Brings the packages and answers with the interpreter that has them.
+    /// Installs the packages and returns the interpreter that has them.
     pub(crate) fn prepare(&self) -> Result<Interpreter, PackagesError> {
         let uv = interpreter::on_path("uv", self.path).ok_or_else(|| {
             PackagesError::NoUv(
@@ -200,7 +200,7 @@ impl Asking<'_> {
         checked(found, &python, &store)
     }
 
-    /// Runs `uv` in the sandbox; answers with what it printed.
+    /// Runs `uv` in the sandbox; returns what it printed.
     fn uv(
         &self,
         uv: &Path,
@@ -264,7 +264,8 @@ impl Asking<'_> {
     }
 }
 
-/// What `uv` answered is as little trusted as what it installed: an interpreter counts only if it is one of ours.
+/// Checks the interpreter that `uv` names: its answer is as little trusted as what it installed, so that an interpreter
+/// counts only if it is one of ours.
 fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, PackagesError> {
     let strange = || PackagesError::Failed(format!("uv named {} as the interpreter", found.display()));
     let environment = found.parent().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(strange)?;
@@ -276,12 +277,12 @@ fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpr
     }
     let mut extra = vec![environment];
     extra.extend(python.paths());
-    // Interpreters that `uv` has brought; a link that was put there must not make anything else readable.
+    // Interpreters that `uv` has installed; a link that was put there must not make anything else readable.
     extra.extend(store.join("python").canonicalize().ok().filter(|real| real.starts_with(store)));
     Ok(Interpreter { program: found, options: Vec::new(), extra, chosen: Chosen::OfSkill })
 }
 
-/// The end of what a program complained about, where the reason stands.
+/// Returns the end of a program's complaints, where the reason is.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(6)..].join("; ")

@@ -1,11 +1,11 @@
-//! Which paths programs need in order to start.
+//! The paths that programs need in order to start.
 
 use std::path::{Path, PathBuf};
 
 /// Directories of the system with programs and libraries.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
 
-/// Settings of the system that programs read when they start. No secret stands in any: `/etc/ssl/private` and
+/// Settings of the system that programs read when they start. No secret is in any: `/etc/ssl/private` and
 /// `/etc/shadow` are not among them.
 const SETTINGS: &[&str] = &[
     "/etc/ld.so.cache",
@@ -40,11 +40,11 @@ const SETTINGS: &[&str] = &[
     "/etc/locale.alias",
 ];
 
-/// What looking up names needs besides.
+/// Files that looking up names needs besides.
 const NETWORK: &[&str] = &["/etc/resolv.conf", "/etc/gai.conf", "/run/systemd/resolve"];
 
-/// What every ordinary program may read: programs and libraries of the system, and settings in which nothing is
-/// secret; with `network`, also where names are looked up.
+/// Returns the paths that every ordinary program may read: programs and libraries of the system, and settings in which
+/// nothing is secret; with `network`, also the files for looking up names.
 pub fn system_paths(network: bool) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(SETTINGS).map(PathBuf::from).collect();
     // `/etc/python3`, `/etc/python3.12`: there is one for each version.
@@ -62,14 +62,14 @@ pub(crate) fn network_paths() -> Vec<PathBuf> {
     NETWORK.iter().map(PathBuf::from).collect()
 }
 
-/// What belongs to an interpreter: its file, and for `P/bin/x` the libraries in `P/lib` and `P/lib64`; for one of a
-/// Python virtual environment, also what belongs to the interpreter that it was made from. Only for programs that the
-/// user has chosen: what stands beside it is believed.
+/// Returns the paths that belong to an interpreter: its file, and for `P/bin/x` the libraries in `P/lib` and `P/lib64`;
+/// for one of a Python virtual environment, also those of the interpreter that it was made from. Only for programs that
+/// the user has chosen: the files beside it are believed.
 pub fn interpreter_paths(program: &Path) -> Vec<PathBuf> {
     installation(program, true)
 }
 
-/// The same; the marker of a virtual environment is believed only if `believed` says so.
+/// Like [`interpreter_paths`], but believes the marker of a virtual environment only if `believed` says so.
 pub(crate) fn installation(program: &Path, believed: bool) -> Vec<PathBuf> {
     let mut paths = vec![program.to_path_buf()];
     add_installation(program, believed, &mut paths);
@@ -87,7 +87,7 @@ fn add_installation(program: &Path, believed: bool, paths: &mut Vec<PathBuf>) {
     let Some(prefix) = bin.parent().filter(|_| bin.ends_with("bin")).and_then(|it| it.canonicalize().ok()) else {
         return;
     };
-    // `/bin/x` and `/usr/bin/x` are in the system's paths already, and `/` is nobody's installation.
+    // `/bin/x` and `/usr/bin/x` are in the system's paths already, and `/` is no installation.
     if prefix == Path::new("/") || prefix == Path::new("/usr") {
         return;
     }

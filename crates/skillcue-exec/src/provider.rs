@@ -21,7 +21,7 @@ const DESCRIPTION: &str = "Runs a script of a skill that you have loaded, in a s
                            writes only to a temporary directory of its own, and has no network unless the user has \
                            granted more. `list` names the skill's scripts, `help` shows how one is used.";
 
-/// Most bytes of each stream that a model is shown: the beginning and the end of what was printed.
+/// Bytes of each stream that a model is shown: the beginning and the end of what was printed.
 const MOST_SHOWN: usize = 48 * 1024;
 
 /// Gives models the scripts of the skills that they have loaded: `run_skill_script`.
@@ -42,7 +42,7 @@ pub struct ScriptTools {
     runner: Runner,
 }
 
-/// What a call asks for.
+/// The action that a call asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     List,
@@ -50,6 +50,7 @@ enum Action {
     Run,
 }
 
+/// The arguments of one call.
 struct Wanted<'a> {
     id: &'a str,
     script: &'a str,
@@ -59,7 +60,7 @@ struct Wanted<'a> {
 }
 
 impl ScriptTools {
-    /// Runs scripts with this runner.
+    /// Creates the provider; scripts are run by `runner`.
     pub fn new(runner: Runner) -> ScriptTools {
         ScriptTools { runner }
     }
@@ -81,7 +82,7 @@ impl ToolProvider for ScriptTools {
     }
 
     fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
-        // What it refuses it does not run.
+        // A call that is refused runs nothing.
         let wanted = (call.name() == NAME).then(|| wanted(call).ok()).flatten()?;
         let catalog = skills.catalog();
         let skill = for_model(&catalog, wanted.id).ok()?;
@@ -206,7 +207,7 @@ fn wanted(call: &Call) -> Result<Wanted<'_>, Refused> {
     })
 }
 
-/// The skill's directory, if it is one on this machine.
+/// Opens the skill's directory, if it is on this machine.
 fn opened(skill: &Skill) -> Result<SkillDir, String> {
     if skill.server().is_some() {
         return Err("Scripts of skills that a remote server serves do not run here.".to_owned());
@@ -239,7 +240,7 @@ fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
     ToolOutput { structured: Some(json!({"skill_id": id, "scripts": rows})), ..ToolOutput::said(text) }
 }
 
-/// What a script did, and why it was ended if it was.
+/// Returns what a model is shown of a run, and of the error that ended it, if one did.
 fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
     let mut text = format!("<{}", opening(id, script));
     match result.exit_code {
@@ -272,7 +273,7 @@ fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Op
     ToolOutput { structured: Some(structured), is_error, ..ToolOutput::said(text) }
 }
 
-/// The beginning and the end of what was printed, and what is left out between them.
+/// Returns the beginning and the end of what was printed, with the number of bytes that are left out between them.
 fn shown(printed: &[u8]) -> String {
     let text = String::from_utf8_lossy(printed);
     if text.len() <= MOST_SHOWN {

@@ -1,4 +1,4 @@
-//! What comes of running a script.
+//! The result of running a script, and the errors.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -16,16 +16,15 @@ use crate::error::{ExecError, NO_SANDBOX_HINT};
 use crate::layer::SandboxReport;
 use crate::memory::{MAX_LOCKS, MemoryBound, MemoryUse};
 
-/// What a script did.
+/// The result of a script that ran.
 ///
 /// As JSON it is `{exit_code, stdout, stderr, truncated, duration, sandboxed, sandbox: {layers, missing, own_root,
-/// memory}}`, with the
-/// duration in seconds; `signal` is there if one ended it, and `stdout_encoding` or `stderr_encoding` says `lossy` where
-/// the output was not UTF-8.
+/// memory}}`, with the duration in seconds; `signal` is there if one ended it, and `stdout_encoding` or
+/// `stderr_encoding` says `lossy` where the output was not UTF-8.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RunResult {
-    /// What it exited with; nothing, if a signal ended it.
+    /// The exit code; nothing, if a signal ended it.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -35,11 +34,11 @@ pub struct RunResult {
     pub stderr: Vec<u8>,
     /// Whether there would have been more output.
     pub truncated: bool,
-    /// How long it took, with everything around it.
+    /// The time that it took, with everything around it.
     pub duration: Duration,
     /// Whether it ran in a sandbox.
     pub sandboxed: bool,
-    /// Which layers were in force.
+    /// The layers that were in force, and those that were missing.
     pub sandbox: SandboxReport,
 }
 
@@ -56,17 +55,17 @@ impl RunResult {
         RunResult { exit_code, signal, stdout, stderr, truncated, duration, sandboxed: sandbox.sandboxed, sandbox }
     }
 
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub fn stdout_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)
     }
 
-    /// Standard error as text.
+    /// Returns standard error as text.
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
     }
 
-    /// Whether it exited with 0.
+    /// Returns whether it exited with 0.
     pub fn is_success(&self) -> bool {
         self.exit_code == Some(0)
     }
@@ -104,7 +103,7 @@ impl Serialize for RunResult {
     }
 }
 
-/// Why a script did not run, or did not run to its end.
+/// The reason why a script did not run, or did not run to its end.
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RunError {
@@ -112,61 +111,61 @@ pub enum RunError {
     #[error("it did not end within {}", seconds(limit))]
     #[info(code = "timeout", hint = "give it less to do, or more time")]
     Timeout {
-        /// How long it had.
+        /// The time that it had.
         limit: Duration,
-        /// What it did until then.
+        /// Its result until then.
         result: Box<RunResult>,
     },
     /// It wrote too much.
     #[error("it wrote more than {}", counted(*limit, "byte"))]
     #[info(code = "output_truncated", hint = "let it write less, or to a file it may write")]
     OutputTruncated {
-        /// How much it could write.
+        /// The bytes that it could write.
         limit: usize,
-        /// What it did until then.
+        /// Its result until then.
         result: Box<RunResult>,
     },
     /// Its processes took too much memory together, or too many locks on files, which count as memory.
     #[error("its processes {}", excess(*limit, used))]
     #[info(code = "memory", hint = if used.has_too_many_locks() { FEWER_LOCKS } else { LESS_AT_ONCE })]
     Memory {
-        /// How much they could take, in bytes.
+        /// The memory that they could take, in bytes.
         limit: u64,
-        /// What they took.
+        /// The memory that they took.
         used: MemoryUse,
-        /// What it did until then.
+        /// Its result until then.
         result: Box<RunResult>,
     },
     /// It started too many processes.
     #[error("it had more than {limit} processes and threads at once")]
     #[info(code = "processes", hint = LESS_AT_ONCE)]
     Processes {
-        /// How many it could have.
+        /// The number that it could have.
         limit: u32,
-        /// What it did until then.
+        /// Its result until then.
         result: Box<RunResult>,
     },
     /// It wrote too much into its private temporary directory.
     #[error("it wrote more than {} MiB into its temporary directory", limit / (1024 * 1024))]
     #[info(code = "disk", hint = LESS_AT_ONCE)]
     Disk {
-        /// How much it could write, in bytes.
+        /// The bytes that it could write.
         limit: u64,
-        /// What it did until then.
+        /// Its result until then.
         result: Box<RunResult>,
     },
-    /// Somebody stopped it.
+    /// It was cancelled.
     #[error("it was cancelled")]
     #[info(code = "cancelled", hint = "run it again")]
     Cancelled {
-        /// What it did until then, if it had begun.
+        /// Its result until then, if it had begun.
         result: Option<Box<RunResult>>,
     },
-    /// Too many or too long arguments, or such that no program can get. Nothing was started.
+    /// The arguments are too many or too long, or no program can get them. Nothing was started.
     #[error("{reason}")]
     #[info(code = "args_too_large", hint = "pass less, or pass it as JSON on standard input")]
     ArgsTooLarge {
-        /// What is too much.
+        /// The part that is too large.
         reason: String,
     },
     /// The skill has no such script.
@@ -175,36 +174,36 @@ pub enum RunError {
     NotFound {
         /// The skill.
         skill: String,
-        /// What was asked for.
+        /// The script that was asked for.
         script: String,
-        /// Scripts with names like it, the likest first.
+        /// Scripts with similar names, the most similar first.
         close: Vec<String>,
     },
     /// The script's path leads where it must not, or cannot be read.
     #[error(transparent)]
     #[info(transparent)]
     File(#[from] FileError),
-    /// What would run the script is not there.
+    /// The interpreter of the script is missing.
     #[error("nothing runs \"{}\": {reason}", Shown(script))]
     #[info(code = "interpreter_not_found", hint = "install what is missing, and see that it is on the PATH")]
     InterpreterNotFound {
         /// The script.
         script: String,
-        /// What is missing.
+        /// The missing part, in words.
         reason: String,
     },
     /// It could not be started.
     #[error("{reason}")]
     #[info(code = "execution_failed", hint = "look at the script's first line and at what it needs")]
     ExecutionFailed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// As many scripts run as may.
+    /// The most scripts that may run at once are running.
     #[error("{}, and no more may", running(*concurrent))]
     #[info(code = "busy", hint = "wait for one to end")]
     Busy {
-        /// How many may.
+        /// The number that may.
         concurrent: usize,
     },
     /// It asks for something that is not allowed for this content of the skill.
@@ -213,7 +212,7 @@ pub enum RunError {
     PermissionRequired {
         /// The question that a person has to answer.
         asked: Box<Question>,
-        /// Why, if it is not the manifest that asks.
+        /// The reason, if it is not the manifest that asks.
         reason: Option<String>,
     },
     /// It asks for something that cannot be allowed, or its files cannot be read.
@@ -224,7 +223,7 @@ pub enum RunError {
     #[error("this machine offers no sandbox: {reason}")]
     #[info(code = "sandbox_unavailable", hint = NO_SANDBOX_HINT)]
     SandboxUnavailable {
-        /// What is missing.
+        /// The missing part, in words.
         reason: String,
     },
 }
@@ -232,7 +231,7 @@ pub enum RunError {
 const LESS_AT_ONCE: &str = "give it less to do at once, or raise the limit";
 const FEWER_LOCKS: &str = "let it lock fewer files, or fewer parts of them, at once";
 
-/// What is not for the manifest to ask for, a person can allow.
+/// Returns the hint: a permission that the manifest does not ask for cannot be allowed before it does.
 fn permission_hint(is_not_asked_for: bool) -> &'static str {
     if is_not_asked_for {
         "let its manifest ask for it: permissions: {network: true}"
@@ -255,7 +254,7 @@ impl RunError {
         RunError::ExecutionFailed { reason: error.to_string() }
     }
 
-    /// What the script did until it was ended.
+    /// Returns the result of the script until it was ended.
     pub fn result(&self) -> Option<&RunResult> {
         match self {
             Self::Timeout { result, .. }

@@ -1,4 +1,4 @@
-//! Running a script of a skill: within limits, and with nothing left afterwards.
+//! Runs a script of a skill: within limits, and with no process left afterwards.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
 use crate::stream::{Conversation, Stream};
 
-/// How often files that change meanwhile are looked at again before a run is refused.
+/// Times that files which change meanwhile are read again before a run is refused.
 const LOOKS: usize = 3;
 
-/// How much one run may take.
+/// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may take.
+    /// The time that it may take.
     pub timeout: Duration,
     /// Bytes of output, standard output and standard error together.
     pub output: usize,
-    /// Arguments.
+    /// The number of arguments.
     pub arguments: usize,
     /// Bytes of all arguments together.
     pub argument_bytes: usize,
     /// Bytes of the JSON on standard input.
     pub input: usize,
-    /// What its processes may use up.
+    /// The resources that its processes may use up.
     pub bounds: Bounds,
 }
 
@@ -55,23 +55,23 @@ impl Default for Limits {
     }
 }
 
-/// How scripts are run. The library looks at no environment: whoever calls it says what is in it.
+/// Options for running scripts. The library reads no environment: the caller passes it.
 #[derive(Debug, Clone)]
 pub struct RunnerOptions {
-    /// Where interpreters are looked for.
+    /// The directories in which interpreters are looked for, as the variable `PATH` has them.
     pub path: OsString,
     /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `TZ`, `LC_ALL` and the other
     /// categories that the C library knows), and those that were granted by name.
     pub environment: Vec<(OsString, OsString)>,
-    /// How much one run may take.
+    /// The limits of one run.
     pub limits: Limits,
-    /// So many scripts run at once; more are refused.
+    /// The number of scripts that run at once; more are refused.
     pub concurrent: usize,
-    /// Where packages that Python scripts ask for are kept.
+    /// The directory for packages that Python scripts ask for.
     pub packages: Option<PathBuf>,
-    /// Answers whether a program may have the permissions that it asks for.
+    /// The gate that answers whether a program may have the permissions that it asks for.
     pub consent: Arc<dyn ConsentGate>,
-    /// Which permissions can be granted at all.
+    /// The rules about which permissions can be granted at all.
     pub rules: PermissionRules,
 }
 
@@ -99,20 +99,20 @@ pub struct RunRequest<'r> {
     pub address: Option<&'r str>,
     /// The skill's manifest: names scripts, and asks for permissions.
     pub manifest: &'r Manifest,
-    /// The script's path below the skill's directory; what is in `scripts/` also by what follows.
+    /// The script's path below the skill's directory; `scripts/` before it may be left out.
     pub script: &'r str,
     /// Its arguments, as they are: no shell sees them, and none becomes an option of the interpreter.
     pub arguments: &'r [String],
-    /// What it gets on standard input, as JSON; nothing at all without.
+    /// The JSON for its standard input; without, the input is empty.
     pub input: Option<&'r Value>,
-    /// Sees the output as it comes, up to the limit.
+    /// Called with the output as it comes, up to the limit.
     pub on_output: &'r dyn Fn(Stream, &[u8]),
-    /// Whether to stop. Asked every few milliseconds.
+    /// Returns whether to stop. Called every few milliseconds.
     pub cancelled: &'r dyn Fn() -> bool,
 }
 
 impl<'r> RunRequest<'r> {
-    /// A request for `script` without arguments, which nobody watches and nobody cancels.
+    /// Creates a request for `script` without arguments, without a listener to its output, and never cancelled.
     pub fn new(dir: &'r SkillDir, manifest: &'r Manifest, script: &'r str) -> RunRequest<'r> {
         RunRequest {
             dir,
@@ -145,22 +145,22 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner that starts what it runs with `launcher`.
+    /// Creates a runner that starts scripts with `launcher`.
     pub fn new(launcher: Launcher, options: RunnerOptions) -> Runner {
         Runner { launcher, options: Arc::new(options), running: Arc::default() }
     }
 
-    /// How processes are started.
+    /// Returns the launcher that starts processes.
     pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }
 
-    /// How scripts are run.
+    /// Returns the options for running scripts.
     pub fn options(&self) -> &RunnerOptions {
         &self.options
     }
 
-    /// Returns what answers whether a program may have the permissions that it asks for.
+    /// Returns the gate that answers whether a program may have the permissions that it asks for.
     pub fn consent(&self) -> &dyn ConsentGate {
         &*self.options.consent
     }
@@ -191,12 +191,13 @@ impl Runner {
         self.rules().names(dir, permissions)
     }
 
-    /// Whatever the caller has set, nothing that runs reads or writes what people have allowed.
+    /// Returns the rules for permissions. Whatever the caller has set, no program that runs may read or write the
+    /// record of what people have allowed.
     fn rules(&self) -> PermissionRules {
         self.options.rules.clone().hiding(self.options.consent.directory().map(Path::to_path_buf))
     }
 
-    /// What the script says about itself: runs it with the single argument `--help`, within the same limits.
+    /// Runs the script with the single argument `--help`, within the same limits.
     pub fn help(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
         self.run(&RunRequest { arguments: &["--help".to_owned()], input: None, ..*request })
     }
@@ -207,10 +208,10 @@ impl Runner {
         self.asked(request, &info).map(|asked| asked.filter(|asked| !self.consent().answer(asked).is_allowed()))
     }
 
-    /// Runs a script. Comes back when no process of it is left.
+    /// Runs a script. Returns when no process of it is left.
     ///
-    /// A script that fails is no error: the result says what it exited with. An error is what kept it from running, or
-    /// ended it: that one has [the result so far](RunError::result).
+    /// A script that fails is no error: the result has its exit code. An error is the reason why it did not run, or why
+    /// it was ended: that one has [the result so far](RunError::result).
     pub fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, RunError> {
         let limits = &self.options.limits;
         check_arguments(request, limits)?;
@@ -230,7 +231,7 @@ impl Runner {
         Conversation { request, limits, input: &input }.hold(&self.launcher, &job)
     }
 
-    /// What the skill asks for, for this script; nothing, if it asks for nothing.
+    /// Returns the question about the permissions that the skill asks for, for this script; none, if it asks for none.
     fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
         match wishes(request) {
             Some(permissions) => {
@@ -242,8 +243,8 @@ impl Runner {
         }
     }
 
-    /// Returns what to start, with the permissions that a person has allowed for the files as they are now: reading them
-    /// takes a while, and so may the script's packages, so whether they have changed since is seen to at the end.
+    /// Returns the job, with the permissions that a person has allowed for the files as they are now: reading them
+    /// takes a while, and so may the script's packages, so whether they have changed since is checked at the end.
     fn allowed_job(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Job, RunError> {
         if wishes(request).is_none() {
             return self.job(request, info, None);
@@ -261,7 +262,7 @@ impl Runner {
                 return Err(RunError::PermissionRequired { asked: Box::new(asked), reason: None });
             }
             let job = self.job(request, info, Some(&asked))?;
-            // By its path, as the script is started: another directory may stand there by now.
+            // By its path, as the script is started: another directory may be there by now.
             let now = SkillDir::open(request.dir.skill(), request.dir.path())?;
             if ContentStamps::of(&now).map_err(unreadable)? == before {
                 return Ok(job);
@@ -391,7 +392,7 @@ impl Runner {
     }
 }
 
-/// One of the places for scripts that run at once.
+/// One of the slots for scripts that run at once.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -424,7 +425,7 @@ fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunE
     Err(RunError::ArgsTooLarge { reason })
 }
 
-/// Returns a skill's permissions without what is no business of a script: what runs toolsets.
+/// Returns a skill's permissions without the one that is only for toolsets: the program that runs them.
 fn for_script(permissions: &Permissions) -> Permissions {
     Permissions { runtime: None, ..permissions.clone() }
 }
@@ -458,7 +459,7 @@ pub fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
     if let Some(at) = found {
         return Ok(listed.swap_remove(at));
     }
-    // A link that leads out is not listed; whoever asks for it hears why.
+    // A link that leads out is not listed; a request for it gets the reason.
     if let Err(error) = request.dir.open_file(&path)
         && error.code() == "security"
     {
@@ -488,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_toolsets_is_no_business_of_scripts() {
+    fn the_runtime_of_toolsets_is_not_asked_for_scripts() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = SkillDir::open("a", tmp.path()).unwrap();
         let all = Permissions { network: true, runtime: Some(Runtime::Node), ..Permissions::default() };
@@ -498,7 +499,8 @@ mod tests {
         assert_eq!(runner.toolset_question(&dir, &all).unwrap().permissions.asked, all);
     }
 
-    /// Allows what it was asked about first, and replaces a file right after it was asked: as another process may.
+    /// A gate that allows what it was asked about first, and replaces a file right after it was asked: as another
+    /// process may.
     #[derive(Debug)]
     struct Replacing {
         store: ConsentStore,
@@ -519,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_after_it_was_read_does_not_run() {
+    fn a_script_that_is_replaced_after_it_was_read_does_not_run() {
         let tmp = tempfile::tempdir().unwrap();
         let script = tmp.path().join("scripts/a.sh");
         fs::create_dir(tmp.path().join("scripts")).unwrap();
@@ -542,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_imported_runs_too_and_is_part_of_the_question() {
+    fn imported_files_run_too_and_are_part_of_the_question() {
         let tmp = tempfile::tempdir().unwrap();
         let module = tmp.path().join("node_modules/m/index.js");
         fs::create_dir_all(module.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Which scripts a skill has, and what they say they do. Runs nothing.
+//! The scripts of a skill, with their descriptions. Runs nothing.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
@@ -11,13 +11,13 @@ use std::os::unix::fs::PermissionsExt;
 use crate::comment;
 use crate::interpreter::Wanted;
 
-/// How much of a file is looked at for its first line and its first comment.
+/// Bytes of a file that are read for its first line and its first comment.
 const HEAD: u64 = 16 * 1024;
 
-/// How deep below `scripts/` files are looked for.
+/// Levels of directories below `scripts/` in which files are looked for.
 const DEPTH: usize = 4;
 
-/// So many scripts are listed; a skill that has more has something else.
+/// Files in `scripts/` that are looked at; a skill that has more has something else there.
 const MOST: usize = 1000;
 
 /// One script of a skill.
@@ -25,9 +25,9 @@ const MOST: usize = 1000;
 pub struct ScriptInfo {
     /// Its path below the skill's directory.
     pub path: String,
-    /// What it does: as the manifest says, else its first comment.
+    /// Its description: of the manifest, else its first comment.
     pub description: Option<String>,
-    /// What runs it; `native`, if it is a program itself.
+    /// The interpreter that runs it; `native`, if it is a program itself.
     pub interpreter: String,
     #[serde(skip)]
     pub(crate) wanted: Wanted,
@@ -35,7 +35,7 @@ pub struct ScriptInfo {
     pub(crate) head: String,
 }
 
-/// The scripts of a skill, sorted by path: those the manifest names, and those in `scripts/` that have a known
+/// Returns the scripts of a skill, sorted by path: those the manifest names, and those in `scripts/` that have a known
 /// extension, a `#!` line or the right to be executed, without those in `scripts_ignore`.
 ///
 /// ```
@@ -77,7 +77,7 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
     found.into_values().collect()
 }
 
-/// Whether [`scripts`] would find any. `files` are the skill's, if they have been listed.
+/// Returns whether [`scripts`] would find any. `files` are the skill's, if they have been listed.
 pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&FileListing>) -> bool {
     // A listing that stopped early may lack some.
     let Some(files) = files.filter(|files| files.stopped.is_none()) else { return !scripts(dir, manifest).is_empty() };
@@ -89,7 +89,7 @@ pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&Fi
         || named.any(|path| look(dir, &path, None).is_some())
 }
 
-/// Whether a file in `scripts/` is neither a module nor left out by the manifest.
+/// Returns whether a file in `scripts/` is neither a module nor left out by the manifest.
 fn may_be_script(path: &str, ignored: &GlobSet) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let below = path.strip_prefix("scripts/").unwrap_or(path);
@@ -108,7 +108,7 @@ fn ignored(manifest: &Manifest) -> GlobSet {
     set.build().unwrap_or_default()
 }
 
-/// What stands at `path`, if it is a script.
+/// Reads the file at `path`, if it is a script.
 fn look(dir: &SkillDir, path: &str, description: Option<String>) -> Option<ScriptInfo> {
     let opened = dir.open_file(path).ok()?;
     let executable = opened.file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);

@@ -1,4 +1,4 @@
-//! Talking to a script while it runs: input in, output out, until it ends or a limit does it.
+//! One run of a script: writes its input and reads its output, until it ends or a limit ends it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use crate::result::{RunError, RunResult};
 use crate::runner::{Limits, RunRequest};
 use crate::wire::{EndReason, Ended};
 
-/// Which of a script's two outputs.
+/// One of a script's two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard output.
@@ -22,7 +22,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// How often somebody is asked whether to stop.
+/// The interval at which the caller is asked whether to stop.
 const ASK: Duration = Duration::from_millis(20);
 
 /// One run, from its start to its end.
@@ -32,7 +32,7 @@ pub(crate) struct Conversation<'c> {
     pub(crate) input: &'c [u8],
 }
 
-/// What has been heard so far.
+/// The output that has been read so far.
 #[derive(Default)]
 struct Heard {
     stdout: Vec<u8>,
@@ -40,7 +40,7 @@ struct Heard {
     truncated: bool,
 }
 
-/// Why the host ended it.
+/// The reason why the host ended a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Cancelled,
@@ -52,7 +52,7 @@ impl Conversation<'_> {
     pub(crate) fn hold(&self, launcher: &Launcher, job: &Job) -> Result<RunResult, RunError> {
         let started = Instant::now();
         let mut child = launcher.spawn(job)?;
-        // So far away that nobody can name it is never.
+        // A time too far away to be represented is never.
         let deadline = started.checked_add(self.limits.timeout);
         let mut pipes = Pipes::of(&mut child, self.input).map_err(|error| RunError::failed(&error))?;
         let mut heard = Heard::default();
@@ -76,7 +76,7 @@ impl Conversation<'_> {
                 break ended;
             }
         };
-        // Whatever it wrote last is still in the pipes, and nobody can add to it any more.
+        // Its last output is still in the pipes, and no process can add to it any more.
         while pipes.has_output() && !heard.truncated && self.transfer(&mut pipes, &mut heard) {}
         self.conclude(&child, &ended, stop, heard, started.elapsed())
     }
@@ -93,7 +93,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Moves what can be moved without waiting. False if nothing could.
+    /// Moves input and output as far as that is possible without waiting. Returns whether there was output.
     fn transfer(&self, pipes: &mut Pipes<'_>, heard: &mut Heard) -> bool {
         pipes.feed();
         let mut moved = false;

@@ -11,14 +11,14 @@ use rustix::io::FdFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::*;
 
-/// Sees to it that no program executed from here on inherits a file descriptor from 3 on.
+/// Keeps programs that are executed from here on from inheriting file descriptors from 3 on.
 pub(crate) fn keep_descriptors() {
     // This directory shows the descriptors of the process that reads it.
     for entry in std::fs::read_dir("/dev/fd").into_iter().flatten().flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()) else { continue };
         if fd >= 3 {
-            // SAFETY: it is open, for it was listed, and this process has one thread, which closes none meanwhile. It is
-            // borrowed for this one call.
+            // SAFETY: it is open, for it was listed, and this process has one thread, which closes none meanwhile. It
+            // is borrowed for this one call.
             let fd = unsafe { BorrowedFd::borrow_raw(fd) };
             let _ = rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC);
         }

@@ -1,4 +1,4 @@
-//! What host and helper say to each other: JSON with its length before it, over a socket.
+//! The messages between host and helper: JSON with its length before it, over a socket.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::job::{Bounds, Job, Program};
 use crate::layer::{Layer, SandboxReport};
 use crate::memory::MemoryUse;
 
-/// No message is longer: a job's arguments and environment are bounded long before by the kernel.
+/// Bytes of one message: the kernel bounds a job's arguments and environment far below.
 const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Text of the operating system, which need not be UTF-8.
@@ -61,12 +61,12 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// What the helper starts.
+/// The program that the helper starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Start {
     File(Raw),
     Engine,
-    /// Nothing: only finds out what the machine offers.
+    /// Nothing: the helper only finds out what the machine offers.
     Probe,
 }
 
@@ -115,7 +115,7 @@ impl Order {
     }
 }
 
-/// What all jobs of one helper have in common, so that it can be prepared before they come.
+/// The part that all jobs of one helper have in common, so that it can be prepared before they come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Prepare {
     pub(crate) network: bool,
@@ -123,7 +123,7 @@ pub(crate) struct Prepare {
 }
 
 impl Prepare {
-    /// As an argument of the helper.
+    /// Writes it as an argument of the helper.
     pub(crate) fn to_text(&self) -> String {
         // A flag and a list of words always have a JSON form.
         serde_json::to_string(self).unwrap_or_default()
@@ -134,7 +134,7 @@ impl Prepare {
     }
 }
 
-/// Why a job was ended from outside of it.
+/// The reason why a job was ended from outside of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -151,25 +151,25 @@ pub enum EndReason {
     Disk,
 }
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// What the first process exited with, if it did.
+    /// The exit code of the first process, if it exited.
     pub code: Option<i32>,
     /// The signal that ended the first process, if one did.
     pub signal: Option<i32>,
-    /// Why it was ended, if it did not end by itself.
+    /// The reason why it was ended, if it did not end by itself.
     pub reason: Option<EndReason>,
-    /// The most memory that all of its processes had together when somebody looked, in bytes. Short jobs have 0.
+    /// The most memory that all of its processes had together when the supervisor looked, in bytes. Short jobs have 0.
     pub peak_memory: u64,
-    /// What that memory consisted of at the last look.
+    /// The parts of that memory at the last look.
     pub memory: MemoryUse,
 }
 
-/// What the helper says.
+/// A message of the helper to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Said {
-    /// The job runs; with where its private directory is.
+    /// The job runs; with the path of its private directory.
     Ready { report: SandboxReport, tmp: Option<Raw> },
     /// Too little sandbox: nothing runs.
     Refused { report: SandboxReport },
@@ -220,7 +220,7 @@ pub(crate) fn hand_over(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) 
     Ok(())
 }
 
-/// The descriptors that come along with a byte; nothing when the other side has closed.
+/// Returns the descriptors that come along with a byte; nothing when the other side has closed.
 pub(crate) fn receive_descriptors<const N: usize>(control: &File) -> io::Result<Option<[OwnedFd; N]>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_utf8_arrives_as_it_was() {
+    fn text_that_is_not_utf8_arrives_as_it_was() {
         let sent = vec![Raw("täxt".into()), Raw(OsString::from_vec(vec![b'a', 0xff, 1]))];
         let mut bytes = Vec::new();
         send(&mut bytes, &sent).unwrap();

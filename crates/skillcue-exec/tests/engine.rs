@@ -1,4 +1,5 @@
-//! An engine inside the sandbox: what it can do, and what it cannot. A program of its own, because it is also the helper.
+//! An engine inside the sandbox: it can compute, and reach nothing. A program of its own, because it is also the
+//! helper.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::io::{BufRead, Read, Write};
@@ -10,7 +11,7 @@ use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{Bounds, EndReason, Job, Launcher, Layer, Policy, Program, helper};
 use tempfile::TempDir;
 
-/// What runs inside: does what each line asks for, and says how it went.
+/// The engine that runs inside: does what each line asks for, and reports how it went.
 fn engine() -> i32 {
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
@@ -122,13 +123,13 @@ fn main() {
     without_a_sandbox(&deeds(&dir, &listener));
 }
 
-/// What an engine is refused, and can do without a sandbox.
+/// Returns deeds that an engine is refused, and can do without a sandbox.
 fn deeds(dir: &TempDir, listener: &TcpListener) -> [String; 5] {
     let (file, address) = (dir.path().join("written"), listener.local_addr().unwrap());
     ["read".into(), "list".into(), "run".into(), format!("write {}", file.display()), format!("connect {address}")]
 }
 
-/// Where there is no sandbox and somebody has allowed it, the engine is the helper started once more.
+/// Checks that the engine is the helper started once more, where there is no sandbox and running without is allowed.
 fn without_a_sandbox(deeds: &[String]) {
     // A descriptor that is open for inheritance: the engine must not get it.
     let _leak = rustix::io::dup(std::io::stderr()).unwrap();

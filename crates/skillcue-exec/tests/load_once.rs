@@ -14,7 +14,7 @@ use skillcue_exec::{Launcher, Runner, RunnerOptions, ScriptTools};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// How many events each target had.
+/// The number of events of each target.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<BTreeMap<String, usize>>>);
 

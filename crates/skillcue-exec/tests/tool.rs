@@ -188,7 +188,7 @@ fn what_is_granted_is_had() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_ends() {
+fn a_cancelled_call_ends() {
     let house = house();
     let loaded = ["report".to_owned()];
     let context = ToolContext { cancelled: &|| true, loaded: &loaded, ..ToolContext::default() };

@@ -1,4 +1,4 @@
-//! Landlock, and what else a process takes from itself before it runs what is not trusted.
+//! Landlock, capabilities and limits: the rights that a process gives up before it runs code that is not trusted.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,22 @@ use crate::sys;
 /// The newest rules that are asked for; an older kernel enforces what it knows.
 const NEWEST: ABI = ABI::V9;
 
-/// What Landlock allows.
+/// The access that Landlock allows.
 pub(super) struct Rules {
-    /// Readable, with all below.
+    /// Readable paths, with all below.
     pub(super) read: Vec<PathBuf>,
-    /// Readable and executable, with all below.
+    /// Readable and executable paths, with all below.
     pub(super) execute: Vec<PathBuf>,
-    /// Readable and writable, executable too if it says so.
+    /// Readable and writable paths, executable too with `execute_written`.
     pub(super) write: Vec<PathBuf>,
-    /// Whether what is written may be executed.
+    /// Whether writable paths may be executed.
     pub(super) execute_written: bool,
     /// Devices: read and written, not made or removed.
     pub(super) devices: Vec<PathBuf>,
     pub(super) network: bool,
 }
 
-/// Restricts this process by `rules`; answers with the version of the rules in force.
+/// Restricts this process by `rules`; returns the version of the rules in force.
 pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
     let text = |error: landlock::RulesetError| error.to_string();
     let mut ruleset = Ruleset::default()
@@ -71,7 +71,7 @@ pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
     }
 }
 
-/// Adds one path; what does not exist needs no permission.
+/// Adds one path; one that does not exist needs no permission.
 fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
     let Ok(fd) = PathFd::new(path) else { return Ok(created) };
     let is_dir = rustix::fs::fstat(&fd)
@@ -80,8 +80,8 @@ fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Re
     created.add_rule(PathBeneath::new(fd, access)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Gives up every capability for good. Root without them is nobody in particular, and executing a program gives none
-/// back: that takes the bounding set.
+/// Gives up every capability for good. Root without them is an ordinary user, and executing a program gives none back:
+/// the bounding set is emptied, too.
 pub(super) fn drop_capabilities() -> io::Result<()> {
     let current = rustix::thread::capabilities(None)?;
     if current.permitted.is_empty() && rustix::process::geteuid().as_raw() != 0 {
@@ -105,7 +105,7 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets what one process may use up.
+/// Sets the limits of one process.
 pub(super) fn limit(bounds: &Bounds, processes: Option<u64>) -> io::Result<()> {
     let set = |resource, most: u64| {
         // Never above what the helper itself may: that would be refused, and it is the smaller that counts.

@@ -1,8 +1,8 @@
 //! The filter of system calls.
 //!
-//! Programs get a list of what is denied, because nobody can list what all interpreters need; the engine, which we know,
-//! gets a list of what is allowed. Both refuse calls that are newer than this file, so that a kernel update adds no way
-//! out.
+//! Programs get a list of denied calls, because the calls that all interpreters need cannot be listed; the engine,
+//! which is our own, gets a list of allowed ones. Both refuse calls that are newer than this file, so that a kernel
+//! update adds no way out.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const OPEN_TREE_ATTR: i64 = 467;
 /// The flag of `close_range` that gives a thread descriptors of its own.
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 
-/// Refused with EPERM, whatever the arguments.
+/// Calls that are refused with EPERM, whatever the arguments.
 const DENIED: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -108,7 +108,7 @@ const DENIED: &[i64] = &[
     libc::SYS_ustat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_sysfs,
-    // Who one is.
+    // User, group and capabilities of the process.
     libc::SYS_setuid,
     libc::SYS_setgid,
     libc::SYS_setreuid,
@@ -119,7 +119,8 @@ const DENIED: &[i64] = &[
     libc::SYS_setfsgid,
     libc::SYS_setgroups,
     libc::SYS_capset,
-    // Memory that belongs to no process, and so to no bound; and what outlives the job where it has no namespace for it.
+    // Memory that belongs to no process, and so to no bound; and objects that outlive the job where it has no namespace
+    // for them.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -138,7 +139,7 @@ const DENIED: &[i64] = &[
     libc::SYS_mq_timedreceive,
     libc::SYS_mq_notify,
     libc::SYS_mq_getsetattr,
-    // Whose a file is, and what is noted about it: Landlock has no right for that.
+    // Owners and attributes of files: Landlock has no right for them.
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_setxattr,
@@ -155,7 +156,7 @@ const DENIED: &[i64] = &[
     libc::SYS_lchown,
 ];
 
-/// Changes a file's mode; which argument that is.
+/// Calls that change a file's mode, with the number of the argument that is the mode.
 const CHMOD: &[(i64, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -164,7 +165,7 @@ const CHMOD: &[(i64, u8)] = &[
     (libc::SYS_chmod, 1),
 ];
 
-/// Changes a file's times.
+/// Calls that change a file's times.
 const UTIME: &[i64] = &[
     libc::SYS_utimensat,
     #[cfg(target_arch = "x86_64")]
@@ -175,15 +176,15 @@ const UTIME: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
-/// Opens a file by flags; which argument they are, the mode follows.
+/// Calls that open a file by flags, with the number of the argument that is the flags; the mode follows.
 const OPEN: &[(i64, u8)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
 ];
 
-/// Requests to a device or file that are refused: typing into a terminal as if somebody sat there, and what is noted
-/// about a file (its flags, its encryption, that it never changes again).
+/// Requests to a device or file that are refused: typing into a terminal in the place of its user, and setting the
+/// attributes of a file (its flags, its encryption, that it never changes again).
 const IOCTL: &[u64] = &[
     0x5412,      // TIOCSTI
     0x541C,      // TIOCLINUX
@@ -196,7 +197,7 @@ const IOCTL: &[u64] = &[
     0x4080_6685, // FS_IOC_ENABLE_VERITY
 ];
 
-/// Answered as if the kernel did not have them, because programs then do without.
+/// Calls that are answered as if the kernel did not have them, because programs then do without.
 const ABSENT: &[i64] = &[
     // Its flags are in memory, where no filter sees them; the C library falls back to `clone`.
     libc::SYS_clone3,
@@ -210,22 +211,22 @@ const ABSENT: &[i64] = &[
     libc::SYS_inotify_rm_watch,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_inotify_init,
-    // What it asks for is in memory, too: a mode with the bits that `open` is refused.
+    // Its arguments are in memory, too: a mode with the bits that `open` is refused.
     libc::SYS_openat2,
     MEMFD_SECRET,
     MAP_SHADOW_STACK,
 ];
 
-/// Refused with EINVAL, by which callers know to copy by reading and writing: what lets a pipe or a socket hold pages of
-/// files and mappings instead of copies. Such pages stay in memory when file and mapping are gone, and one byte holds a
-/// huge page of 2 MiB.
+/// Calls that are refused with EINVAL, by which callers know to copy by reading and writing: they let a pipe or a
+/// socket hold pages of files and mappings instead of copies. Such pages stay in memory when file and mapping are gone,
+/// and one byte holds a huge page of 2 MiB.
 const SHARING: &[i64] = &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
 
 /// Names of options that enlarge a socket's send buffer.
 const SEND_BUFFER: [i32; 2] = [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE];
 
-/// Commands of `fcntl` that are refused: pipes of more than 16 pages, news of what happens in a directory, and locks that
-/// belong to no process, which could not be counted.
+/// Commands of `fcntl` that are refused: pipes of more than 16 pages, news of what happens in a directory, and locks
+/// that belong to no process, which could not be counted.
 const FCNTL: [i32; 4] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
 
 /// Namespaces that `clone` could make.
@@ -237,7 +238,7 @@ const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u64;
 
-/// What the engine may call: memory, its pipes, clocks, locks, and ending. No file, no process, no socket.
+/// Calls that the engine may make: memory, its pipes, clocks, locks, and ending. No file, no process, no socket.
 const ENGINE: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -314,35 +315,35 @@ const ENGINE: &[i64] = &[
     libc::SYS_dup2,
 ];
 
-/// Signals: what is allowed without a layer that keeps them inside.
+/// The processes that may be signalled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signals {
-    /// Another layer keeps them inside.
+    /// Any: another layer keeps signals inside.
     Kept,
-    /// Nothing does: only to oneself and one's own group.
+    /// The sender itself and its own group: no other layer keeps signals inside.
     OnlyOneself,
 }
 
-/// What a program's filter depends on.
+/// The conditions that a program's filter depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) network: bool,
     pub(super) signals: Signals,
-    /// Whether all that it may not write is mounted such that nobody can.
+    /// Whether all files that it may not write are mounted read-only.
     pub(super) read_only: bool,
-    /// Whether it has a namespace of processes, in which it dies with the first of them whatever it does.
+    /// Whether it has a namespace of processes, in which it dies with the first of them, whatever it does.
     pub(super) own_processes: bool,
     /// Whether Landlock knows about truncating.
     pub(super) truncation: bool,
 }
 
-/// The filters for a program, in the order in which to apply them.
+/// Returns the filters for a program, in the order in which to apply them.
 pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     let Setting { network, signals, .. } = setting;
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
 
-    // A socket by its path is a way to whoever listens there (a container daemon, a key agent), which no other layer
-    // closes: so the family is denied even with the network. `socketpair` stays.
+    // A socket with a path is a way to the process that listens there (a container daemon, a key agent), which no other
+    // layer closes: so the family is denied even with the network. `socketpair` stays.
     let mut socket = Vec::new();
     if network {
         let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
@@ -371,7 +372,8 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     // The supervisor looks at the descriptors of a process, so all of its threads must share them.
     let (thread, files) = (number(libc::CLONE_THREAD), number(libc::CLONE_FILES));
     clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | files), thread)])?);
-    // And no other process may: it could lock files and end, and its locks would stay without an owner to be found.
+    // And no other process may share them: it could lock files and end, and its locks would stay without an owner to be
+    // found.
     clone.push(rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | files), files)])?);
     denied.insert(libc::SYS_clone, clone);
     denied.insert(
@@ -407,7 +409,7 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     #[cfg(target_arch = "x86_64")]
     denied.insert(libc::SYS_mknod, device(1)?);
 
-    // Only one's own limits, and they can only go down.
+    // Only the process's own limits, and they can only go down.
     denied.insert(libc::SYS_prlimit64, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
 
     if !setting.own_processes {
@@ -425,7 +427,7 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         }
     }
 
-    // Memory that is shared and nameless stays when it is mapped no longer by those who are counted.
+    // Memory that is shared and nameless stays when the processes that are counted map it no longer.
     let kind = number(libc::MAP_ANONYMOUS) | 0xf;
     let shared = [libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE]
         .into_iter()
@@ -433,8 +435,8 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         .collect::<Result<_, _>>()?;
     let shared = BTreeMap::from([(libc::SYS_mmap, shared)]);
 
-    // Send buffers stay as large as they are. Not refused: the kernel takes such a wish for a hint, too, and programs do
-    // not expect an error.
+    // Send buffers stay as large as they are. Not refused: the kernel takes such a wish for a hint, too, and programs
+    // do not expect an error.
     let enlarge = SEND_BUFFER
         .into_iter()
         .map(|name| rule(vec![dword(1, Op::Eq, number(libc::SOL_SOCKET)), dword(2, Op::Eq, number(name))]))
@@ -455,7 +457,8 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
 /// Set-user-id and set-group-id.
 const SET_ID: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
-/// What Landlock has no right for: modes and times of files, and in its first versions their length.
+/// Returns the rules for changes that Landlock has no right for: modes and times of files, and in its first versions
+/// their length.
 fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut denied = BTreeMap::new();
     for (call, mode) in CHMOD {
@@ -468,7 +471,7 @@ fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     }
     for (call, flags) in OPEN {
         let mut rules = Vec::new();
-        // The mode means something only for those who make a file.
+        // The mode means something only for calls that make a file.
         for making in [number(libc::O_CREAT), number(libc::O_TMPFILE & !libc::O_DIRECTORY)] {
             for bit in SET_ID {
                 let made = dword(*flags, Op::MaskedEq(making), making);
@@ -476,7 +479,7 @@ fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
             }
         }
         if !setting.truncation {
-            // Truncating while one opens for reading.
+            // Truncating while opening for reading.
             let flag = number(libc::O_TRUNC);
             rules.push(rule(vec![dword(*flags, Op::MaskedEq(flag | number(libc::O_ACCMODE)), flag)])?);
         }
@@ -493,10 +496,11 @@ fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     Ok(denied)
 }
 
-/// How other processes are scheduled: all of the user's, where no namespace hides them.
+/// Returns the rules for scheduling other processes: all of the user's, where no namespace hides them.
 fn others() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut denied = BTreeMap::new();
-    // The first argument says whether the second is a process, a group or a user; only a process is 0 oneself alone.
+    // The first argument says whether the second is a process, a group or a user; only for a process does 0 mean the
+    // caller alone.
     for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
         denied.insert(call, vec![rule(vec![dword(0, Op::Ne, process)])?, rule(vec![dword(1, Op::Ne, 0)])?]);
     }
@@ -508,7 +512,7 @@ fn others() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     Ok(denied)
 }
 
-/// The filter for the engine. Threads are allowed, processes are not.
+/// Returns the filters for the engine. Threads are allowed, processes are not.
 pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
     let mut allowed: BTreeMap<i64, Vec<SeccompRule>> = ENGINE.iter().map(|call| (*call, Vec::new())).collect();
     // Never both writable and executable later on: the engine interprets, it generates no code.
@@ -521,7 +525,7 @@ pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
         libc::SYS_clone,
         vec![rule(vec![SeccompCondition::new(0, Len::Qword, Op::MaskedEq(thread | NEW_NAMESPACES), thread)])?],
     );
-    // Ending oneself, as `abort` does.
+    // Ending itself, as `abort` does.
     allowed.insert(libc::SYS_tgkill, vec![rule(vec![dword(0, Op::Eq, own_pid())])?]);
     // Naming a thread and a mapping.
     allowed.insert(
@@ -532,7 +536,7 @@ pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
             rule(vec![dword(0, Op::Eq, 0x5356_4d41)])?,
         ],
     );
-    // What asks about oneself only.
+    // Asking for its own limits only.
     allowed.insert(
         libc::SYS_prlimit64,
         vec![rule(vec![dword(0, Op::Eq, 0), SeccompCondition::new(2, Len::Qword, Op::Eq, 0)])?],
@@ -553,6 +557,7 @@ pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
     ])
 }
 
+/// Compiles rules into a filter: `matching` is the answer to calls that a rule matches, `otherwise` to all others.
 fn program(
     rules: BTreeMap<i64, Vec<SeccompRule>>,
     otherwise: &SeccompAction,
@@ -566,11 +571,11 @@ fn program(
     Ok(program)
 }
 
-/// How many instructions the check of the architecture takes, with which the compiler's programs begin.
+/// The number of instructions of the check of the architecture, with which the compiler's programs begin.
 const ARCH_CHECK: usize = 3;
 
-/// Load the number; if it is unknown, answer that there is no such call. Jumps are relative, so this can stand in front
-/// of everything that follows.
+/// Returns instructions that load the number of a call and, if it is unknown, answer that there is no such call. Jumps
+/// are relative, so they can be in front of everything that follows.
 fn refuse_unknown() -> [sock_filter; 3] {
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
     const AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
@@ -586,13 +591,13 @@ fn dword(argument: u8, op: Op, value: u64) -> Result<SeccompCondition, seccompil
     SeccompCondition::new(argument, Len::Dword, op, value)
 }
 
-/// All conditions must hold; no condition always does.
+/// Makes a rule: all conditions must hold, and a rule without conditions always matches.
 fn rule(conditions: Vec<Result<SeccompCondition, seccompiler::BackendError>>) -> Result<SeccompRule, String> {
     let conditions = conditions.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
     SeccompRule::new(conditions).map_err(|error| error.to_string())
 }
 
-/// A constant of the C library, none of which is negative.
+/// Returns a constant of the C library, none of which is negative.
 fn number(constant: i32) -> u64 {
     u64::from(constant.unsigned_abs())
 }

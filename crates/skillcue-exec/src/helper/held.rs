@@ -19,7 +19,7 @@ use super::processes::Process;
 use crate::memory::{LOCK, MAX_LOCKS};
 use crate::sys;
 
-/// What was found.
+/// Memory that a job holds outside of its processes, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Held {
     pub(super) page_tables: u64,
@@ -30,11 +30,11 @@ pub(super) struct Held {
     pub(super) locks: u64,
 }
 
-/// Lines of the kernel's list of locks that are read. For each page of it the kernel begins at the first lock again, so that
-/// 1,000 take 1 ms and 40,000 a second.
+/// Lines of the kernel's list of locks that are read. For each page of it the kernel begins at the first lock again, so
+/// that 1,000 take 1 ms and 40,000 a second.
 const MAX_LINES: usize = 1024;
 
-/// Adds up what `processes` hold; stops looking at descriptors once it is more than `enough`.
+/// Adds up the memory that `processes` hold; stops looking at descriptors once it is more than `enough`.
 pub(super) fn by(processes: &[Process], enough: u64) -> Held {
     let mut held = Held { locks: locks(processes, enough), ..Held::default() };
     // Sockets and pipes have numbers in common, files those of their file systems.
@@ -83,13 +83,13 @@ pub(super) fn by(processes: &[Process], enough: u64) -> Held {
     held
 }
 
-/// The number that `text` begins with.
+/// Returns the number that `text` begins with.
 fn number(text: &[u8]) -> u64 {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |sum: u64, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
-/// Kernel memory for what the process whose directory in `/proc` this is has mapped.
+/// Returns the kernel memory for the mappings of the process with this directory in `/proc`.
 fn page_tables(process: &Path) -> u64 {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmPTE:"));
@@ -97,8 +97,8 @@ fn page_tables(process: &Path) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Kernel memory for the locks that `processes` have on files and on parts of them, or wait for; `enough` if those are more
-/// than a job may have, because no more are counted.
+/// Returns the kernel memory for the locks that `processes` have on files and on parts of them, or wait for; `enough`
+/// if those are more than a job may have, because no more are counted.
 fn locks(processes: &[Process], enough: u64) -> u64 {
     let Ok(list) = fs::File::open("/proc/locks") else { return 0 };
     let numbers: HashSet<i32> = processes.iter().map(|process| process.pid.as_raw_nonzero().get()).collect();
@@ -116,23 +116,24 @@ fn locks(processes: &[Process], enough: u64) -> u64 {
     count * LOCK
 }
 
-/// The most that waits in a local socket whose send buffer is as large as new ones are: one message may exceed it by
-/// its whole size. It is charged to the sender, who may be gone, so that only what is possible can be known.
+/// Returns the most that waits in a local socket whose send buffer is as large as new ones are: one message may exceed
+/// it by its whole size. It is charged to the sender, which may be gone, so that only the possible amount can be known.
 fn full_socket() -> u64 {
-    // The usual size, where no socket can be made to ask.
+    // The default of Linux, where no socket can be made to ask.
     const USUAL: u64 = 212_992;
     let pair = std::os::unix::net::UnixStream::pair();
     let size = pair.ok().and_then(|(one, _)| rustix::net::sockopt::socket_send_buffer_size(&one).ok());
     2 * size.map_or(USUAL, |size| size as u64)
 }
 
-/// What waits in a socket of another process right now, if the kernel tells.
+/// Returns the bytes that wait in a socket of another process right now, if the kernel reports them.
 fn in_socket(process: &OwnedFd, number: i32) -> Option<u64> {
     let socket = rustix::process::pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
     sys::socket_memory(socket.as_fd()).ok()
 }
 
-/// Bytes in the file system of memory at `dir`, as the process sees it; nothing if there is none of its own.
+/// Returns the bytes in the file system of memory at `dir`, as the process sees it; nothing if there is none of its
+/// own.
 pub(super) fn in_own_files(process: Pid, dir: &Path) -> Option<u64> {
     let inside = PathBuf::from(format!("/proc/{}/root", process.as_raw_nonzero())).join(dir.strip_prefix("/").ok()?);
     let outside = fs::metadata(dir).map(|dir| dir.dev()).ok();
@@ -142,7 +143,7 @@ pub(super) fn in_own_files(process: Pid, dir: &Path) -> Option<u64> {
     in_memory(&inside).map(|files| (files.f_blocks - files.f_bfree) * u64::try_from(files.f_bsize).unwrap_or(0))
 }
 
-/// Whether files in `dir` are in memory.
+/// Returns whether files in `dir` are in memory.
 pub(super) fn is_in_memory(dir: &Path) -> bool {
     in_memory(dir).is_some()
 }

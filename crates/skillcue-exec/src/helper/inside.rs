@@ -17,12 +17,12 @@ use crate::layer::{Layer, SandboxReport};
 use crate::sys;
 use crate::wire::{Order, Raw, Said, Start, send};
 
-/// What the job's process was prepared with.
+/// The job's process before it runs the job.
 pub(super) struct Inside {
     pub(super) order: Order,
     /// Standard input, output and error.
     pub(super) pipes: [OwnedFd; 3],
-    /// Where to say how it went; closed by executing.
+    /// The pipe for messages about the start; closed by executing.
     pub(super) ready: File,
     pub(super) report: SandboxReport,
     pub(super) tmp: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) struct Inside {
     pub(super) engine: Option<fn() -> i32>,
 }
 
-/// The exit code of a job that could not begin; nobody sees it, because the reason was said.
+/// The exit code of a job that could not begin; it is not shown, because the reason was sent before.
 const COULD_NOT_BEGIN: i32 = 126;
 
 /// The exit code of an engine that panicked, as Rust's own programs have it.
@@ -103,7 +103,7 @@ impl Inside {
         self.order.without.contains(&layer)
     }
 
-    /// Takes one layer on, unless it is switched off, and notes how it went.
+    /// Takes one layer on, unless it is switched off, and records whether it is in force.
     fn take_on<E: std::fmt::Display>(&mut self, layer: Layer, with: impl FnOnce(&Self) -> Result<(), E>) {
         let outcome = if self.is_off(layer) {
             Err("switched off".to_owned())
@@ -136,7 +136,7 @@ impl Inside {
         self.report.landlock_abi = abi;
     }
 
-    /// What Landlock shall allow.
+    /// Returns the access that Landlock shall allow.
     fn rules(&self) -> Rules {
         let order = &self.order;
         let paths = |paths: &[Raw]| -> Vec<PathBuf> { paths.iter().map(|path| path.path().to_path_buf()).collect() };
@@ -192,7 +192,7 @@ impl Inside {
         });
     }
 
-    /// Everything that executing needs, made while it still can be.
+    /// Prepares everything that executing needs, while it still can be made.
     fn execution(&self) -> Result<Execution, Said> {
         let text = |text: &OsStr| {
             CString::new(text.as_bytes())
@@ -225,6 +225,7 @@ impl Inside {
     }
 }
 
+/// The last step of the job's process.
 enum Execution {
     Program { program: CString, args: Vec<CString>, env: Vec<CString> },
     Engine(fn() -> i32),
@@ -246,7 +247,7 @@ pub(super) const DEVICES: &[&str] = &["/dev/null"];
 /// Devices that may be read.
 pub(super) const READ_DEVICES: &[&str] = &["/dev/full", "/dev/random", "/dev/urandom"];
 
-/// What a process may know of the machine and itself in a `/proc` that shows everybody.
+/// Files of `/proc` about the machine and the process itself, for a `/proc` that shows all processes.
 const HARMLESS: &[&str] = &[
     "/proc/self",
     "/proc/cpuinfo",

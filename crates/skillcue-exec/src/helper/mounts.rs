@@ -1,4 +1,4 @@
-//! What the job's mount namespace looks like.
+//! The mounts of the job's own mount namespace.
 
 use std::ffi::CString;
 use std::io;
@@ -8,35 +8,35 @@ use rustix::mount::{MountFlags, MountPropagationFlags};
 
 use super::root::Root;
 
-/// What was mounted.
+/// The mounts that were made.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mounted {
-    /// `/proc` shows this namespace's processes and no others.
+    /// Whether `/proc` shows this namespace's processes and no others.
     pub(super) proc: bool,
-    /// `/dev/shm` is our own.
+    /// Whether `/dev/shm` is the job's own.
     pub(super) shm: bool,
-    /// `/dev/zero` is one that cannot be mapped.
+    /// Whether `/dev/zero` is one that cannot be mapped.
     pub(super) zero: bool,
-    /// Nothing can be changed, not even a mode or a time, but for what may be written.
+    /// Whether no file can be changed, not even its mode or times, but for those that may be written.
     pub(super) read_only: bool,
-    /// Nothing exists but what may be reached.
+    /// Whether no file exists but those that may be reached.
     pub(super) own_root: bool,
 }
 
-/// What shall be mounted.
+/// The mounts to make.
 pub(super) struct Wanted<'w> {
-    /// Where the private directory is, of `tmp_size` bytes.
+    /// The private directory, of `tmp_size` bytes.
     pub(super) tmp: Option<&'w Path>,
     pub(super) tmp_size: u64,
     /// Whether there is a namespace of processes, for which `/proc` shall show only that.
     pub(super) own_processes: bool,
-    /// What may be read.
+    /// Paths that may be read.
     pub(super) read: Vec<&'w Path>,
-    /// What may be written.
+    /// Paths that may be written.
     pub(super) write: Vec<&'w Path>,
-    /// Other names of either.
+    /// Other names of either of them.
     pub(super) names: Vec<&'w Path>,
-    /// What shall be empty.
+    /// Paths that shall be empty.
     pub(super) hidden: Vec<&'w Path>,
     /// Devices that may be used.
     pub(super) devices: Vec<&'w str>,
@@ -81,10 +81,10 @@ const NULL: &str = "/dev/null";
 const ZERO: &str = "/dev/zero";
 const FULL: &str = "/dev/full";
 
-/// Puts all that is wanted into a new root, and enters it. Nothing has changed if it fails.
+/// Mounts all that is planned in a new root, and enters it. Nothing has changed if it fails.
 fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
     let mut mount = || -> io::Result<()> {
-        // What may be written comes last, to have mounts of its own.
+        // Writable paths come last, to have mounts of their own.
         for path in wanted.read.iter().chain(&wanted.write) {
             root.show(path)?;
             // `lib64` is often a link to `lib` beside it.
@@ -122,8 +122,8 @@ fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
     root.enter()
 }
 
-/// Puts nothing over each of `paths`: an empty directory, or `/dev/null`. What does not exist or cannot be reached is passed
-/// over.
+/// Covers each of `paths` with an empty directory, or `/dev/null`. A path that does not exist or cannot be reached is
+/// passed over.
 fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
     let mut empty: Option<PathBuf> = None;
     for path in paths {
@@ -145,7 +145,7 @@ fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a job cannot open a path either, for which there is this error.
+/// Returns whether an error means that a job cannot open the path either.
 fn is_out_of_reach(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied)
 }
@@ -169,7 +169,7 @@ fn mount_proc(at: &Path) -> io::Result<()> {
 fn make_read_only(root: &Path, write: &[PathBuf]) -> io::Result<()> {
     let mut own = Vec::new();
     for path in write {
-        // What does not exist cannot be written. What exists gets a mount of its own, which stays writable.
+        // A path that does not exist cannot be written. One that exists gets a mount of its own, which stays writable.
         match rustix::mount::mount_bind_recursive(path, path) {
             Ok(()) => own.push(path),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
@@ -179,7 +179,7 @@ fn make_read_only(root: &Path, write: &[PathBuf]) -> io::Result<()> {
     crate::sys::change_mounts(root, true, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0)?;
     for path in own {
         let writable = |below| crate::sys::change_mounts(path, below, 0, libc::MOUNT_ATTR_RDONLY);
-        // What is mounted below it may be read-only for good. Where it is so itself, nothing can be written anyway.
+        // A mount below it may be read-only for good. Where it is so itself, nothing can be written anyway.
         let _ = writable(true).or_else(|_| writable(false));
     }
     Ok(())
@@ -192,10 +192,11 @@ pub(super) fn tmpfs(at: &Path, options: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Bounds the number of processes of this namespace, where the kernel can: also for root, whom no resource limit
-/// bounds. Answers whether it did.
+/// Bounds the number of processes of this namespace, where the kernel can: also for root, which no resource limit
+/// bounds. Returns whether it did.
 pub(super) fn bound_processes(processes: u32) -> bool {
-    // Before Linux 6.14 the number is the whole machine's, and writing it from in here would change it for everybody.
+    // Before Linux 6.14 the number is the whole machine's, and writing it from in here would change it for all
+    // processes.
     if !kernel_is_at_least(6, 14) {
         return false;
     }
@@ -208,7 +209,7 @@ pub(super) fn bound_processes(processes: u32) -> bool {
     bounded
 }
 
-/// So many processes more than allowed can be had until the supervisor looks.
+/// Processes more than allowed that a job can have until the supervisor looks.
 pub(super) const SEEN: u32 = 16;
 
 fn kernel_is_at_least(major: u32, minor: u32) -> bool {

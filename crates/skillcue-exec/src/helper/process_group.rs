@@ -1,6 +1,6 @@
-//! The helper for jobs without a sandbox: starts the job in a process group of its own, and kills the group when the job
-//! ends or the host is gone. Used where the layers of Linux are missing, and only after the user has allowed running
-//! without a sandbox; otherwise it refuses.
+//! The helper for jobs without a sandbox: starts the job in a process group of its own, and kills the group when the
+//! job ends or the host is gone. Used where the layers of Linux are missing, and only after the user has allowed
+//! running without a sandbox; otherwise it refuses.
 //!
 //! Limits of a process group: a process can leave it and then outlives the job; and if the helper itself is killed, the
 //! job goes on.
@@ -50,7 +50,7 @@ pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
     std::process::exit(0)
 }
 
-/// Runs the job; what comes back is the last word to the host.
+/// Runs the job; returns the last message to the host.
 fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     let pipes: [OwnedFd; 3] = receive_descriptors(control)?.ok_or_else(|| io::Error::other("no pipes were given"))?;
     let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
@@ -118,8 +118,8 @@ fn report(limits: Result<(), String>) -> SandboxReport {
     report
 }
 
-/// Limits this process, and so the job. On systems other than Linux the limits are set, but count as missing: it was never
-/// tested whether they hold there.
+/// Limits this process, and so the job. On systems other than Linux the limits are set, but count as missing: it was
+/// never tested whether they hold there.
 fn limit(bounds: &Bounds) -> Result<(), String> {
     let set = |resource, most: u64| {
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| most.min(maximum));
@@ -199,7 +199,7 @@ fn watch(control: &File, group: Pid, wall: Option<Duration>) -> io::Result<Optio
             Err(error) => return Err(error.into()),
         }
         let has_ended = !fds[0].revents().is_empty();
-        // The host never says anything after the job: whatever is there is the end.
+        // The host sends nothing after the job: whatever arrives is its end.
         let host_is_gone = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         if has_ended {
             return Ok(reason);
@@ -212,7 +212,7 @@ fn watch(control: &File, group: Pid, wall: Option<Duration>) -> io::Result<Optio
     }
 }
 
-/// Waits until the group that was killed is empty. Not for ever: who waits for the others' ends is not this process.
+/// Waits until the group that was killed is empty. Not for ever: it is not this process that reaps the others.
 fn wait_for_the_rest(group: Pid) {
     for _ in 0..1000 {
         if rustix::process::test_kill_process_group(group).is_err() {

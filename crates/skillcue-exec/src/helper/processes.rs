@@ -1,4 +1,4 @@
-//! What the kernel says about processes, read from `/proc`.
+//! Processes and their use of memory, read from `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,7 +13,7 @@ struct Entry {
     parent: i32,
     threads: u64,
     resident_pages: u64,
-    /// Its first thread has ended, and says nothing about what other threads use.
+    /// Whether its first thread has ended, and so does not show what other threads use.
     headless: bool,
 }
 
@@ -21,11 +21,11 @@ struct Entry {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// The thread that stands for it in `/proc`: its first, or another one if that has ended.
+    /// The thread by which it is read in `/proc`: its first, or another one if that has ended.
     pub(super) task: i32,
 }
 
-/// What all processes below one use together.
+/// The resources that all processes below one use together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Usage {
     /// Resident memory, in bytes; what several share is counted for each.
@@ -34,7 +34,7 @@ pub(super) struct Usage {
     pub(super) tasks: u64,
 }
 
-/// Every descendant of `ancestor`, with what all of them use.
+/// Returns every descendant of `ancestor`, with the sum of what they use.
 pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Process>, Usage)> {
     let mut all: HashMap<i32, Entry> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -61,7 +61,7 @@ pub(super) fn below(ancestor: Pid) -> io::Result<(Vec<Process>, Usage)> {
     Ok((found, usage))
 }
 
-/// A thread of a process that has not ended, and what the process uses as seen from it.
+/// Returns a thread of a process that has not ended, and what the process uses as seen from it.
 fn living(process: i32) -> Option<(i32, Entry)> {
     fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten().find_map(|task| {
         let number = task.file_name().to_str()?.parse().ok()?;
@@ -82,7 +82,8 @@ fn descends(all: &HashMap<i32, Entry>, mut pid: i32, ancestor: i32) -> bool {
     false
 }
 
-/// The name stands in parentheses and may hold anything, so fields are counted from the last one.
+/// Reads a line of `/proc/PID/stat`. The name is in parentheses and may hold anything, so fields are counted from the
+/// last parenthesis.
 fn parse(stat: &str) -> Option<Entry> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
@@ -91,7 +92,7 @@ fn parse(stat: &str) -> Option<Entry> {
     let rest: Vec<&str> = fields.collect();
     let threads = rest.get(15)?.parse().ok()?;
     let resident_pages = rest.get(19)?.parse().ok()?;
-    // What has ended and waits to be reaped uses nothing any more, unless it is only the first thread that has.
+    // A process that has ended and waits to be reaped uses nothing any more, unless only its first thread has ended.
     let ended = matches!(state, "Z" | "X");
     let headless = ended && threads > 1;
     Some(Entry {
@@ -102,7 +103,7 @@ fn parse(stat: &str) -> Option<Entry> {
     })
 }
 
-/// How many processes and threads this process's user has.
+/// Returns the number of processes and threads that this process's user has.
 pub(super) fn of_this_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let me = rustix::process::getuid().as_raw();
@@ -115,9 +116,9 @@ pub(super) fn of_this_user() -> u64 {
     threads.map(|entry| entry.threads).sum()
 }
 
-/// The memory of `processes` in which what several share is counted once, and mapped files that are in memory not at
-/// all: those are counted as files. Slow, so only asked when it matters; what the kernel does not tell counts as
-/// `otherwise`.
+/// Returns the memory of `processes`, in which shared memory is counted once, and mapped files that are in memory not
+/// at all: those are counted as files. Slow, so only used when it matters; `otherwise` if the kernel does not report
+/// it.
 pub(super) fn proportional(processes: &[Process], otherwise: u64) -> u64 {
     let mut sum = 0;
     for process in processes {
@@ -131,7 +132,7 @@ pub(super) fn proportional(processes: &[Process], otherwise: u64) -> u64 {
                 sum += value("Pss:").saturating_sub(value("Pss_Shmem:")) * 1024;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // Nothing to tell of a process that has just ended; anything else means that nobody may look.
+            // A process that has just ended has no memory; any other error means that reading is not allowed.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(_) => return otherwise,
         }

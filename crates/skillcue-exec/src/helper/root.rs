@@ -1,6 +1,6 @@
-//! A root directory for the job in which nothing exists but what it may reach.
+//! A root directory for the job in which nothing exists but the files that it may reach.
 //!
-//! Landlock refuses to open other files, but lets everybody ask whether they exist, how large they are and when they
+//! Landlock refuses to open other files, but lets a process ask whether they exist, how large they are and when they
 //! were changed. Here they do not exist.
 
 use std::fs;
@@ -23,39 +23,39 @@ const DEV_LINKS: [(&str, &str); 4] = [
 
 /// A root directory that is being made.
 pub(super) struct Root {
-    /// Where it is mounted until it becomes `/`.
+    /// The path at which it is mounted until it becomes `/`.
     at: PathBuf,
-    /// What is mounted in it, with all below.
+    /// The paths that are mounted in it, with all below.
     shown: Vec<PathBuf>,
 }
 
 impl Root {
-    /// Begins with an empty file system, mounted at `at`, an empty directory.
+    /// Mounts an empty file system at `at`, an empty directory.
     pub(super) fn new(at: &Path) -> io::Result<Root> {
         super::mounts::tmpfs(at, "size=4m,nr_inodes=4096,mode=0755")?;
         Ok(Root { at: at.to_path_buf(), shown: Vec::new() })
     }
 
-    /// Where it is until it becomes `/`.
+    /// Returns the path at which it is mounted until it becomes `/`.
     pub(super) fn at(&self) -> &Path {
         &self.at
     }
 
-    /// Where a path of the new root is until then. Nothing if it does not exist outside. With no link on the way, which
-    /// would lead to the old root.
+    /// Returns the path at which a path of the new root is until then; nothing if it does not exist outside. With no
+    /// link on the way, which would lead to the old root.
     pub(super) fn place(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         Ok(self.resolve(path)?.map(|real| self.inside(&real)))
     }
 
-    /// Where a path without links is until then.
+    /// Returns the path at which a path without links is until then.
     fn inside(&self, path: &Path) -> PathBuf {
         path.components()
             .filter(|part| matches!(part, Component::Normal(_)))
             .fold(self.at.clone(), |at, part| at.join(part))
     }
 
-    /// Shows a file, or a directory with all below, under the name that it has, with all links on the way. What does not
-    /// exist is passed over.
+    /// Shows a file, or a directory with all below, under the name that it has, with all links on the way. A path that
+    /// does not exist is passed over.
     pub(super) fn show(&mut self, path: &Path) -> io::Result<()> {
         let Some(real) = self.resolve(path)? else { return Ok(()) };
         if self.is_shown(&real) {
@@ -74,7 +74,8 @@ impl Root {
         Ok(())
     }
 
-    /// Makes an empty directory, if there is one outside and nothing else is shown there. Answers where it is.
+    /// Makes an empty directory, if there is one outside and nothing else is shown there. Returns its path until the
+    /// root becomes `/`.
     pub(super) fn directory(&self, path: &Path) -> io::Result<PathBuf> {
         let real = self.resolve(path)?.ok_or(io::ErrorKind::NotFound)?;
         let place = self.inside(&real);
@@ -84,12 +85,12 @@ impl Root {
         Ok(place)
     }
 
-    /// Makes the links that are on the way to a path; what they lead to is not shown by that.
+    /// Makes the links that are on the way to a path; their target is not shown by that.
     pub(super) fn links(&self, path: &Path) -> io::Result<()> {
         self.resolve(path).map(|_| ())
     }
 
-    /// Makes `/dev` with these devices; `alias` is what a name in it shows instead.
+    /// Makes `/dev` with these devices; `alias` is a name in it, and the device that it shows instead of its own.
     pub(super) fn devices(&mut self, names: &[&str], alias: (&str, &str)) -> io::Result<()> {
         let dev = self.at.join("dev");
         make_dir(&dev)?;
@@ -115,7 +116,7 @@ impl Root {
         Ok(rustix::process::chdir("/")?)
     }
 
-    /// Gives it up.
+    /// Unmounts it.
     pub(super) fn remove(self) {
         let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
     }
@@ -124,7 +125,7 @@ impl Root {
         self.shown.iter().any(|shown| real.starts_with(shown))
     }
 
-    /// The path without links, each of which is made in the new root as well. Nothing if it does not exist.
+    /// Returns the path without links, each of which is made in the new root as well; nothing if it does not exist.
     fn resolve(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let mut links = 0;
         let mut real = PathBuf::from("/");
@@ -162,7 +163,7 @@ impl Root {
     }
 }
 
-/// The names in a path, the last one first.
+/// Returns the names in a path, the last one first.
 fn parts(path: &Path) -> Vec<std::ffi::OsString> {
     let mut parts: Vec<_> = path
         .components()

@@ -22,10 +22,11 @@ use crate::memory::{MemoryBound, MemoryUse};
 use crate::sys::{self, Fork};
 use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, Start, receive, receive_descriptors, send};
 
-/// How often memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches 200 MB.
+/// The interval at which memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches
+/// 200 MB.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How often, once there are many processes: what forks without end doubles every few milliseconds.
+/// The interval once there are many processes: a program that forks without end doubles every few milliseconds.
 const LOOK_CLOSELY: Duration = Duration::from_millis(5);
 
 /// Runs as the helper. Never returns.
@@ -52,13 +53,13 @@ pub(super) fn run(engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
             if is_gone(&host) {
                 sys::exit_now(0);
             }
-            // Somebody kills whoever waits: not to be answered by forking as fast as one can.
+            // The process that waits was killed: not to be answered by forking without a pause.
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
-/// Says to the next host that asks that nothing can be started, and ends: the host will start another helper.
+/// Reports to the next host that asks that nothing can be started, and ends: the host will start another helper.
 fn refuse(host: &File) -> ! {
     if let Ok(Some([control, ..])) = receive_descriptors::<4>(host) {
         let reason = format!("starting a process: {}", io::Error::last_os_error());
@@ -67,14 +68,14 @@ fn refuse(host: &File) -> ! {
     sys::exit_now(NOT_A_HELPER)
 }
 
-/// Whether the other end of a socket is closed.
+/// Returns whether the other end of a socket is closed.
 fn is_gone(host: &File) -> bool {
     let mut fds = [PollFd::new(host, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&now)).is_err() || !fds[0].revents().is_empty()
 }
 
-/// H0, from its beginning to its end.
+/// Runs as H0, from its beginning to its end.
 fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
     // As the helper has: a signal to one job's group is no other's business.
     let _ = rustix::process::setpgid(None, None);
@@ -100,6 +101,7 @@ fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare
     sys::exit_now(0)
 }
 
+/// Starts one job, watches it, and reports its end.
 fn supervise(
     control: &File,
     pipes: [OwnedFd; 3],
@@ -129,7 +131,7 @@ fn supervise(
             drop((ready_from, end_from));
             die_with_supervisor(&end_to);
             let mounted = separate_mounts(&order, &mut report, tmp.as_ref(), own_processes);
-            // Removing it is the supervisor's business.
+            // The supervisor removes it.
             let tmp = tmp.map(|tmp| std::mem::ManuallyDrop::new(tmp).path().to_path_buf());
             let inside = Inside { order, pipes, ready: ready_to.into(), report, tmp, mounted, engine };
             if own_processes { first_process(inside, end_to.into()) } else { inside.run() }
@@ -168,7 +170,7 @@ fn namespaces(prepare: &Prepare, report: &mut SandboxReport) {
     }
 }
 
-/// Mounts are made by the child, so that the supervisor keeps seeing the `/proc` that shows all of them.
+/// Makes the job's mounts. The child does it, so that the supervisor keeps seeing the `/proc` that shows all processes.
 fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>, own_processes: bool) -> Mounted {
     if order.without.contains(&Layer::MountNamespace) {
         report.note(Layer::MountNamespace, Err("switched off"));
@@ -200,11 +202,11 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
     }
 }
 
-/// Sees to it that this process does not outlive the supervisor, which alone holds the other end of `pipe`.
+/// Makes this process die with the supervisor, which alone holds the other end of `pipe`.
 fn die_with_supervisor(pipe: &OwnedFd) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    // It may have died before the line above; then nobody is there to read. (Its number would not tell: seen from
-    // another namespace of processes, it has none.)
+    // The supervisor may have died before the line above; then the pipe has no reader. (The parent's number does not
+    // show it: seen from another namespace of processes, the parent has none.)
     let mut fds = [PollFd::new(pipe, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     if rustix::event::poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR) {
@@ -212,7 +214,8 @@ fn die_with_supervisor(pipe: &OwnedFd) {
     }
 }
 
-/// H1: starts the job, reaps whatever is left to it, and says how the job ended. With it, all others end.
+/// Runs as H1: starts the job, reaps the processes that are left to it, and reports how the job ended. With it, all
+/// others end.
 fn first_process(inside: Inside, mut end: File) -> ! {
     if inside.mounted.proc {
         mounts::bound_processes(inside.order.bounds.processes);
@@ -244,17 +247,17 @@ fn first_process(inside: Inside, mut end: File) -> ! {
     }
 }
 
-/// What the supervisor watches.
+/// The job that the supervisor watches.
 struct Watched<'w> {
     /// Its child: the first process of the namespace, or the job itself.
     first: Pid,
-    /// Whether there is a namespace of processes.
+    /// Whether it has a namespace of processes.
     own_processes: bool,
     bounds: &'w Bounds,
     tmp: Option<&'w Path>,
 }
 
-/// Watches host and job until no process of the job is left. Nothing comes back if the job never began.
+/// Watches host and job until no process of the job is left. Returns nothing if the job never began.
 fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Result<Option<Ended>> {
     let Watched { first, own_processes, .. } = *job;
     let me = rustix::process::getpid();
@@ -262,10 +265,11 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     let mut state = Watch::default();
     let mut ready_open = true;
     let mut next_look = Instant::now() + LOOK;
-    // So far away that nobody can name it is never.
+    // A time too far away to be represented is never.
     let deadline = job.bounds.wall.and_then(|wall| Instant::now().checked_add(wall));
     let status = loop {
-        // Once the end is decided there is nothing more to hear from the host, whose absence would wake us over and over.
+        // Once the end is decided there is nothing more to hear from the host, whose absence would wake us over and
+        // over.
         let listens = state.reason.is_none();
         let mut fds = Vec::with_capacity(3);
         if listens {
@@ -277,7 +281,7 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
         if ready_open {
             fds.push(PollFd::new(ready, PollFlags::IN));
         }
-        // Without a handle on the process, only looking tells.
+        // Without a handle on the process, its end is only seen by looking.
         let most = if first_fd.is_some() { LOOK } else { Duration::from_millis(5) };
         let now = Instant::now();
         let wait = next_look.saturating_duration_since(now).min(most);
@@ -294,7 +298,7 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
         if heard {
             ready_open = state.hear(ready, control)?;
         }
-        // The host never says anything after the job: whatever is there is the end.
+        // The host sends nothing after the job: whatever arrives is its end.
         if host_is_gone {
             state.end(EndReason::Killed, job, me);
         }
@@ -323,25 +327,26 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
     Ok(state.began.then_some(Ended { code, signal, reason, peak_memory: peak, memory: used }))
 }
 
-/// What the supervisor knows so far.
+/// The supervisor's state while it watches a job.
 #[derive(Default)]
 struct Watch {
     reason: Option<EndReason>,
     peak: u64,
     /// The memory of the last look.
     used: MemoryUse,
-    /// What was held outside of processes, and when that was looked at.
+    /// Memory held outside of processes, and when that was looked at.
     held: Option<(Instant, Held)>,
-    /// Whether the host was told that the job runs.
+    /// Whether the host has heard that the job runs.
     began: bool,
-    /// What the job's process said before it executed: true only once that worked, which closing the pipe tells.
+    /// The last message of the job's process before it executes: true only once that worked, which closing the pipe
+    /// shows.
     pending: Option<Said>,
 }
 
 impl Watch {
-    /// Hears what the job's process says before it becomes the job. False once there is no more to come.
+    /// Receives a message that the job's process sends before it becomes the job. False once there are no more to come.
     fn hear(&mut self, ready: &File, control: &File) -> io::Result<bool> {
-        // A later word is about what went wrong after an earlier one.
+        // A later message is about an error after an earlier one.
         if let Some(said) = receive::<Said>(ready)? {
             self.pending = Some(said);
             return Ok(true);
@@ -350,7 +355,7 @@ impl Watch {
         Ok(false)
     }
 
-    /// Tells the host how the beginning went, once.
+    /// Reports to the host how the start went, once.
     fn conclude(&mut self, control: &File) {
         if let Some(said) = self.pending.take() {
             self.began = matches!(said, Said::Ready { .. });
@@ -359,7 +364,7 @@ impl Watch {
         }
     }
 
-    /// Whether the job keeps its bounds; answers whether to look again soon.
+    /// Checks that the job keeps its bounds, and ends it otherwise; returns whether to look again soon.
     fn look(&mut self, job: &Watched<'_>, me: Pid) -> bool {
         let Ok((found, usage)) = processes::below(me) else { return false };
         let bounds = job.bounds;
@@ -396,8 +401,8 @@ impl Watch {
         usage.tasks > u64::from(bounds.processes) / 4
     }
 
-    /// What is held outside of processes. It is looked for less often than processes are counted: with many of them it
-    /// takes long.
+    /// Returns the memory held outside of processes. It is looked for less often than processes are counted: with many
+    /// of them it takes long.
     fn look_for_held(&mut self, found: &[processes::Process], enough: u64) -> Held {
         let now = Instant::now();
         match self.held {
@@ -417,13 +422,14 @@ impl Watch {
     }
 }
 
-/// So many files in the private directory count as too much, whatever their size.
+/// Files in the private directory; more are too much, whatever their size.
 const MOST_FILES: u64 = 65_536;
 
-/// Whether what stands below `dir` fits. Leaves in `bytes` what room there is.
+/// Returns whether the files below `dir` fit into `bytes`, of which it leaves the room that remains.
 fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // What is gone meanwhile takes nothing. What cannot be looked at, because it is too deep or locked, may be anything.
+    // A file that is gone meanwhile takes nothing. One that cannot be looked at, because it is too deep or locked, may
+    // be of any size.
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -435,7 +441,7 @@ fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
             Err(error) if gone(&error) => continue,
             Err(_) => return false,
         };
-        // What a file takes on the disk: one with holes takes less than its length.
+        // The size on the disk: a file with holes takes less than its length.
         let taken = metadata.blocks() * 512;
         if taken > *bytes || *files == 0 {
             return false;
@@ -449,7 +455,7 @@ fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
     true
 }
 
-/// Kills the job's processes, but reaps only by and by: the first is still to be asked how it ended.
+/// Kills the job's processes without reaping them: the status of the first is read later.
 fn kill_but_leave(me: Pid, first: Pid) {
     let _ = rustix::process::kill_process(first, Signal::STOP);
     for signal in [Signal::STOP, Signal::KILL] {
@@ -462,7 +468,7 @@ fn kill_but_leave(me: Pid, first: Pid) {
     let _ = rustix::process::kill_process(first, Signal::KILL);
 }
 
-/// How the process ended, if it has. Reaps others that were left to the supervisor on the way.
+/// Returns how the process ended, if it has. Reaps others that were left to the supervisor on the way.
 fn ended(first: Pid) -> io::Result<Option<WaitStatus>> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -474,7 +480,7 @@ fn ended(first: Pid) -> io::Result<Option<WaitStatus>> {
     }
 }
 
-/// How a process ended: what it exited with, or by which signal.
+/// The end of a process: its exit code, or the signal that ended it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Status {
     code: Option<i32>,
@@ -492,7 +498,7 @@ impl Status {
         [byte(self.code), byte(self.signal)]
     }
 
-    /// What H1 said about the job, if it could.
+    /// Reads what H1 has reported about the job, if it could.
     fn said(end: &File) -> Option<Status> {
         let mut bytes = [0; 2];
         (&*end).read_exact(&mut bytes).ok()?;

@@ -43,9 +43,9 @@ impl Drop for Tmp {
     }
 }
 
-/// Empties a directory, however deep it is: what is in a directory is moved up to `dir` and removed from there, so that
-/// no path gets too long, and neither the stack nor the descriptors run out. Nobody can interfere meanwhile: whoever wrote
-/// here is gone.
+/// Empties a directory, however deep it is: the entries of each directory are moved up to `dir` and removed from there,
+/// so that no path gets too long, and neither the stack nor the descriptors run out. No process can interfere
+/// meanwhile: those that could write here are gone.
 fn empty(dir: &Path) -> io::Result<()> {
     let top = open(CWD, dir)?;
     let mut moved = 0_u64;
@@ -64,7 +64,7 @@ fn empty(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a directory after moving all that it holds up to `top`.
+/// Removes a directory after moving all of its entries up to `top`.
 fn remove_directory(top: &OwnedFd, name: &CStr, moved: &mut u64) -> io::Result<()> {
     let all = Mode::RWXU;
     // A directory that its owner may not write cannot be emptied, nor moved.
@@ -86,6 +86,7 @@ fn remove_directory(top: &OwnedFd, name: &CStr, moved: &mut u64) -> io::Result<(
     Ok(unlinkat(top, name, AtFlags::REMOVEDIR)?)
 }
 
+/// Names that are tried for one entry.
 const MOST_TAKEN: u32 = 1000;
 
 fn open(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
@@ -93,7 +94,7 @@ fn open(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     Ok(openat(at, path, flags, Mode::empty())?)
 }
 
-/// What a directory holds.
+/// Returns the names of a directory's entries.
 fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

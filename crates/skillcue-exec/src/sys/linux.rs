@@ -1,5 +1,5 @@
-//! What only Linux has. All of it runs in the helper's processes, which have one thread each: `fork` without
-//! `exec` is sound only there.
+//! System calls that only Linux has. All of them run in the helper's processes, which have one thread each: `fork`
+//! without `exec` is sound only there.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -10,13 +10,13 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-/// Which side of a fork one is on.
+/// The side of a fork that a process is on.
 pub(crate) enum Fork {
     Parent(Pid),
     Child,
 }
 
-/// Splits the process. The helper has one thread, so the child may do whatever the parent could.
+/// Forks the process. The helper has one thread, so the child may do whatever the parent could.
 pub(crate) fn fork() -> io::Result<Fork> {
     // SAFETY: the calling process has a single thread (the helper starts none before it forks), so no lock can be held
     // by a thread that does not exist in the child.
@@ -27,7 +27,7 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Ends the process without running what others registered for its end.
+/// Ends the process without running the handlers that are registered for its end.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` has no preconditions and does not return.
     unsafe { libc::_exit(code) }
@@ -42,7 +42,7 @@ pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Sets and clears attributes of what is mounted at `path`, and of all that is mounted `below` it.
+/// Sets and clears attributes of the mount at `path`, and with `below`, of all mounts below it.
 pub(crate) fn change_mounts(path: &Path, below: bool, set: u64, clear: u64) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = if below { libc::AT_RECURSIVE } else { 0 };
@@ -79,7 +79,7 @@ pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) {
 }
 
 fn close_range(first: RawFd, last: RawFd) {
-    // SAFETY: closing descriptors cannot touch memory. That nobody uses them afterwards is the caller's promise.
+    // SAFETY: closing descriptors cannot touch memory. That they are not used afterwards is the caller's promise.
     let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if outcome == 0 {
         return;
@@ -109,13 +109,13 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Has the kernel reap this process's children, whose ends others are told. [`default_signals`] undoes it.
+/// Has the kernel reap this process's children: their ends are reported by other ways. [`default_signals`] undoes it.
 pub(crate) fn leave_no_zombies() {
     // SAFETY: ignoring is a valid disposition for this signal, and no handler is involved.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Becomes another program; returns only if it could not.
+/// Executes another program in this process; returns only if that failed.
 pub(crate) fn execute(program: &CStr, args: &[&CStr], env: &[&CStr]) -> io::Error {
     let pointers = |texts: &[&CStr]| -> Vec<*const libc::c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
@@ -148,7 +148,7 @@ pub(crate) fn run_first() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
 }
 
-/// Bytes that wait in a socket, in the kernel's own count: received, sent, and set aside for either.
+/// Returns the bytes that wait in a socket, as the kernel counts them: received, sent, and set aside for either.
 pub(crate) fn socket_memory(socket: BorrowedFd<'_>) -> io::Result<u64> {
     // `SK_MEMINFO_*` of linux/sock_diag.h: 0 received, 2 sent, 4 set aside, 5 queued, 7 backlog.
     let mut info = [0_u32; 9];

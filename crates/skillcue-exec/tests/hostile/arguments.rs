@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! Input and output: arguments, standard input, environment, results.
 
 use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::consent::Scope;

@@ -1,4 +1,4 @@
-//! What a hostile test is made of.
+//! The parts of a hostile test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use skillcue_exec::{Bounds, Launcher, Layer, Limits, RunError, RunRequest, RunRe
 use skillcue_format::{FileKind, Manifest, Parsed};
 use tempfile::TempDir;
 
-/// Which layers are in force.
+/// The layers that are in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// All that the machine has.
@@ -24,7 +24,7 @@ pub(crate) enum Mode {
 pub(crate) const NAMESPACES: &[Layer] =
     &[Layer::UserNamespace, Layer::PidNamespace, Layer::NetworkNamespace, Layer::IpcNamespace, Layer::MountNamespace];
 
-/// What probes in Python begin with.
+/// The beginning of every probe in Python.
 const PRELUDE: &str = r#"
 import ctypes, errno, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -127,7 +127,7 @@ impl Case {
         path
     }
 
-    /// Runs a script of the skill within `limits`, and sees that nothing is left of it.
+    /// Runs a script of the skill within `limits`, and checks that no process of it is left.
     pub(crate) fn run_within(&self, script: &str, arguments: &[&str], limits: Limits) -> Result<RunResult, RunError> {
         let arguments: Vec<String> = arguments.iter().map(|&it| it.to_owned()).collect();
         let (dir, manifest) = (self.dir(), self.manifest());
@@ -153,14 +153,14 @@ impl Case {
         output
     }
 
-    /// Runs the same probe without a sandbox; there it must do its harm.
+    /// Runs a probe without a sandbox; there it must do its harm.
     pub(crate) fn control(&self, text: &str, arguments: &[&str]) -> String {
         let (text, stderr) = self.outside(text, arguments);
         assert!(text.contains("HARM"), "the probe does no harm even outside: {text} {stderr}");
         text
     }
 
-    /// Runs a probe without a sandbox. What it prints, on standard output and error.
+    /// Runs a probe without a sandbox. Returns what it prints, on standard output and error.
     pub(crate) fn outside(&self, text: &str, arguments: &[&str]) -> (String, String) {
         let path = self.script("probe.py", text);
         let output = Command::new("/usr/bin/python3")
@@ -176,13 +176,13 @@ impl Case {
         (text(&output.stdout), text(&output.stderr))
     }
 
-    /// Inside no harm is done, and outside it is.
+    /// Checks that a probe does no harm inside, and does it outside.
     pub(crate) fn only_outside(&self, text: &str, arguments: &[&str]) {
         self.contained(text, arguments);
         self.control(text, arguments);
     }
 
-    /// Runs the same probe without a sandbox if this is root, who alone can do its harm.
+    /// Runs a probe without a sandbox if this is root, which alone can do its harm.
     pub(crate) fn control_of_root(&self, text: &str, arguments: &[&str]) {
         if is_root() {
             self.control(text, arguments);
@@ -191,13 +191,13 @@ impl Case {
         }
     }
 
-    /// No process has this run's name in its environment.
+    /// Checks that no process has this run's name in its environment.
     pub(crate) fn nothing_is_left(&self) {
         let left = self.processes();
         assert!(left.is_empty(), "{left:?} are left");
     }
 
-    /// The processes that have this run's name in their environment.
+    /// Returns the processes that have this run's name in their environment.
     pub(crate) fn processes(&self) -> Vec<PathBuf> {
         let marker = format!("SKILL_NAME={}\0", self.name);
         let mine = |path: &PathBuf| {
@@ -208,7 +208,7 @@ impl Case {
     }
 }
 
-/// A process of somebody else, with a secret in its environment.
+/// A process outside of the sandbox, with a secret in its environment.
 pub(crate) struct Victim(pub(crate) std::process::Child);
 
 impl Victim {
@@ -232,7 +232,7 @@ impl Drop for Victim {
     }
 }
 
-/// Waits until something is so, for a generous time.
+/// Waits until a condition holds, for a generous time.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_mins(1);
     while !is_so() {
@@ -241,7 +241,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Says why a test, or its control, was not run here. It counts as passed, so it must not be silent.
+/// Prints why a test, or its control, was not run here. It counts as passed, so it must not be silent.
 pub(crate) fn skipped(why: &str) {
     println!("skipped: {why}");
 }

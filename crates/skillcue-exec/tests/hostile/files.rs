@@ -52,7 +52,7 @@ attempt("fanotify", announce)
         assert!(case.control(&text, &[path(&home)]).contains("HARM inotify b'made'"));
     }
 
-    // Landlock lets everybody ask about files that it lets nobody open. In a root of its own they do not exist.
+    // Landlock lets a process ask about files that it does not let it open. In a root of its own they do not exist.
     asks_about_files(case) {
         let text = r#"
 import stat
@@ -116,7 +116,7 @@ for name in sys.argv[1:]:
         let files = ["environ", "mem", "maps", "root/etc/shadow", "cwd/etc/shadow", "exe"];
         let all: Vec<&str> = files.into_iter().chain(descriptors.iter().map(String::as_str)).collect();
         case.contained(text, &all);
-        // Outside, reading somebody's pipe would wait for what is written into it.
+        // Outside, reading the pipe of another process would wait for what is written into it.
         case.control(text, &["environ", "maps", "exe"]);
     }
 
@@ -161,7 +161,7 @@ attempt("mkdir", lambda: os.mkdir(os.environ["SKILL_DIR"] + "/dir") or "done")
         case.control(text, &[]);
     }
 
-    // Mode bits are nobody's data, and Landlock has no right for them; that they cannot be used to write is what counts.
+    // Mode bits are no data, and Landlock has no right for them; the test is that they cannot be used to write.
     changes_modes_to_write(case) {
         let text = r#"
 target = os.environ["SKILL_DIR"] + "/SKILL.md"
@@ -266,7 +266,7 @@ attempt("execute", lambda: subprocess.check_output([sys.argv[1]]))
             "/proc/self/oom_score_adj", "/proc/self/mem", "/sys/kernel/mm/ksm/run", "/sys/fs/cgroup/cgroup.procs",
             "/proc/self/comm",
         ]);
-        // The only one whose change harms nobody: the name of the process itself.
+        // The only one whose change does no harm: the name of the process itself.
         case.control(WRITE, &["/proc/self/comm"]);
     }
 
@@ -317,7 +317,7 @@ for _ in range(3000):
                 assert!(result.is_success(), "{}", result.stderr_text());
                 result
             }
-            // Without a file system of its own, nobody can see how much that is.
+            // Without a file system of its own, no process can see how much that is.
             Err(error) => {
                 assert_eq!((error.code(), case.mode), ("disk", Mode::NoNamespaces));
                 error.result().unwrap()

@@ -54,7 +54,7 @@ hostile! {
         assert_eq!(error.code(), "permission_required", "{error}");
     }
 
-    asks_for_what_nobody_can_grant(case) {
+    asks_for_permissions_that_cannot_be_granted(case) {
         fs::create_dir_all(case.tmp.path().join("home/.config/skillcue")).unwrap();
         case.script("probe.sh", "#!/bin/sh\necho HARM\n");
         for permissions in [

@@ -100,7 +100,7 @@ py_compile.compile(sys.argv[1], cfile=importlib.util.cache_from_source(sys.argv[
         assert_eq!(python(&[path(&probe)]).stdout, b"HARM compiled\n", "the control reads its source");
         let result = case.run("probe.py", &[]).unwrap();
         assert_eq!(result.stdout_text(), "source\n", "{}", result.stderr_text());
-        // Also by one that is told to ignore variables.
+        // Also by one with an option to ignore variables.
         case.script("alone.py", "#!/usr/bin/python3 -E\nimport helpers\nprint(helpers.word)\n");
         let result = case.run("alone.py", &[]).unwrap();
         assert_eq!(result.stdout_text(), "source\n", "{}", result.stderr_text());

@@ -181,7 +181,7 @@ attempt("its descriptors", lambda: call({}, call({}, victim, 0), 0, 0))
         assert!(case.contained(&parent, &[]).contains("parent 1\n"), "with EPERM, from the filter");
     }
 
-    becomes_somebody_else(case) {
+    becomes_another_user(case) {
         let text = r#"
 attempt("setuid", lambda: os.setuid(65534) or "done")
 attempt("setgid", lambda: os.setgid(65534) or "done")
@@ -193,12 +193,14 @@ attempt("setresuid", lambda: os.setresuid(0, 0, 0) or "done")
     }
 
     has_no_capability(case) {
-        // By the shell itself: in a `/proc` that shows everybody, only the first process of a script may see itself.
+        // By the shell itself: in a `/proc` that shows all processes, only the first process of a script may see
+        // itself.
         case.script("probe.sh", "#!/bin/sh\nwhile read -r line; do echo \"$line\"; done < /proc/self/status\n");
         let result = case.run("probe.sh", &[]).unwrap();
         let output = result.stdout_text();
         let none = output.lines().filter(|line| line.starts_with("Cap") && line.ends_with("0000000000000000")).count();
-        // Who has no capabilities cannot empty the set of those that could be had; nothing can give them one either.
+        // A process without capabilities cannot empty the set of those that could be had; nothing can give it one
+        // either.
         let bounding = is_root() || case.mode == Mode::All;
         assert_eq!(none, if bounding { 5 } else { 4 }, "{output} {}", result.stderr_text());
         let output = output.replace(' ', "\t");

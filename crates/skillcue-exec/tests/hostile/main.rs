@@ -1,9 +1,9 @@
 //! Scripts that try to do harm, each contained.
 //!
 //! Every probe prints a line that begins with `HARM` for what it managed to do, and `contained` for what it did not.
-//! Where that is cheap, the same probe also runs outside of the sandbox and must do its harm there, so that a test whose
-//! attack never worked is seen. After each run no process of it may be left. The whole table runs twice: with all layers
-//! that the machine has, and without any namespace, as on a machine that allows none.
+//! Where that is cheap, the same probe also runs outside of the sandbox and must do its harm there, so that a test
+//! whose attack never worked is seen. After each run no process of it may be left. The whole table runs twice: with all
+//! layers that the machine has, and without any namespace, as on a machine that allows none.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,

@@ -6,7 +6,8 @@ use skillcue_exec::{Limits, MemoryBound, RunError};
 use crate::case::{Case, Mode, small};
 use crate::hostile;
 
-/// Processes that each hold more and more, step by step, and report how much in MiB; the first sums up once all are done.
+/// Processes that each hold more and more, step by step, and report how much in MiB; the first sums up once all are
+/// done.
 const GROW: &str = r#"
 import time
 def grow(step, workers, most, lingers=False):
@@ -35,7 +36,7 @@ def grow(step, workers, most, lingers=False):
     print("HARM held" if total >= workers * most * 9 // 10 else "contained", total, flush=True)
 "#;
 
-/// How much the processes of a probe said that they held, in MiB.
+/// Returns how much the processes of a probe reported that they held, in MiB.
 fn held(output: &str) -> u64 {
     let mut most = std::collections::BTreeMap::new();
     for line in output.lines().filter_map(|line| line.strip_prefix("held ")) {
@@ -95,7 +96,7 @@ hostile! {
         ends_for(case, &text, case.with(small), "in socket buffers");
     }
 
-    // What was sent is charged to the sender, who is gone.
+    // Sent bytes are charged to the sender, which is gone.
     holds_memory_in_sockets_whose_senders_are_gone(case) {
         let text = SOCKETS.replace("ENLARGE", "").replace("CLOSE", "one.close()");
         ends_for(case, &text, case.with(small), "in socket buffers");
@@ -182,7 +183,7 @@ grow(step, 4, 32)
         case.only_outside(&text, &[]);
     }
 
-    // In a file system of memory they are memory; else they take the disk, also once nobody can name them.
+    // In a file system of memory they are memory; else they take the disk, also once they have no name.
     holds_memory_in_its_temporary_directory(case) {
         let text = r#"
 import time

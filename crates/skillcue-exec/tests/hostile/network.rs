@@ -1,4 +1,4 @@
-//! Talking to somebody.
+//! Talking to other programs and machines.
 
 use skillcue_base::ErrorInfo as _;
 

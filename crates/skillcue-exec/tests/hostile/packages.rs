@@ -11,7 +11,7 @@ use crate::hostile;
 
 const SCRIPT: &str = "# /// script\n# dependencies = ['six']\n# ///\nimport sys\nprint('ran by', sys.argv[0] != '')\n";
 
-/// What a run with this `uv` comes to: its output, or an error's code and text.
+/// Runs a script with this `uv`; returns its output, or an error's code and text.
 fn with_uv(case: &Case, uv: &str) -> Result<String, (&'static str, String)> {
     with_script(case, uv, SCRIPT)
 }

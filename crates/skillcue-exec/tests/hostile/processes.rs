@@ -10,8 +10,9 @@ use std::time::Duration;
 use crate::case::{Case, Mode, Victim, eventually, is_root, path, skipped, small};
 use crate::hostile;
 
-/// Root without a namespace of processes is bounded by no limit of the kernel, only by the supervisor, which looks every
-/// few milliseconds. A bomb that gets away in between keeps a machine busy for minutes, so here it is not set off.
+/// Root without a namespace of processes is bounded by no limit of the kernel, only by the supervisor, which looks
+/// every few milliseconds. A bomb that gets away in between keeps a machine busy for minutes, so here it is not set
+/// off.
 fn is_unbounded(case: &Case) -> bool {
     is_root() && case.mode == Mode::NoNamespaces
 }
@@ -53,14 +54,14 @@ for pid in sys.argv[1:]:
         eventually("the victim dies", || !victim.is_alive());
     }
 
-    // With a signal that harms nobody, should the sandbox fail: a change of a window's size. It is not tried outside, where
-    // it would reach every process of the machine.
+    // With a signal that does no harm, should the sandbox fail: a change of a window's size. It is not tried outside,
+    // where it would reach every process of the machine.
     kills_everybody(case) {
         let (ready, got) = (case.tmp.path().join("ready"), case.tmp.path().join("got"));
         let waits = "trap ': > \"$1\"' WINCH; : > \"$0\"; while :; do sleep 0.02; done";
         let listener = Command::new("/bin/bash").args(["-c", waits, path(&ready), path(&got)]).spawn().unwrap();
         let listener = Victim(listener);
-        eventually("somebody listens", || ready.exists());
+        eventually("the victim listens", || ready.exists());
         case.script("probe.py", r#"
 import signal
 try:
@@ -116,7 +117,7 @@ time.sleep(600)
         assert_eq!(case.run_within("probe.py", &[], limits).unwrap_err().code(), "timeout");
     }
 
-    // Whoever listens to a script may be slow, or stand still; its time is over all the same.
+    // The listener to a script's output may be slow, or stop; the script's time is over all the same.
     runs_on_while_its_host_stands_still(case) {
         case.script("probe.sh", "#!/bin/sh\necho begun\nwhile :; do sleep 0.1; done\n");
         let (dir, manifest) = (case.dir(), case.manifest());
@@ -159,7 +160,7 @@ time.sleep(600)
         };
         let result = case.runner(case.limits.clone()).run(&request).unwrap();
         assert_eq!(result.signal, Some(9));
-        // Who would have removed it was killed.
+        // The process that would have removed it was killed.
         let tmp = result.stdout_text().trim().to_owned();
         assert!(tmp.starts_with("/tmp/skillcue-"), "{tmp}");
         let _ = fs::remove_dir_all(tmp);
@@ -300,9 +301,9 @@ time.sleep(60)
 
     runs_a_program_with_set_user_id(case) {
         if !is_root() {
-            return skipped("only root can make a program that belongs to somebody else");
+            return skipped("only root can make a program that belongs to another user");
         }
-        // It belongs to nobody (65534), so that it shows even for root whether the bit has an effect.
+        // It belongs to the user 65534, so that it shows even for root whether the bit has an effect.
         let program = case.skill().join("scripts/whoami");
         fs::copy("/usr/bin/id", &program).unwrap();
         std::os::unix::fs::chown(&program, Some(65534), Some(65534)).unwrap();
@@ -312,7 +313,7 @@ import subprocess
 def become():
     said = subprocess.check_output([sys.argv[1], "-u"]).decode().strip()
     if said == str(os.getuid()):
-        raise OSError(1, "nobody else")
+        raise OSError(1, "no other user")
     return said
 attempt("become", become)
 "#;

@@ -1,4 +1,4 @@
-//! Where there is too little sandbox, nothing runs.
+//! A sandbox without its required layers: nothing runs.
 
 use std::io::Read;
 
@@ -46,7 +46,7 @@ fn every_other_layer_may_be_missing_and_is_named() {
     }
 }
 
-/// What is written to may be known by other names: a cache, or `TMPDIR`, behind a link.
+/// A writable directory may be known by other names: a cache, or `TMPDIR`, behind a link.
 #[test]
 fn links_to_what_may_be_written_are_followed() {
     for mode in [Mode::All, Mode::NoNamespaces] {
@@ -70,7 +70,7 @@ fn links_to_what_may_be_written_are_followed() {
 }
 
 #[test]
-fn support_tells_what_there_is() {
+fn support_reports_the_layers_of_the_machine() {
     let case = Case::new("support", Mode::NoNamespaces);
     let support = case.launcher().support().unwrap();
     assert!(support.sandboxed && support.has(Layer::Seccomp) && support.landlock_abi > 0);
@@ -103,7 +103,8 @@ fn listing_runs_nothing() {
     assert!(!trace.exists());
 }
 
-/// The light build is such a helper: it runs scripts and no toolsets. That is one plain sentence, and not about helpers.
+/// The light build is such a helper: it runs scripts and no toolsets. That is one plain sentence, and not about
+/// helpers.
 #[test]
 fn a_helper_without_an_engine_is_a_build_without_one() {
     let case = Case::new("engine", Mode::All);

@@ -1,4 +1,4 @@
-//! Where the system has no sandbox: refused, or started in a process group, with what a group can do.
+//! Jobs on a system that has no sandbox: refused, or started in a process group, with the limits of a group.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use skillcue_exec::{
 
 use crate::case::{Case, Mode};
 
-/// Starts as it does where Linux's layers are not to be had.
+/// Returns a launcher that starts jobs as it does where the layers of Linux are missing.
 fn launcher() -> Launcher {
     Launcher::new(env!("CARGO_BIN_EXE_skillcue-sandbox")).without(&[Layer::Supervisor])
 }
@@ -27,7 +27,7 @@ fn start(script: &str) -> Child {
     launcher().allow_unsandboxed(true).spawn(&sh(script)).unwrap()
 }
 
-/// What it says until it closes its output.
+/// Returns the output of a job until it closes it.
 fn output(child: &mut Child) -> String {
     let mut text = String::new();
     child.take_stdout().unwrap().read_to_string(&mut text).unwrap();
@@ -35,13 +35,13 @@ fn output(child: &mut Child) -> String {
 }
 
 fn is_there(pid: &str) -> bool {
-    // What has ended and was not reaped by whoever adopted it is not there any more.
+    // A process that has ended counts as gone, also if the process that adopted it did not reap it.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 #[test]
-fn nothing_runs_unless_somebody_allows_it() {
+fn nothing_runs_unless_running_unsandboxed_is_allowed() {
     let case = Case::new("plain", Mode::All);
     let trace = case.tmp.path().join("trace");
     case.script("probe.sh", &format!("#!/bin/sh\necho \"$SKILL_NAME\"; echo x > {}\n", trace.display()));
@@ -82,7 +82,7 @@ fn a_job_has_its_pipes_its_environment_and_a_directory_of_its_own() {
 }
 
 #[test]
-fn who_is_left_in_the_group_goes_with_the_first() {
+fn processes_left_in_the_group_end_with_the_first() {
     let mut child = start("sleep 1000 > /dev/null 2>&1 & echo $!; exit 0");
     let other = output(&mut child);
     assert_eq!(child.wait().unwrap().code, Some(0));
@@ -117,7 +117,7 @@ fn a_host_that_is_gone_takes_its_job_with_it() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn a_job_that_cannot_be_started_is_an_error_with_a_reason() {
     let allowed = launcher().allow_unsandboxed(true);
     let missing = Job::new(Program::File("/no/such/program".into()), Policy::nothing());
     assert!(matches!(allowed.spawn(&missing), Err(ExecError::Program { .. })));

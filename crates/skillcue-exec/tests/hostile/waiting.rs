@@ -1,4 +1,4 @@
-//! The helper that waits for jobs: one for all of a launcher, gone with it, and replaced when somebody kills it.
+//! The helper that waits for jobs: one for all of a launcher, gone with it, and replaced when it is killed.
 
 use std::io::Read;
 use std::path::Path;
@@ -24,8 +24,8 @@ fn says(launcher: &Launcher, command: &str) -> String {
     output
 }
 
-/// The helpers that this process has started, and that still are. (Each test has a process of its own, or they would
-/// see each other's: so only those of a launcher are asked for, by its variable.)
+/// Returns the helpers that this process has started, and that still run. (Tests may share a process and would see each
+/// other's: so only those of one launcher are asked for, by its variable.)
 fn helpers(mark: &str) -> Vec<Pid> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
