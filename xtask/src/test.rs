@@ -1,11 +1,11 @@
 //! `cargo xtask test`: everything that must pass, in the order in which it is cheapest to fail.
 
-use crate::process::{Failure, cargo, run, succeeds};
+use crate::process::{ChoreFailure, cargo, run, succeeds};
 use crate::{mcp, reference, smoke, toolsets};
 use std::time::Instant;
 
 /// The end of a step that has not failed.
-pub(crate) enum Outcome {
+pub(crate) enum StepOutcome {
     /// It did what it should.
     Passed,
     /// The machine lacks something that only this step needs; with the reason, in a few words.
@@ -13,63 +13,65 @@ pub(crate) enum Outcome {
 }
 
 /// One thing that must pass.
-struct Step {
+struct TestStep {
     name: &'static str,
     what: &'static str,
-    run: fn() -> Result<Outcome, Failure>,
+    run: fn() -> Result<StepOutcome, ChoreFailure>,
 }
 
-const STEPS: [Step; 9] = [
-    Step { name: "fmt", what: "formatting", run: fmt },
-    Step { name: "clippy", what: "lints, warnings as errors", run: clippy },
-    Step { name: "tests", what: "unit and integration tests", run: tests },
-    Step {
+const STEPS: [TestStep; 9] = [
+    TestStep { name: "fmt", what: "formatting", run: fmt },
+    TestStep { name: "clippy", what: "lints, warnings as errors", run: clippy },
+    TestStep { name: "tests", what: "unit and integration tests", run: tests },
+    TestStep {
         name: "toolsets",
         what: "toolsets that import zod, installed through npm, and the suite of JSON Schema",
         run: toolsets::step,
     },
-    Step { name: "doctests", what: "examples in the documentation", run: doctests },
-    Step { name: "docs", what: "documentation, warnings as errors", run: docs },
-    Step { name: "reference", what: "agreement with skills-ref", run: reference::step },
-    Step { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
-    Step { name: "smoke", what: "the README's main command", run: smoke::step },
+    TestStep { name: "doctests", what: "examples in the documentation", run: doctests },
+    TestStep { name: "docs", what: "documentation, warnings as errors", run: docs },
+    TestStep { name: "reference", what: "agreement with skills-ref", run: reference::step },
+    TestStep { name: "mcp", what: "MCP conformance, and the SDKs of others as clients", run: mcp::step },
+    TestStep { name: "smoke", what: "the README's main command", run: smoke::step },
 ];
 
 /// The steps to run, and how strictly.
 #[derive(Debug, PartialEq, Eq)]
-struct Choice<'a> {
+struct StepSelection<'a> {
     names: Vec<&'a str>,
     /// A step that needs the network may be skipped; otherwise that is a failure.
     offline: bool,
 }
 
 /// Runs the named steps, or all; stops at the first that fails.
-pub(crate) fn main(arguments: &[&str]) -> Result<(), Failure> {
-    let choice = choose(arguments)?;
+pub(crate) fn main(arguments: &[&str]) -> Result<(), ChoreFailure> {
+    let choice = select_steps(arguments)?;
     let start = Instant::now();
     let (mut passed, mut skipped) = (0, Vec::new());
     for step in STEPS.iter().filter(|step| choice.names.is_empty() || choice.names.contains(&step.name)) {
         println!("==> {}: {}", step.name, step.what);
         let began = Instant::now();
         let outcome = match (step.run)() {
-            Ok(Outcome::Skipped(why)) if !choice.offline => Err(Failure::new(format!("cannot run here: {why}"))),
+            Ok(StepOutcome::Skipped(why)) if !choice.offline => {
+                Err(ChoreFailure::new(format!("cannot run here: {why}")))
+            }
             other => other,
         };
         let seconds = began.elapsed().as_secs_f64();
         match outcome {
-            Ok(Outcome::Passed) => {
+            Ok(StepOutcome::Passed) => {
                 println!("==> {}: passed, {seconds:.1} s", step.name);
                 passed += 1;
             }
-            Ok(Outcome::Skipped(why)) => {
+            Ok(StepOutcome::Skipped(why)) => {
                 println!("==> {}: SKIPPED: {why}", step.name);
                 skipped.push(step.name);
             }
-            Err(Failure(message)) => {
+            Err(ChoreFailure(message)) => {
                 println!("==> {}: FAILED, {seconds:.1} s: {message}", step.name);
                 println!("    to run it again: cargo xtask test {}", step.name);
                 println!("steps: {passed} passed, 1 failed{}", mention(&skipped));
-                return Err(Failure::new(format!("{} failed", step.name)));
+                return Err(ChoreFailure::new(format!("{} failed", step.name)));
             }
         }
     }
@@ -78,16 +80,16 @@ pub(crate) fn main(arguments: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn choose<'a>(arguments: &[&'a str]) -> Result<Choice<'a>, Failure> {
+fn select_steps<'a>(arguments: &[&'a str]) -> Result<StepSelection<'a>, ChoreFailure> {
     let (flags, names): (Vec<&str>, Vec<&str>) = arguments.iter().copied().partition(|text| text.starts_with('-'));
     if let Some(flag) = flags.iter().find(|&&flag| flag != "--offline") {
-        return Err(Failure::new(format!("`test` has no option {flag}; see `cargo xtask help`")));
+        return Err(ChoreFailure::new(format!("`test` has no option {flag}; see `cargo xtask help`")));
     }
     if let Some(name) = names.iter().find(|&&name| STEPS.iter().all(|step| step.name != name)) {
         let known = STEPS.map(|step| step.name).join(", ");
-        return Err(Failure::new(format!("there is no step {name}; there are {known}")));
+        return Err(ChoreFailure::new(format!("there is no step {name}; there are {known}")));
     }
-    Ok(Choice { names, offline: !flags.is_empty() })
+    Ok(StepSelection { names, offline: !flags.is_empty() })
 }
 
 /// Returns the end of the closing line, which names skipped steps: nothing is left out without a word.
@@ -95,18 +97,18 @@ fn mention(skipped: &[&str]) -> String {
     if skipped.is_empty() { String::new() } else { format!(", {} skipped ({})", skipped.len(), skipped.join(", ")) }
 }
 
-fn fmt() -> Result<Outcome, Failure> {
+fn fmt() -> Result<StepOutcome, ChoreFailure> {
     run(cargo().args(["fmt", "--all", "--check"]))
-        .map_err(|Failure(message)| Failure(format!("{message}; `cargo fmt --all` mends it")))?;
-    Ok(Outcome::Passed)
+        .map_err(|ChoreFailure(message)| ChoreFailure(format!("{message}; `cargo fmt --all` mends it")))?;
+    Ok(StepOutcome::Passed)
 }
 
-fn clippy() -> Result<Outcome, Failure> {
+fn clippy() -> Result<StepOutcome, ChoreFailure> {
     run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-fn tests() -> Result<Outcome, Failure> {
+fn tests() -> Result<StepOutcome, ChoreFailure> {
     if succeeds(cargo().args(["nextest", "--version"])) {
         run(cargo().args(["nextest", "run", "--workspace", "--all-features"]))?;
     } else {
@@ -114,17 +116,17 @@ fn tests() -> Result<Outcome, Failure> {
         // Not `--all-targets`: that would run the criterion benches too, once each.
         run(cargo().args(["test", "--workspace", "--all-features", "--lib", "--bins", "--tests", "--examples"]))?;
     }
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-fn doctests() -> Result<Outcome, Failure> {
+fn doctests() -> Result<StepOutcome, ChoreFailure> {
     run(cargo().args(["test", "--workspace", "--all-features", "--doc"]))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
-fn docs() -> Result<Outcome, Failure> {
+fn docs() -> Result<StepOutcome, ChoreFailure> {
     run(cargo().args(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 #[cfg(test)]
@@ -133,11 +135,11 @@ mod tests_of_choice {
 
     #[test]
     fn steps_are_chosen_by_name() {
-        assert_eq!(choose(&[]).unwrap(), Choice { names: vec![], offline: false });
-        let chosen = choose(&["fmt", "--offline", "smoke"]).unwrap();
-        assert_eq!(chosen, Choice { names: vec!["fmt", "smoke"], offline: true });
-        assert!(choose(&["fnt"]).unwrap_err().0.contains("there are fmt, clippy"));
-        assert!(choose(&["--fast"]).unwrap_err().0.contains("--fast"));
+        assert_eq!(select_steps(&[]).unwrap(), StepSelection { names: vec![], offline: false });
+        let chosen = select_steps(&["fmt", "--offline", "smoke"]).unwrap();
+        assert_eq!(chosen, StepSelection { names: vec!["fmt", "smoke"], offline: true });
+        assert!(select_steps(&["fnt"]).unwrap_err().0.contains("there are fmt, clippy"));
+        assert!(select_steps(&["--fast"]).unwrap_err().0.contains("--fast"));
     }
 
     #[test]

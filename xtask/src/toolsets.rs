@@ -1,8 +1,8 @@
 //! Toolsets with packages and tests of others: `zod`, installed as users do it, and the official suite of JSON Schema.
 
-use crate::process::{Failure, Scratch, build_skillcue, cargo, root, run, skillcue, succeeds, target};
+use crate::process::{ChoreFailure, ScratchDir, build_skillcue, cargo, root, run, skillcue, succeeds, target};
 use crate::python;
-use crate::test::Outcome;
+use crate::test::StepOutcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,22 +14,24 @@ const SCHEMAS: &str = "SKILLCUE_TEST_SCHEMAS";
 /// that name at npm hold draft 4, or fetch the rest from elsewhere.
 const SUITE: &str = "jsonschema==4.25.1";
 
-pub(crate) fn step() -> Result<Outcome, Failure> {
+pub(crate) fn step() -> Result<StepOutcome, ChoreFailure> {
     if !succeeds(Command::new("npm").arg("--version")) {
-        return Ok(Outcome::Skipped("there is no npm on the PATH; it comes with Node, https://nodejs.org".to_owned()));
+        return Ok(StepOutcome::Skipped(
+            "there is no npm on the PATH; it comes with Node, https://nodejs.org".to_owned(),
+        ));
     }
     let Some(python) = python::system() else {
-        return Ok(Outcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));
+        return Ok(StepOutcome::Skipped("there is no Python 3.11 or later on the PATH".to_owned()));
     };
     let schemas = match suite(python) {
         Ok(schemas) => schemas,
-        Err(Failure(why)) => return Ok(Outcome::Skipped(format!("{SUITE} could not be fetched: {why}"))),
+        Err(ChoreFailure(why)) => return Ok(StepOutcome::Skipped(format!("{SUITE} could not be fetched: {why}"))),
     };
     build_skillcue()?;
     let data = target().join("toolsets");
     println!("    skillcue toolset setup, into {}", data.display());
-    if let Err(Failure(why)) = run(program(&data).args(["toolset", "setup"])) {
-        return Ok(Outcome::Skipped(format!("zod could not be installed: {why}")));
+    if let Err(ChoreFailure(why)) = run(program(&data).args(["toolset", "setup"])) {
+        return Ok(StepOutcome::Skipped(format!("zod could not be installed: {why}")));
     }
     documented_sequence()?;
     let packages: PathBuf = data.join("skillcue/toolsets");
@@ -46,7 +48,7 @@ pub(crate) fn step() -> Result<Outcome, Failure> {
         tests
     };
     run(tests.env(PACKAGES, packages).env(SCHEMAS, schemas))?;
-    Ok(Outcome::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 /// Returns a command for our program, with its data in `data`.
@@ -58,25 +60,26 @@ fn program(data: &Path) -> Command {
 
 /// Runs the sequence of docs/toolsets.md, word for word: a package is missing, `toolset setup` installs it, the tool
 /// works.
-fn documented_sequence() -> Result<(), Failure> {
-    let scratch = Scratch::new("toolset-setup")?;
+fn documented_sequence() -> Result<(), ChoreFailure> {
+    let scratch = ScratchDir::new("toolset-setup")?;
     let page = root().join("docs/toolsets.md");
-    let text = std::fs::read_to_string(&page).map_err(|error| Failure::io("read", &page, &error))?;
-    let block = |fence: &str| -> Result<&str, Failure> {
+    let text = std::fs::read_to_string(&page).map_err(|error| ChoreFailure::io("read", &page, &error))?;
+    let block = |fence: &str| -> Result<&str, ChoreFailure> {
         let block = text.split_once(fence).and_then(|(_, after)| after.split_once("```"));
-        block.map(|(block, _)| block).ok_or_else(|| Failure::new(format!("{} has no {fence:?}", page.display())))
+        block.map(|(block, _)| block).ok_or_else(|| ChoreFailure::new(format!("{} has no {fence:?}", page.display())))
     };
     let skill = scratch.path().join("skills/my-skill");
     for (path, text) in [("SKILL.md", block("```yaml\n")?), ("toolsets/index.ts", block("```typescript\n")?)] {
         let path = skill.join(path);
-        std::fs::create_dir_all(path.parent().unwrap_or(&skill)).map_err(|error| Failure::io("make", &path, &error))?;
-        std::fs::write(&path, text).map_err(|error| Failure::io("write", &path, &error))?;
+        std::fs::create_dir_all(path.parent().unwrap_or(&skill))
+            .map_err(|error| ChoreFailure::io("make", &path, &error))?;
+        std::fs::write(&path, text).map_err(|error| ChoreFailure::io("write", &path, &error))?;
     }
-    let says = |args: &[&str]| -> Result<(bool, String), Failure> {
+    let says = |args: &[&str]| -> Result<(bool, String), ChoreFailure> {
         let mut command = program(&scratch.path().join("data"));
         command.env("XDG_CACHE_HOME", scratch.path().join("cache")).current_dir(scratch.path());
         command.args(["--isolated", "--skills-dir", "skills"]).args(args);
-        let output = command.output().map_err(|error| Failure::new(format!("cannot start skillcue: {error}")))?;
+        let output = command.output().map_err(|error| ChoreFailure::new(format!("cannot start skillcue: {error}")))?;
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         Ok((output.status.success(), said))
     };
@@ -90,7 +93,9 @@ fn documented_sequence() -> Result<(), Failure> {
         let (success, said) = says(args)?;
         if success != succeeds || !said.contains(word) {
             let asked = args.join(" ");
-            return Err(Failure::new(format!("`skillcue {asked}` does not say what docs/toolsets.md says: {said}")));
+            return Err(ChoreFailure::new(format!(
+                "`skillcue {asked}` does not say what docs/toolsets.md says: {said}"
+            )));
         }
     }
     println!("    the sequence of docs/toolsets.md: missing, set up, found");
@@ -98,7 +103,7 @@ fn documented_sequence() -> Result<(), Failure> {
 }
 
 /// Returns the directory of the cases for the newest draft, below the target directory; fetched once.
-fn suite(python: &str) -> Result<PathBuf, Failure> {
+fn suite(python: &str) -> Result<PathBuf, ChoreFailure> {
     let dir = target().join("schema-suite");
     let name = SUITE.replace("==", "-");
     let cases = dir.join(&name).join("json/tests/draft2020-12");

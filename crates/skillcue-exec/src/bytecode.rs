@@ -27,21 +27,21 @@ const NO_CACHE: &str = "/dev/null/pycache";
 
 /// Compiled Python code of a skill, as far as a bounded walk finds it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bytecode {
+pub(crate) struct PythonBytecode {
     /// Directories and files to be hidden, without links on the way.
     pub(crate) hidden: Vec<PathBuf>,
     /// Whether Python may find compiled code beside a source.
     is_cache_possible: bool,
 }
 
-impl Bytecode {
+impl PythonBytecode {
     /// Looks for compiled code in a skill, whose directory's path without links is `real`.
-    pub(crate) fn of(dir: &SkillDir, real: &Path) -> Bytecode {
-        Bytecode::within(dir, real, MAX_ENTRIES, MAX_HIDDEN)
+    pub(crate) fn of(dir: &SkillDir, real: &Path) -> PythonBytecode {
+        PythonBytecode::within(dir, real, MAX_ENTRIES, MAX_HIDDEN)
     }
 
-    fn within(dir: &SkillDir, real: &Path, max_entries: usize, max_hidden: usize) -> Bytecode {
-        let mut found = Bytecode::default();
+    fn within(dir: &SkillDir, real: &Path, max_entries: usize, max_hidden: usize) -> PythonBytecode {
+        let mut found = PythonBytecode::default();
         let limits = TreeLimits { max_depth: MAX_DEPTH, max_entries, ..TreeLimits::default() };
         match dir.tree(&limits) {
             Ok(mut tree) => found.look_through(&mut tree, real),
@@ -108,7 +108,8 @@ impl Bytecode {
         [("PYTHONDONTWRITEBYTECODE", "1")].into_iter().chain(elsewhere)
     }
 
-    /// Returns the options for an interpreter whose own options, `-I` or `-E`, make it ignore [`Bytecode::variables`].
+    /// Returns the options for an interpreter whose own options, `-I` or `-E`, make it ignore
+    /// [`PythonBytecode::variables`].
     pub(crate) fn options(&self, interpreter: &Path) -> Vec<String> {
         let is_python =
             interpreter.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python"));
@@ -131,8 +132,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    fn of(skill: &Path) -> Bytecode {
-        Bytecode::of(&SkillDir::open("x", skill).unwrap(), skill)
+    fn of(skill: &Path) -> PythonBytecode {
+        PythonBytecode::of(&SkillDir::open("x", skill).unwrap(), skill)
     }
 
     fn names(skill: &Path) -> Vec<&'static str> {
@@ -227,7 +228,7 @@ mod tests {
             fs::write(skill.path().join(name), "").unwrap();
         }
         let dir = SkillDir::open("x", skill.path()).unwrap();
-        let within = |entries, hidden| Bytecode::within(&dir, skill.path(), entries, hidden);
+        let within = |entries, hidden| PythonBytecode::within(&dir, skill.path(), entries, hidden);
         assert!(within(2, 10).is_cache_possible);
         assert!(!within(3, 10).is_cache_possible);
         for name in ["a.pyc", "b.pyc", "c.pyc"] {

@@ -3,10 +3,10 @@
 use skillcue_base::visible_line;
 
 /// Characters of a description; a longer one is cut.
-const MOST: usize = 240;
+const MAX_DESCRIPTION: usize = 240;
 
 /// Beginnings of comments for machines and lawyers, which say nothing about what a script does.
-const SKIPPED: &[&str] = &[
+const SKIPPED_COMMENTS: &[&str] = &[
     "-*-",
     "vim:",
     "coding:",
@@ -29,7 +29,7 @@ const SKIPPED: &[&str] = &[
 ];
 
 /// Returns the first paragraph of the first comment in `head`, the beginning of the script at `path`.
-pub(crate) fn first(path: &str, head: &str) -> Option<String> {
+pub(crate) fn first_comment(path: &str, head: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let slashes = ["js", "mjs", "cjs", "ts", "mts"].iter().any(|it| name.ends_with(&format!(".{it}")))
         || head.lines().next().is_some_and(|line| {
@@ -37,12 +37,12 @@ pub(crate) fn first(path: &str, head: &str) -> Option<String> {
         });
     let lines: Vec<&str> = head.lines().collect();
     let start = usize::from(lines.first().is_some_and(|line| line.trim_start_matches('\u{feff}').starts_with("#!")));
-    let text = if slashes { slashed(&lines[start..]) } else { hashed(&lines[start..]) }?;
-    fit(&without_name(&text, name))
+    let text = if slashes { slash_comment(&lines[start..]) } else { hash_comment(&lines[start..]) }?;
+    shortened(&without_name(&text, name))
 }
 
 /// Returns the first comment with `#`, or the docstring after it, which describes a script better.
-fn hashed(lines: &[&str]) -> Option<String> {
+fn hash_comment(lines: &[&str]) -> Option<String> {
     let mut comment: Vec<&str> = Vec::new();
     let mut done = false;
     let mut metadata = false;
@@ -56,7 +56,7 @@ fn hashed(lines: &[&str]) -> Option<String> {
             let said = line.trim_start_matches('#').trim();
             if said.is_empty() {
                 done |= !comment.is_empty();
-            } else if !done && !skipped(said) {
+            } else if !done && !is_skipped(said) {
                 comment.push(said);
             }
         } else if line.is_empty() {
@@ -103,7 +103,7 @@ fn docstring(lines: &[&str]) -> Option<String> {
 }
 
 /// Returns the first comment with `//` or `/* */`.
-fn slashed(lines: &[&str]) -> Option<String> {
+fn slash_comment(lines: &[&str]) -> Option<String> {
     let mut comment: Vec<&str> = Vec::new();
     let mut block = false;
     for line in lines {
@@ -118,7 +118,7 @@ fn slashed(lines: &[&str]) -> Option<String> {
             if paragraph_ends && !comment.is_empty() {
                 break;
             }
-            if !paragraph_ends && !skipped(text) {
+            if !paragraph_ends && !is_skipped(text) {
                 comment.push(text);
             }
             block = !ends;
@@ -130,7 +130,7 @@ fn slashed(lines: &[&str]) -> Option<String> {
             if text.is_empty() && !comment.is_empty() {
                 break;
             }
-            if !text.is_empty() && !skipped(text) {
+            if !text.is_empty() && !is_skipped(text) {
                 comment.push(text);
             }
         } else if !comment.is_empty() {
@@ -142,9 +142,9 @@ fn slashed(lines: &[&str]) -> Option<String> {
     (!comment.is_empty()).then(|| comment.join(" "))
 }
 
-fn skipped(said: &str) -> bool {
+fn is_skipped(said: &str) -> bool {
     let said = said.to_lowercase();
-    SKIPPED.iter().any(|word| said.starts_with(word))
+    SKIPPED_COMMENTS.iter().any(|word| said.starts_with(word))
 }
 
 /// Removes the script's own name from the beginning, as in `count.py - Counts pages`: a list shows it anyway.
@@ -160,24 +160,25 @@ fn without_name(text: &str, name: &str) -> String {
     text.to_owned()
 }
 
-/// Shortens to one line of at most [`MOST`] characters: the whole text, else its first sentence, else its beginning.
-fn fit(text: &str) -> Option<String> {
+/// Shortens to one line of at most [`MAX_DESCRIPTION`] characters: the whole text, else its first sentence, else its
+/// beginning.
+fn shortened(text: &str) -> Option<String> {
     let text = visible_line(text).into_owned();
     if text.is_empty() {
         return None;
     }
-    if text.chars().count() <= MOST {
+    if text.chars().count() <= MAX_DESCRIPTION {
         return Some(text);
     }
-    if let Some(end) = text.find(". ").filter(|end| text[..*end].chars().count() < MOST) {
+    if let Some(end) = text.find(". ").filter(|end| text[..*end].chars().count() < MAX_DESCRIPTION) {
         return Some(text[..=end].to_owned());
     }
-    Some(text.chars().take(MOST - 1).chain(['…']).collect())
+    Some(text.chars().take(MAX_DESCRIPTION - 1).chain(['…']).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::first;
+    use super::first_comment;
 
     #[test]
     fn descriptions_of_scripts() {
@@ -208,16 +209,16 @@ mod tests {
             ("a.js", "/*", None),
         ];
         for (path, head, want) in cases {
-            assert_eq!(first(path, head).as_deref(), *want, "{path}: {head:?}");
+            assert_eq!(first_comment(path, head).as_deref(), *want, "{path}: {head:?}");
         }
     }
 
     #[test]
     fn a_long_text_is_cut_and_control_characters_are_dropped() {
         let long = format!("# {}\n", "x".repeat(1000));
-        assert_eq!(first("a.sh", &long).unwrap().chars().count(), super::MOST);
+        assert_eq!(first_comment("a.sh", &long).unwrap().chars().count(), super::MAX_DESCRIPTION);
         let two = format!("# First. {}\n", "y".repeat(1000));
-        assert_eq!(first("a.sh", &two).unwrap(), "First.");
-        assert_eq!(first("a.sh", "# a\u{1b}[31mb\n").unwrap(), "a[31mb");
+        assert_eq!(first_comment("a.sh", &two).unwrap(), "First.");
+        assert_eq!(first_comment("a.sh", "# a\u{1b}[31mb\n").unwrap(), "a[31mb");
     }
 }

@@ -22,35 +22,35 @@ mod confine;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
-mod held;
+mod held_memory;
 #[cfg(target_os = "linux")]
-mod inside;
+mod job_process;
+#[cfg(target_os = "linux")]
+mod job_root;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod private_tmp;
 mod process_group;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
-mod root;
-#[cfg(target_os = "linux")]
 mod supervisor;
-mod tmp;
 
 use crate::layer::Layer;
 #[cfg(target_os = "linux")]
-use crate::wire::Prepare;
+use crate::wire::HelperSetup;
 
 /// The first argument by which a program knows that it is asked to be the helper.
-pub(crate) const WORD: &str = "__skillcue-helper";
+pub(crate) const HELPER_ARGUMENT: &str = "__skillcue-helper";
 
 /// The first argument of a helper that starts its job without a sandbox.
-pub(crate) const PLAIN: &str = "__skillcue-helper-plain";
+pub(crate) const UNSANDBOXED_ARGUMENT: &str = "__skillcue-helper-plain";
 
 /// The first argument by which a helper that was started inside of a sandbox knows that it is to run the engine.
-const ENGINE: &str = "__skillcue-engine";
+const ENGINE_ARGUMENT: &str = "__skillcue-engine";
 
 /// Returns whether one helper waits for jobs; otherwise each job has a helper of its own.
-pub(crate) fn waits(without: &[Layer]) -> bool {
+pub(crate) fn has_waiting_helper(without: &[Layer]) -> bool {
     cfg!(target_os = "linux") && !without.contains(&Layer::Supervisor)
 }
 
@@ -60,7 +60,7 @@ const NOT_A_HELPER: i32 = 125;
 /// Runs as the sandbox's helper if this process was started as one, and then never returns; returns at once otherwise.
 ///
 /// Call it first thing in `main`, before any thread is started: the helper forks. `engine` is the function that
-/// [`Program::Engine`](crate::Program::Engine) runs, with the job's pipes as standard input, output and error; it
+/// [`JobProgram::Engine`](crate::JobProgram::Engine) runs, with the job's pipes as standard input, output and error; it
 /// returns the exit code.
 ///
 /// ```
@@ -70,14 +70,14 @@ const NOT_A_HELPER: i32 = 125;
 /// ```
 pub fn run_if_asked(engine: Option<fn() -> i32>) {
     let Some(word) = std::env::args_os().nth(1) else { return };
-    if word == WORD {
+    if word == HELPER_ARGUMENT {
         #[cfg(target_os = "linux")]
-        supervisor::run(engine, &std::env::args().nth(2).map(|text| Prepare::from_text(&text)).unwrap_or_default());
+        supervisor::run(engine, &std::env::args().nth(2).map(|text| HelperSetup::from_text(&text)).unwrap_or_default());
         #[cfg(not(target_os = "linux"))]
         process_group::run(engine);
-    } else if word == PLAIN {
+    } else if word == UNSANDBOXED_ARGUMENT {
         process_group::run(engine);
-    } else if word == ENGINE {
+    } else if word == ENGINE_ARGUMENT {
         std::process::exit(engine.map_or(NOT_A_HELPER, |engine| engine()));
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The interpreter that a script asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum InterpreterSpec {
     /// None: it is a program itself.
     Native,
     /// A program of this name (or at this path, if it begins with `/`), with these options before the script.
@@ -35,28 +35,28 @@ const NODE_WITH_TYPES: (u32, u32) = (22, 18);
 /// The first version of `node` that runs TypeScript with an option.
 const NODE_WITH_FLAG: (u32, u32) = (22, 6);
 
-impl Wanted {
+impl InterpreterSpec {
     /// Returns the interpreter that the script at `path`, which begins with `head`, asks for; nothing, if it is no
     /// script.
-    pub(crate) fn of(path: &str, head: &[u8], executable: bool) -> Option<Wanted> {
-        if let Some(wanted) = shebang(head) {
-            return Some(wanted);
+    pub(crate) fn of(path: &str, head: &[u8], executable: bool) -> Option<InterpreterSpec> {
+        if let Some(spec) = shebang(head) {
+            return Some(spec);
         }
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
         let known = extension.and_then(|it| EXTENSIONS.iter().find(|(known, _)| *known == it));
         match known {
-            Some((extension, _)) => Some(Wanted::Extension(extension)),
-            None => (executable && head.starts_with(b"\x7fELF")).then_some(Wanted::Native),
+            Some((extension, _)) => Some(InterpreterSpec::Extension(extension)),
+            None => (executable && head.starts_with(b"\x7fELF")).then_some(InterpreterSpec::Native),
         }
     }
 
     /// Returns its name for a list.
     pub(crate) fn word(&self) -> &str {
         match self {
-            Wanted::Native => "native",
-            Wanted::Program { name, .. } => name.rsplit('/').next().unwrap_or(name),
-            Wanted::Extension(extension) => programs(extension)[0],
+            InterpreterSpec::Native => "native",
+            InterpreterSpec::Program { name, .. } => name.rsplit('/').next().unwrap_or(name),
+            InterpreterSpec::Extension(extension) => programs_for(extension)[0],
         }
     }
 
@@ -66,12 +66,12 @@ impl Wanted {
     }
 }
 
-fn programs(extension: &str) -> &'static [&'static str] {
+fn programs_for(extension: &str) -> &'static [&'static str] {
     EXTENSIONS.iter().find(|(known, _)| *known == extension).map_or(&["sh"], |(_, programs)| programs)
 }
 
 /// Returns the interpreter that a `#!` line asks for. `env` is skipped, `uv run --script` is Python.
-fn shebang(head: &[u8]) -> Option<Wanted> {
+fn shebang(head: &[u8]) -> Option<InterpreterSpec> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?.trim();
     let (program, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(a, b)| (a, b.trim()));
@@ -79,15 +79,15 @@ fn shebang(head: &[u8]) -> Option<Wanted> {
     if name != "env" {
         // The kernel passes what follows as one option.
         let options = if rest.is_empty() { Vec::new() } else { vec![rest.to_owned()] };
-        return (!program.is_empty()).then(|| Wanted::Program { name: program.to_owned(), options });
+        return (!program.is_empty()).then(|| InterpreterSpec::Program { name: program.to_owned(), options });
     }
     let mut words = rest.split_whitespace().skip_while(|word| word.starts_with('-') || word.contains('='));
     let program = words.next()?.to_owned();
     let options: Vec<String> = words.map(str::to_owned).collect();
     if program == "uv" || program == "uvx" || program == "pipx" {
-        return Some(Wanted::Program { name: "python3".to_owned(), options: Vec::new() });
+        return Some(InterpreterSpec::Program { name: "python3".to_owned(), options: Vec::new() });
     }
-    Some(Wanted::Program { name: program, options })
+    Some(InterpreterSpec::Program { name: program, options })
 }
 
 /// A program that runs a script.
@@ -100,12 +100,12 @@ pub(crate) struct Interpreter {
     /// More paths that have to be readable, besides those that belong to the program.
     pub(crate) extra: Vec<PathBuf>,
     /// The side that chose it, which decides what belongs to it.
-    pub(crate) chosen: Chosen,
+    pub(crate) origin: InterpreterOrigin,
 }
 
 /// The side that chose an interpreter. A path that a skill names must not decide what becomes readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum InterpreterOrigin {
     /// The user: it is on the PATH. The files beside it say what else has to be readable.
     OnPath,
     /// The skill, by a path of the system: its libraries come with it, but no file beside it is believed.
@@ -115,16 +115,16 @@ pub(crate) enum Chosen {
 }
 
 impl Interpreter {
-    fn at(program: PathBuf, chosen: Chosen) -> Interpreter {
-        Interpreter { program, options: Vec::new(), extra: Vec::new(), chosen }
+    fn at(program: PathBuf, origin: InterpreterOrigin) -> Interpreter {
+        Interpreter { program, options: Vec::new(), extra: Vec::new(), origin }
     }
 
     /// Returns the paths that have to be readable for it to run.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        let mut paths = match self.chosen {
-            Chosen::OnPath => crate::interpreter_paths(&self.program),
-            Chosen::OfSystem => crate::policy::installation(&self.program, false),
-            Chosen::OfSkill => vec![self.program.clone()],
+        let mut paths = match self.origin {
+            InterpreterOrigin::OnPath => crate::interpreter_paths(&self.program),
+            InterpreterOrigin::OfSystem => crate::program_paths::installation_paths(&self.program, false),
+            InterpreterOrigin::OfSkill => vec![self.program.clone()],
         };
         paths.extend(self.extra.iter().cloned());
         paths
@@ -138,26 +138,26 @@ impl Interpreter {
         let numbers = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
         let real = self.program.canonicalize().ok()?;
         let named = real.file_name()?.to_str()?.strip_prefix("python").and_then(numbers).filter(|it| it.len() > 1);
-        if self.chosen != Chosen::OnPath {
+        if self.origin != InterpreterOrigin::OnPath {
             return named;
         }
         let question = "import sys; print('.'.join(map(str, sys.version_info[:3])))";
-        let answer = output(Command::new(&self.program).args(["-I", "-c", question]), PATIENCE);
+        let answer = output_of(Command::new(&self.program).args(["-I", "-c", question]), MAX_ANSWER_TIME);
         answer.and_then(|text| numbers(text.trim())).or(named)
     }
 }
 
-/// Finds the interpreter `wanted` for a script of the skill in `skill` on `path`; an error says what is missing.
-pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
-    match wanted {
-        Wanted::Native => Err("it is a program itself".to_owned()),
-        Wanted::Program { name, options } => {
+/// Finds the interpreter `spec` for a script of the skill in `skill` on `path`; an error says what is missing.
+pub(crate) fn find(spec: &InterpreterSpec, path: &OsStr, skill: &Path) -> Result<Interpreter, String> {
+    match spec {
+        InterpreterSpec::Native => Err("it is a program itself".to_owned()),
+        InterpreterSpec::Program { name, options } => {
             let mut found = find_named(name, path, skill)?;
             found.options.clone_from(options);
             Ok(found)
         }
-        Wanted::Extension(extension) => {
-            let names = programs(extension);
+        InterpreterSpec::Extension(extension) => {
+            let names = programs_for(extension);
             for name in names {
                 let Ok(mut found) = find_named(name, path, skill) else { continue };
                 if *name == "deno" {
@@ -165,7 +165,8 @@ pub(crate) fn find(wanted: &Wanted, path: &OsStr, skill: &Path) -> Result<Interp
                 }
                 if *extension == "ts" && *name == "node" {
                     // A program of the skill is not asked for its version: that would run it outside of the sandbox.
-                    let version = if found.chosen == Chosen::OnPath { node_version(&found.program) } else { None };
+                    let version =
+                        if found.origin == InterpreterOrigin::OnPath { node_version(&found.program) } else { None };
                     match version {
                         Some(version) if version >= NODE_WITH_TYPES => {}
                         Some(version) if version >= NODE_WITH_FLAG => {
@@ -196,7 +197,7 @@ fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, Str
             return Err(format!("its first line asks for {name}, which is neither a name nor an absolute path"));
         }
         let found = on_path(name, path).or_else(|| if name == "python" { on_path("python3", path) } else { None });
-        return found.map(|found| by_name(found, path, skill)).ok_or_else(missing);
+        return found.map(|found| chosen_by_user(found, path, skill)).ok_or_else(missing);
     }
     let at = PathBuf::from(name);
     let refused = || {
@@ -211,18 +212,18 @@ fn find_named(name: &str, path: &OsStr, skill: &Path) -> Result<Interpreter, Str
     let (bin, last) = name.rsplit_once('/').ok_or_else(missing)?;
     if !is_program(&at) {
         let found = if bin.ends_with("bin") { on_path(last, path) } else { None };
-        return found.map(|found| by_name(found, path, skill)).ok_or_else(missing);
+        return found.map(|found| chosen_by_user(found, path, skill)).ok_or_else(missing);
     }
     let real = at.canonicalize().map_err(|_| missing())?;
     if real.starts_with(skill) {
-        return Ok(Interpreter::at(real, Chosen::OfSkill));
+        return Ok(Interpreter::at(real, InterpreterOrigin::OfSkill));
     }
     if is_system(&real) {
         // By the name it was given, for programs that look at it; unless that name could be led elsewhere.
-        return Ok(Interpreter::at(if is_system(&at) { at } else { real }, Chosen::OfSystem));
+        return Ok(Interpreter::at(if is_system(&at) { at } else { real }, InterpreterOrigin::OfSystem));
     }
     match on_path(last, path).filter(|found| found.canonicalize().is_ok_and(|it| it == real)) {
-        Some(found) => Ok(by_name(found, path, skill)),
+        Some(found) => Ok(chosen_by_user(found, path, skill)),
         None => Err(refused()),
     }
 }
@@ -241,14 +242,14 @@ pub(crate) fn is_system(path: &Path) -> bool {
 
 /// Returns the interpreter for a program that was found on the PATH by its bare name. Only such a program is ever
 /// started to ask it something.
-fn by_name(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
+fn chosen_by_user(found: PathBuf, path: &OsStr, skill: &Path) -> Interpreter {
     let of_skill = |at: &Path| at.canonicalize().is_ok_and(|real| real.starts_with(skill));
     if of_skill(&found) {
-        return Interpreter::at(found.canonicalize().unwrap_or(found), Chosen::OfSkill);
+        return Interpreter::at(found.canonicalize().unwrap_or(found), InterpreterOrigin::OfSkill);
     }
     let mut interpreter = behind_shim(found, path);
     if of_skill(&interpreter.program) {
-        interpreter.chosen = Chosen::OfSkill;
+        interpreter.origin = InterpreterOrigin::OfSkill;
     }
     interpreter
 }
@@ -267,29 +268,29 @@ fn is_program(at: &Path) -> bool {
 /// but chooses one. Inside the sandbox it could not look around, so it is asked here, once.
 fn behind_shim(program: PathBuf, path: &OsStr) -> Interpreter {
     let Some(shims) = program.parent().filter(|dir| dir.ends_with("shims")) else {
-        return Interpreter::at(program, Chosen::OnPath);
+        return Interpreter::at(program, InterpreterOrigin::OnPath);
     };
-    if let Some(real) = ask(&program, path).filter(|real| is_program(real) && !real.starts_with(shims)) {
-        return Interpreter::at(real, Chosen::OnPath);
+    if let Some(real) = ask_shim(&program, path).filter(|real| is_program(real) && !real.starts_with(shims)) {
+        return Interpreter::at(real, InterpreterOrigin::OnPath);
     }
     // Not one that can be asked: it may read the directory that it belongs to.
     let extra = shims.parent().map(Path::to_path_buf).into_iter().collect();
-    Interpreter { program, options: Vec::new(), extra, chosen: Chosen::OnPath }
+    Interpreter { program, options: Vec::new(), extra, origin: InterpreterOrigin::OnPath }
 }
 
 /// The interpreters behind shims, by the shim's path and time of change.
-type Asked = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
+type ShimAnswers = HashMap<(PathBuf, Option<SystemTime>), Option<PathBuf>>;
 
 /// The answers of the shims that were asked.
-static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
+static SHIM_ANSWERS: LazyLock<Mutex<ShimAnswers>> = LazyLock::new(Mutex::default);
 
 /// The time that a program may take to answer a question about itself.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(20);
 
 /// Asks a shim which interpreter it chooses.
-fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
+fn ask_shim(shim: &Path, path: &OsStr) -> Option<PathBuf> {
     let key = (shim.to_path_buf(), shim.metadata().and_then(|it| it.modified()).ok());
-    if let Some(known) = skillcue_base::lock(&ASKED).get(&key) {
+    if let Some(known) = skillcue_base::lock(&SHIM_ANSWERS).get(&key) {
         return known.clone();
     }
     let name = shim.file_name()?.to_str()?;
@@ -300,21 +301,21 @@ fn ask(shim: &Path, path: &OsStr) -> Option<PathBuf> {
         "perl" => &["-e", "print $^X"],
         _ => return None,
     };
-    let answer = output(Command::new(shim).args(question).env("PATH", path), PATIENCE);
+    let answer = output_of(Command::new(shim).args(question).env("PATH", path), MAX_ANSWER_TIME);
     let real = answer.map(|text| PathBuf::from(text.trim())).filter(|real| real.is_absolute());
-    skillcue_base::lock(&ASKED).insert(key, real.clone());
+    skillcue_base::lock(&SHIM_ANSWERS).insert(key, real.clone());
     real
 }
 
 fn node_version(node: &Path) -> Option<(u32, u32)> {
-    let text = output(Command::new(node).arg("--version"), PATIENCE)?;
+    let text = output_of(Command::new(node).arg("--version"), MAX_ANSWER_TIME)?;
     let mut numbers = text.trim().trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// Returns what a trusted program prints, if it succeeds within `patience`. Runs it outside of the sandbox, in `/`, so
+/// Returns what a trusted program prints, if it succeeds within `timeout`. Runs it outside of the sandbox, in `/`, so
 /// that no file of a skill has a say in what it answers.
-pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String> {
+pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     use std::io::Read;
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
@@ -324,7 +325,7 @@ pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String
         let _ = pipe.by_ref().take(64 * 1024).read_to_string(&mut text);
         text
     });
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return reader.join().ok().filter(|_| status.success()),
@@ -339,7 +340,7 @@ pub(crate) fn output(command: &mut Command, patience: Duration) -> Option<String
 }
 
 /// Returns the directories of `path` that are below one of `readable`, for the PATH inside.
-pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
+pub(crate) fn reachable_path(path: &OsStr, readable: &[PathBuf]) -> OsString {
     let kept = std::env::split_paths(path).filter(|dir| {
         dir.is_absolute()
             && dir.canonicalize().is_ok_and(|real| real.is_dir() && readable.iter().any(|it| real.starts_with(it)))
@@ -351,13 +352,13 @@ pub(crate) fn reachable(path: &OsStr, readable: &[PathBuf]) -> OsString {
 mod tests {
     use super::*;
 
-    fn program(name: &str, options: &[&str]) -> Wanted {
-        Wanted::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() }
+    fn program(name: &str, options: &[&str]) -> InterpreterSpec {
+        InterpreterSpec::Program { name: name.into(), options: options.iter().map(|&it| it.into()).collect() }
     }
 
     #[test]
     fn first_lines() {
-        let cases: &[(&str, Option<Wanted>)] = &[
+        let cases: &[(&str, Option<InterpreterSpec>)] = &[
             ("#!/bin/sh\n", Some(program("/bin/sh", &[]))),
             ("#!/bin/bash -eu\n", Some(program("/bin/bash", &["-eu"]))),
             ("#!/usr/bin/env python3\n", Some(program("python3", &[]))),
@@ -369,7 +370,7 @@ mod tests {
             ("echo\n", None),
         ];
         for (head, want) in cases {
-            assert_eq!(&Wanted::of("x", head.as_bytes(), false), want, "{head:?}");
+            assert_eq!(&InterpreterSpec::of("x", head.as_bytes(), false), want, "{head:?}");
         }
     }
 
@@ -378,12 +379,12 @@ mod tests {
         for (path, word) in
             [("a.py", "python3"), ("b.SH", "bash"), ("d/c.ts", "bun"), ("x.rb", "ruby"), ("x.pl", "perl")]
         {
-            assert_eq!(Wanted::of(path, b"x", false).unwrap().word(), word);
+            assert_eq!(InterpreterSpec::of(path, b"x", false).unwrap().word(), word);
         }
-        assert_eq!(Wanted::of("a.txt", b"x", true), None);
-        assert_eq!(Wanted::of("a.py.d/README", b"x", false), None);
-        assert_eq!(Wanted::of("tool", b"\x7fELF", true), Some(Wanted::Native));
-        assert_eq!(Wanted::of("tool", b"\x7fELF", false), None);
+        assert_eq!(InterpreterSpec::of("a.txt", b"x", true), None);
+        assert_eq!(InterpreterSpec::of("a.py.d/README", b"x", false), None);
+        assert_eq!(InterpreterSpec::of("tool", b"\x7fELF", true), Some(InterpreterSpec::Native));
+        assert_eq!(InterpreterSpec::of("tool", b"\x7fELF", false), None);
     }
 
     #[test]
@@ -401,11 +402,11 @@ mod tests {
         make(&at("shims/other"), "#!/bin/sh\necho no\n");
         let path = at("shims").into_os_string();
         let skill = Path::new("/skill");
-        let wanted = |name: &str| Wanted::Program { name: name.into(), options: Vec::new() };
-        assert_eq!(find(&wanted("ruby"), &path, skill).unwrap().program, at("real/ruby"));
-        assert_eq!(find(&wanted("other"), &path, skill).unwrap().extra, [tmp.path().to_path_buf()]);
-        assert!(find(&wanted("nothing"), &path, skill).is_err());
-        assert!(find(&wanted("../real/ruby"), &path, skill).is_err());
+        let spec = |name: &str| InterpreterSpec::Program { name: name.into(), options: Vec::new() };
+        assert_eq!(find(&spec("ruby"), &path, skill).unwrap().program, at("real/ruby"));
+        assert_eq!(find(&spec("other"), &path, skill).unwrap().extra, [tmp.path().to_path_buf()]);
+        assert!(find(&spec("nothing"), &path, skill).is_err());
+        assert!(find(&spec("../real/ruby"), &path, skill).is_err());
     }
 
     #[test]
@@ -423,13 +424,13 @@ mod tests {
         std::os::unix::fs::symlink("/bin/sh", root.join("home/bin/shell")).unwrap();
         let (path, skill) = (root.join("path/bin").into_os_string(), root.join("skill"));
         let look = |at: &Path| {
-            let wanted = Wanted::Program { name: at.to_str().unwrap().into(), options: Vec::new() };
-            find(&wanted, &path, &skill)
+            let spec = InterpreterSpec::Program { name: at.to_str().unwrap().into(), options: Vec::new() };
+            find(&spec, &path, &skill)
         };
         assert!(look(&elsewhere).unwrap_err().contains("nor on the PATH"));
-        assert_eq!(look(&mine).unwrap().chosen, Chosen::OnPath);
+        assert_eq!(look(&mine).unwrap().origin, InterpreterOrigin::OnPath);
         assert_eq!(look(&own).unwrap().paths(), [own]);
-        assert_eq!(look(Path::new("/bin/sh")).unwrap().chosen, Chosen::OfSystem);
+        assert_eq!(look(Path::new("/bin/sh")).unwrap().origin, InterpreterOrigin::OfSystem);
         // A link outside of the system is not followed later on: its target at this moment is used.
         assert!(is_system(&look(&root.join("home/bin/shell")).unwrap().program));
         for made_up in ["/proc/self/exe", "/dev/fd/0", "/usr/../tmp/x"] {
@@ -439,14 +440,14 @@ mod tests {
 
     #[test]
     fn typescript_without_anything_that_runs_it_says_what_would() {
-        let error = find(&Wanted::Extension("ts"), OsStr::new("/nowhere"), Path::new("/skill")).unwrap_err();
+        let error = find(&InterpreterSpec::Extension("ts"), OsStr::new("/nowhere"), Path::new("/skill")).unwrap_err();
         assert!(error.contains("bun, deno, or node 22.18"), "{error}");
     }
 
     #[test]
     fn only_readable_directories_stay_on_the_path() {
-        let kept = reachable(OsStr::new("/usr/bin:/root:relative:/nowhere:/bin"), &["/usr".into(), "/bin".into()]);
+        let kept = reachable_path(OsStr::new("/usr/bin:/root:relative:/nowhere:/bin"), &["/usr".into(), "/bin".into()]);
         assert_eq!(kept, "/usr/bin:/bin");
-        assert_eq!(reachable(OsStr::new("/root"), &["/usr".into()]), "/usr/bin:/bin");
+        assert_eq!(reachable_path(OsStr::new("/root"), &["/usr".into()]), "/usr/bin:/bin");
     }
 }

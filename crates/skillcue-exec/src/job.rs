@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The program that runs inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum JobProgram {
     /// A program on disk, executed inside the sandbox.
     File(PathBuf),
     /// The helper's own engine: nothing is executed, the function given to
@@ -21,23 +21,23 @@ pub enum Program {
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The program that runs.
-    pub program: Program,
+    pub program: JobProgram,
     /// Its arguments, without its name. An engine gets none.
     pub args: Vec<OsString>,
-    /// Its whole environment: nothing is inherited. With [`Policy::private_tmp`], `HOME`, `TMPDIR`, `TMP` and `TEMP`
-    /// are added.
+    /// Its whole environment: nothing is inherited. With [`SandboxPolicy::private_tmp`], `HOME`, `TMPDIR`, `TMP` and
+    /// `TEMP` are added.
     pub env: Vec<(OsString, OsString)>,
     /// Its working directory: `/`, if none is given.
     pub cwd: Option<PathBuf>,
     /// The files, programs and network that it may reach.
-    pub policy: Policy,
+    pub policy: SandboxPolicy,
     /// The resources that it may use up.
     pub bounds: Bounds,
 }
 
 impl Job {
     /// Creates a job for `program`, which may reach what `policy` allows, within the default bounds.
-    pub fn new(program: Program, policy: Policy) -> Job {
+    pub fn new(program: JobProgram, policy: SandboxPolicy) -> Job {
         Job { program, args: Vec::new(), env: Vec::new(), cwd: None, policy, bounds: Bounds::default() }
     }
 }
@@ -46,10 +46,10 @@ impl Job {
 ///
 /// Paths that do not exist are passed over. A few devices (`/dev/null`, `/dev/full`, `/dev/random`, `/dev/urandom`;
 /// where it can have mounts of its own, `/dev/zero`) and what the process may know of itself in `/proc` come with every
-/// [`Program::File`].
+/// [`JobProgram::File`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Policy {
-    /// Files and directories with all below them that may be read and, with [`Policy::execute`], executed.
+pub struct SandboxPolicy {
+    /// Files and directories with all below them that may be read and, with [`SandboxPolicy::execute`], executed.
     pub read: Vec<PathBuf>,
     /// Files and directories with all below them that may be read, written and removed.
     pub write: Vec<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Policy {
     /// Files and directories, without links on the way, that the job finds empty although what is around them may be
     /// read: where it has mounts of its own ([`Layer::MountNamespace`](crate::Layer::MountNamespace)).
     pub hidden: Vec<PathBuf>,
-    /// Whether it may execute programs. Without, [`Program::File`] itself is executed and nothing after it.
+    /// Whether it may execute programs. Without, [`JobProgram::File`] itself is executed and nothing after it.
     pub execute: bool,
     /// Whether it may use the network: all of it, the machine's own addresses too.
     pub network: bool,
@@ -67,25 +67,25 @@ pub struct Policy {
     pub private_tmp: bool,
 }
 
-impl Policy {
+impl SandboxPolicy {
     /// Returns the policy that allows nothing at all, as an engine has it.
-    pub fn nothing() -> Policy {
-        Policy::default()
+    pub fn nothing() -> SandboxPolicy {
+        SandboxPolicy::default()
     }
 
     /// Returns the policy that an ordinary program needs in order to start: system libraries and programs, its own
     /// installation ([`interpreter_paths`](crate::interpreter_paths)), and a private temporary directory.
-    pub fn program(program: &Path) -> Policy {
+    pub fn program(program: &Path) -> SandboxPolicy {
         let mut read = crate::system_paths(false);
         read.extend(crate::interpreter_paths(program));
-        Policy { read, execute: true, private_tmp: true, ..Policy::default() }
+        SandboxPolicy { read, execute: true, private_tmp: true, ..SandboxPolicy::default() }
     }
 
     /// Adds the network, and the few files that looking up names needs.
     #[must_use]
-    pub fn with_network(mut self) -> Policy {
+    pub fn with_network(mut self) -> SandboxPolicy {
         self.network = true;
-        self.read.extend(crate::policy::network_paths());
+        self.read.extend(crate::program_paths::network_paths());
         self
     }
 }

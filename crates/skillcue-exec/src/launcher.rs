@@ -16,19 +16,19 @@ use rustix::net::Shutdown;
 
 use crate::error::{ExecError, NO_ENGINE};
 use crate::helper;
-use crate::job::{Job, Policy, Program};
+use crate::job::{Job, JobProgram, SandboxPolicy};
 use crate::layer::{Layer, SandboxReport, Support};
 use crate::memory::MemoryUse;
-use crate::wire::{Ended, Order, Prepare, Said, Start, hand_over, receive, send};
+use crate::wire::{HelperMessage, HelperSetup, JobEnd, JobOrder, JobStart, hand_over, receive, send};
 
 /// Starts sandboxed processes. Cheap to clone.
 ///
 /// ```no_run
-/// use skillcue_exec::{Job, Launcher, Policy, Program};
+/// use skillcue_exec::{Job, Launcher, SandboxPolicy, JobProgram};
 /// use std::io::Read;
 ///
 /// let launcher = Launcher::new("/usr/bin/skillcue");
-/// let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program("/bin/sh".as_ref()));
+/// let mut job = Job::new(JobProgram::File("/bin/sh".into()), SandboxPolicy::program("/bin/sh".as_ref()));
 /// job.args = vec!["-c".into(), "cat /etc/shadow || echo contained".into()];
 /// let mut child = launcher.spawn(&job)?;
 /// let mut output = String::new();
@@ -46,7 +46,7 @@ pub struct Launcher {
     helper_env: Vec<(OsString, OsString)>,
     support: Arc<OnceLock<Support>>,
     /// The helpers that wait for jobs, once there was one: without the network and with it.
-    waiting: Arc<Mutex<[Option<Waiting>; 2]>>,
+    waiting: Arc<Mutex<[Option<WaitingHelper>; 2]>>,
 }
 
 impl Launcher {
@@ -128,9 +128,9 @@ impl Launcher {
             return Ok(known.clone());
         }
         let probe = |private_tmp| {
-            let policy = Policy { private_tmp, ..Policy::nothing() };
-            let mut order = Order::of(&Job::new(Program::Engine, policy), &self.tmp, &self.without, true);
-            order.start = Start::Probe;
+            let policy = SandboxPolicy { private_tmp, ..SandboxPolicy::nothing() };
+            let mut order = JobOrder::of(&Job::new(JobProgram::Engine, policy), &self.tmp, &self.without, true);
+            order.start = JobStart::Probe;
             self.start(&order)
         };
         // With a private directory, as scripts have one; where none can be made, the rest can still be reported.
@@ -140,40 +140,40 @@ impl Launcher {
     }
 
     /// Starts a job. Returns once it runs.
-    pub fn spawn(&self, job: &Job) -> Result<Child, ExecError> {
-        self.start(&Order::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
+    pub fn spawn(&self, job: &Job) -> Result<RunningJob, ExecError> {
+        self.start(&JobOrder::of(job, &self.tmp, &self.without, self.allow_unsandboxed))
     }
 
-    fn start(&self, order: &Order) -> Result<Child, ExecError> {
+    fn start(&self, order: &JobOrder) -> Result<RunningJob, ExecError> {
         loop {
             let (mut child, helper) = self.hand_out(order)?;
-            let said = match receive::<Said>(&child.control) {
+            let message = match receive::<HelperMessage>(&child.control) {
                 // It has gone before it took what it was given.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
-                said => said.map_err(broken)?,
+                message => message.map_err(broken)?,
             };
-            match said {
-                Some(Said::Ready { report, tmp }) => {
+            match message {
+                Some(HelperMessage::Ready { report, tmp }) => {
                     tracing::debug!(layers = ?report.layers, missing = ?report.missing, "a job runs");
                     child.report = report;
                     child.tmp = tmp.map(|tmp| PathBuf::from(tmp.0));
                     return Ok(child);
                 }
-                Some(Said::Refused { report }) => {
-                    return Err(ExecError::SandboxUnavailable { reason: report.lacking() });
+                Some(HelperMessage::Refused { report }) => {
+                    return Err(ExecError::SandboxUnavailable { reason: report.missing_required() });
                 }
-                Some(Said::NotExecuted { reason }) => {
+                Some(HelperMessage::NotExecuted { reason }) => {
                     let program = match &order.start {
-                        Start::File(program) => program.path().to_path_buf(),
-                        Start::Engine | Start::Probe => self.helper()?.to_path_buf(),
+                        JobStart::File(program) => program.path().to_path_buf(),
+                        JobStart::Engine | JobStart::Probe => self.helper()?.to_path_buf(),
                     };
                     return Err(ExecError::Program { program, reason });
                 }
-                Some(Said::Failed { reason }) if reason == NO_ENGINE => return Err(ExecError::NoEngine),
-                Some(Said::Failed { reason }) => return Err(ExecError::Broken(reason)),
-                Some(Said::Ended(_)) => return Err(ExecError::Broken("it ended before it began".to_owned())),
+                Some(HelperMessage::Failed { reason }) if reason == NO_ENGINE => return Err(ExecError::NoEngine),
+                Some(HelperMessage::Failed { reason }) => return Err(ExecError::Broken(reason)),
+                Some(HelperMessage::Ended(_)) => return Err(ExecError::Broken("it ended before it began".to_owned())),
                 // It was killed while it waited.
-                None if helper == Met::Before => self.forget(order.network),
+                None if helper == HelperOrigin::Existing => self.forget(order.network),
                 None => {
                     return Err(ExecError::Broken(format!(
                         "{} ended without a word; does its main call run_if_asked first?",
@@ -185,12 +185,12 @@ impl Launcher {
     }
 
     /// Gives a job to a helper: to the one that waits, or to one started for it where helpers do not wait.
-    fn hand_out(&self, order: &Order) -> Result<(Child, Met), ExecError> {
+    fn hand_out(&self, order: &JobOrder) -> Result<(RunningJob, HelperOrigin), ExecError> {
         let (ours, theirs) = UnixStream::pair().map_err(broken)?;
         let (stdin, stdin_ours) = io::pipe().map_err(broken)?;
         let (stdout_ours, stdout) = io::pipe().map_err(broken)?;
         let (stderr_ours, stderr) = io::pipe().map_err(broken)?;
-        let mut child = Child {
+        let mut child = RunningJob {
             control: OwnedFd::from(ours).into(),
             process: None,
             report: SandboxReport::default(),
@@ -201,15 +201,18 @@ impl Launcher {
             ended: None,
         };
         let pipes = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
-        let helper = if helper::waits(&order.without) {
+        let helper = if helper::has_waiting_helper(&order.without) {
             self.hand_to_waiting(order.network, [theirs.as_fd(), pipes[0], pipes[1], pipes[2]])
         } else {
-            let own = theirs.try_clone().map_err(broken).and_then(|it| self.start_helper(&[helper::PLAIN], it.into()));
+            let own = theirs
+                .try_clone()
+                .map_err(broken)
+                .and_then(|it| self.start_helper(&[helper::UNSANDBOXED_ARGUMENT], it.into()));
             own.and_then(|process| {
                 child.process = Some(process);
                 hand_over(child.control.as_fd(), &pipes).map_err(broken)
             })
-            .map(|()| Met::Now)
+            .map(|()| HelperOrigin::Started)
         };
         // Before all else: a process that waits for the other side to close must not hold it open.
         drop((theirs, stdin, stdout, stderr));
@@ -223,21 +226,21 @@ impl Launcher {
     }
 
     /// Gives the descriptors of a job to the helper that waits, which is started if there is none.
-    fn hand_to_waiting(&self, network: bool, descriptors: [BorrowedFd<'_>; 4]) -> Result<Met, ExecError> {
+    fn hand_to_waiting(&self, network: bool, descriptors: [BorrowedFd<'_>; 4]) -> Result<HelperOrigin, ExecError> {
         let mut waiting = skillcue_base::lock(&self.waiting);
         let waiting = &mut waiting[usize::from(network)];
         if let Some(helper) = waiting
             && hand_over(helper.control.as_fd(), &descriptors).is_ok()
         {
-            return Ok(Met::Before);
+            return Ok(HelperOrigin::Existing);
         }
         let (ours, theirs) = UnixStream::pair().map_err(broken)?;
-        let prepare = Prepare { network, without: self.without.clone() };
-        let process = self.start_helper(&[helper::WORD, &prepare.to_text()], theirs.into())?;
-        let helper = waiting.insert(Waiting { control: ours, process });
+        let setup = HelperSetup { network, without: self.without.clone() };
+        let process = self.start_helper(&[helper::HELPER_ARGUMENT, &setup.to_text()], theirs.into())?;
+        let helper = waiting.insert(WaitingHelper { control: ours, process });
         // One that is gone already says nothing, which is noticed.
         let _ = hand_over(helper.control.as_fd(), &descriptors);
-        Ok(Met::Now)
+        Ok(HelperOrigin::Started)
     }
 
     fn forget(&self, network: bool) {
@@ -276,22 +279,22 @@ fn broken(error: io::Error) -> ExecError {
     ExecError::Broken(error.to_string())
 }
 
-/// The time at which a job's helper was started, as far as it matters.
+/// Whether a job's helper was running already, or was started for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Met {
-    Before,
-    Now,
+enum HelperOrigin {
+    Existing,
+    Started,
 }
 
 /// A helper that waits for jobs, so that a job costs a fork and not the start of a program. It ends with the last
-/// [`Launcher`] that knows it; its jobs end with their [`Child`].
+/// [`Launcher`] that knows it; its jobs end with their [`RunningJob`].
 #[derive(Debug)]
-struct Waiting {
+struct WaitingHelper {
     control: UnixStream,
     process: std::process::Child,
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHelper {
     fn drop(&mut self) {
         let _ = self.control.shutdown(std::net::Shutdown::Both);
         // It ends at once; without waiting it would stay as a zombie.
@@ -301,7 +304,7 @@ impl Drop for Waiting {
 
 /// A running sandboxed process with three pipes. Dropping it kills everything it started.
 #[derive(Debug)]
-pub struct Child {
+pub struct RunningJob {
     control: File,
     /// The helper, where each job has its own.
     process: Option<std::process::Child>,
@@ -310,10 +313,10 @@ pub struct Child {
     stdin: Option<File>,
     stdout: Option<File>,
     stderr: Option<File>,
-    ended: Option<Ended>,
+    ended: Option<JobEnd>,
 }
 
-impl Child {
+impl RunningJob {
     /// Takes the end of the pipe that is the job's standard input. Dropping it closes the input.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.stdin.take()
@@ -351,7 +354,7 @@ impl Child {
     }
 
     /// Waits until no process of the job is left.
-    pub fn wait(&mut self) -> Result<Ended, ExecError> {
+    pub fn wait(&mut self) -> Result<JobEnd, ExecError> {
         loop {
             if let Some(ended) = self.wait_for(None)? {
                 return Ok(ended);
@@ -360,16 +363,16 @@ impl Child {
     }
 
     /// Returns how the job ended, if no process of it is left.
-    pub fn try_wait(&mut self) -> Result<Option<Ended>, ExecError> {
+    pub fn try_wait(&mut self) -> Result<Option<JobEnd>, ExecError> {
         self.wait_for(Some(Duration::ZERO))
     }
 
     /// Waits until no process of the job is left, but at most for this time.
-    pub fn wait_timeout(&mut self, most: Duration) -> Result<Option<Ended>, ExecError> {
+    pub fn wait_timeout(&mut self, most: Duration) -> Result<Option<JobEnd>, ExecError> {
         self.wait_for(Some(most))
     }
 
-    fn wait_for(&mut self, most: Option<Duration>) -> Result<Option<Ended>, ExecError> {
+    fn wait_for(&mut self, most: Option<Duration>) -> Result<Option<JobEnd>, ExecError> {
         if let Some(ended) = &self.ended {
             return Ok(Some(ended.clone()));
         }
@@ -383,14 +386,14 @@ impl Child {
             Ok(_) => {}
             Err(error) => return Err(broken(error.into())),
         }
-        let said = receive::<Said>(&self.control);
+        let message = receive::<HelperMessage>(&self.control);
         self.wait_for_helper();
-        let ended = if let Ok(Some(Said::Ended(ended))) = said {
+        let ended = if let Ok(Some(HelperMessage::Ended(ended))) = message {
             ended
         } else {
             // The helper was killed, and with it the job.
             tracing::warn!("the sandbox's helper ended before its job");
-            Ended { code: None, signal: Some(9), reason: None, peak_memory: 0, memory: MemoryUse::default() }
+            JobEnd { code: None, signal: Some(9), reason: None, peak_memory: 0, memory: MemoryUse::default() }
         };
         self.ended = Some(ended.clone());
         Ok(Some(ended))
@@ -407,14 +410,14 @@ impl Child {
     }
 }
 
-impl AsFd for Child {
+impl AsFd for RunningJob {
     /// Returns a descriptor that is readable once the job has ended, for polling several things at once.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
 }
 
-impl Drop for Child {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.kill();

@@ -63,7 +63,7 @@ impl fmt::Display for Layer {
 
 /// A layer that is not in force, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingLayer {
     /// The layer.
     pub layer: Layer,
     /// The reason, in words.
@@ -78,7 +78,7 @@ pub struct SandboxReport {
     /// The layers in force.
     pub layers: Vec<Layer>,
     /// The layers not in force.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingLayer>,
     /// The version of Landlock's rules in force; 0 without it.
     pub landlock_abi: u32,
     /// Whether [`Layer::MountNamespace`] has made all read-only that may not be written. Without, changing modes and
@@ -107,12 +107,12 @@ impl SandboxReport {
     pub(crate) fn note<E: fmt::Display>(&mut self, layer: Layer, outcome: Result<(), E>) {
         match outcome {
             Ok(()) => self.layers.push(layer),
-            Err(reason) => self.missing.push(Missing { layer, reason: reason.to_string() }),
+            Err(reason) => self.missing.push(MissingLayer { layer, reason: reason.to_string() }),
         }
     }
 
     /// Returns the layers that are required and missing, in words, for a refusal.
-    pub(crate) fn lacking(&self) -> String {
+    pub(crate) fn missing_required(&self) -> String {
         let mut words = Vec::new();
         for missing in &self.missing {
             if matches!(missing.layer, Layer::Landlock | Layer::Seccomp) {

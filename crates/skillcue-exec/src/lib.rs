@@ -2,12 +2,12 @@
 //!
 //! A [`Launcher`] starts a [`Job`] through a helper process (the host's own program, or `skillcue-sandbox`), which puts
 //! as many layers around it as the machine offers: namespaces, Landlock, a filter of system calls, resource limits, a
-//! supervisor. Each [`Child`] says which were in force ([`SandboxReport`]). Without Landlock and seccomp nothing runs,
-//! unless the user allows it explicitly. Whatever a job does, when its first process ends, when it is killed, or when
-//! the host dies, all of its processes are gone.
+//! supervisor. Each [`RunningJob`] says which were in force ([`SandboxReport`]). Without Landlock and seccomp nothing
+//! runs, unless the user allows it explicitly. Whatever a job does, when its first process ends, when it is killed, or
+//! when the host dies, all of its processes are gone.
 //!
-//! A [`Runner`] runs the [`scripts`] of a skill on top of that: with their interpreter, within [`Limits`], with what a
-//! person has allowed ([`ConsentGate`](skillcue_catalog::consent::ConsentGate)).
+//! A [`Runner`] runs the [`scripts`] of a skill on top of that: with their interpreter, within [`RunLimits`], with what
+//! a person has allowed ([`ConsentGate`](skillcue_catalog::consent::ConsentGate)).
 //!
 //! ```no_run
 //! use skillcue_catalog::SkillDir;
@@ -42,7 +42,7 @@ mod layer;
 mod measure;
 mod memory;
 mod packages;
-mod policy;
+mod program_paths;
 mod provider;
 mod result;
 mod runner;
@@ -53,16 +53,16 @@ mod wire;
 
 pub use error::ExecError;
 pub use interpreter::on_path as find_program;
-pub use job::{Bounds, Job, Policy, Program};
-pub use launcher::{Child, Killer, Launcher};
-pub use layer::{Layer, Missing, SandboxReport, Support};
+pub use job::{Bounds, Job, JobProgram, SandboxPolicy};
+pub use launcher::{Killer, Launcher, RunningJob};
+pub use layer::{Layer, MissingLayer, SandboxReport, Support};
 #[cfg(feature = "bench")]
-pub use measure::{Measured, measure_start};
+pub use measure::{StartTimes, measure_start};
 pub use memory::{MemoryBound, MemoryUse};
-pub use policy::{interpreter_paths, system_paths};
+pub use program_paths::{interpreter_paths, system_paths};
 pub use provider::ScriptTools;
 pub use result::{RunError, RunResult};
-pub use runner::{Limits, RunRequest, Runner, RunnerOptions, find_script};
+pub use runner::{RunLimits, RunRequest, Runner, RunnerOptions, find_script};
 pub use scripts::{ScriptInfo, scripts};
 pub use stream::Stream;
-pub use wire::{EndReason, Ended};
+pub use wire::{EndReason, JobEnd};

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::error::ExecError;
-use crate::job::{Job, Policy, Program};
+use crate::job::{Job, JobProgram, SandboxPolicy};
 use crate::launcher::Launcher;
 
 /// Times of starts, and of ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measured {
+pub struct StartTimes {
     /// `sh -c true` in the sandbox, until no process of it is left: the median.
     pub sandboxed: Duration,
     /// `sh -c true` without: the median.
@@ -21,9 +21,9 @@ pub struct Measured {
 
 /// Measures how long it takes to start `sh -c true` and wait for it, in the sandbox and without, alternating; and how
 /// exactly a limit is kept.
-pub fn measure_start(launcher: &Launcher, rounds: usize) -> Result<Measured, ExecError> {
+pub fn measure_start(launcher: &Launcher, rounds: usize) -> Result<StartTimes, ExecError> {
     const SHELL: &str = "/bin/sh";
-    let mut job = Job::new(Program::File(SHELL.into()), Policy::program(Path::new(SHELL)));
+    let mut job = Job::new(JobProgram::File(SHELL.into()), SandboxPolicy::program(Path::new(SHELL)));
     job.args = vec!["-c".into(), "true".into()];
     let (mut sandboxed, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..rounds.max(1) {
@@ -50,7 +50,7 @@ pub fn measure_start(launcher: &Launcher, rounds: usize) -> Result<Measured, Exe
         }
         late = late.max(started.elapsed().saturating_sub(limit));
     }
-    Ok(Measured { sandboxed: median(sandboxed), plain: median(plain), late })
+    Ok(StartTimes { sandboxed: median(sandboxed), plain: median(plain), late })
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

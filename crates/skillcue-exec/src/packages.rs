@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use skillcue_base::Digest;
 
-use crate::interpreter::{self, Chosen, Interpreter, Wanted};
-use crate::job::{Bounds, Job, Policy, Program};
+use crate::interpreter::{self, Interpreter, InterpreterOrigin, InterpreterSpec};
+use crate::job::{Bounds, Job, JobProgram, SandboxPolicy};
 use crate::launcher::Launcher;
 
 /// Variables that say how the network is reached. No address of an index, which may have a password in it.
@@ -33,15 +33,15 @@ const NETWORK: &[&str] = &[
 
 /// The header of a script: the packages and the Python that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Header {
+pub(crate) struct ScriptHeader {
     pub(crate) dependencies: Vec<String>,
     pub(crate) requires_python: Option<String>,
 }
 
-impl Header {
+impl ScriptHeader {
     /// Reads the header in a script's text, if there is one; an error, with its line, if it cannot be read.
-    pub(crate) fn of(text: &str) -> Result<Option<Header>, String> {
-        let mut found: Option<(usize, Header)> = None;
+    pub(crate) fn of(text: &str) -> Result<Option<ScriptHeader>, String> {
+        let mut found: Option<(usize, ScriptHeader)> = None;
         let mut lines = text.lines().map(str::trim_end).zip(1..);
         while let Some((line, begin)) = lines.next() {
             if line != "# /// script" {
@@ -51,7 +51,7 @@ impl Header {
             // One that is not ended is no header, says the specification.
             for (line, _) in lines.by_ref() {
                 if line == "# ///" {
-                    let header = Header::read(&inside).map_err(|reason| format!("line {begin}: {reason}"))?;
+                    let header = ScriptHeader::read(&inside).map_err(|reason| format!("line {begin}: {reason}"))?;
                     if let Some((first, _)) = &found {
                         return Err(format!(
                             "line {begin}: a second `# /// script` header; the first is in line {first}"
@@ -68,7 +68,7 @@ impl Header {
         Ok(found.map(|(_, header)| header))
     }
 
-    fn read(text: &str) -> Result<Header, String> {
+    fn read(text: &str) -> Result<ScriptHeader, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             format!("its `# /// script` header cannot be read: {}", error.message())
         })?;
@@ -80,7 +80,7 @@ impl Header {
         };
         let dependencies = dependencies.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(no_list));
         let requires_python = table.get("requires-python").map(|it| it.as_str().map(str::to_owned).ok_or_else(no_text));
-        Ok(Header {
+        Ok(ScriptHeader {
             dependencies: dependencies.collect::<Result<_, _>>()?,
             requires_python: requires_python.transpose()?,
         })
@@ -134,7 +134,7 @@ pub(crate) enum PackagesError {
 }
 
 /// A request for the packages of one script.
-pub(crate) struct Asking<'a> {
+pub(crate) struct PackageRequest<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) path: &'a OsStr,
     /// The directory in which packages are kept.
@@ -150,7 +150,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) began: Instant,
 }
 
-impl Asking<'_> {
+impl PackageRequest<'_> {
     /// Installs the packages and returns the interpreter that has them.
     pub(crate) fn prepare(&self) -> Result<Interpreter, PackagesError> {
         let uv = interpreter::on_path("uv", self.path).ok_or_else(|| {
@@ -163,8 +163,8 @@ impl Asking<'_> {
                 "it asks for packages in its header, and there is no directory to keep them in".to_owned(),
             )
         })?;
-        let wanted = Wanted::Program { name: "python3".to_owned(), options: Vec::new() };
-        let python = interpreter::find(&wanted, self.path, self.skill_dir).map_err(PackagesError::NoUv)?;
+        let spec = InterpreterSpec::Program { name: "python3".to_owned(), options: Vec::new() };
+        let python = interpreter::find(&spec, self.path, self.skill_dir).map_err(PackagesError::NoUv)?;
         // One directory a skill: by where it is, because names repeat.
         let store = store.join(&Digest::of(self.skill_dir.as_os_str().as_bytes()).to_string()[..24]);
         std::fs::create_dir_all(&store)
@@ -179,7 +179,7 @@ impl Asking<'_> {
             if !network {
                 args.push("--offline".into());
             }
-            self.uv(&uv, &python, &store, args, network)
+            self.run_uv(&uv, &python, &store, args, network)
         };
         match sync(false) {
             Ok(_) => {}
@@ -196,12 +196,12 @@ impl Asking<'_> {
         let mut args = vec!["python", "find", "--script"].into_iter().map(OsString::from).collect::<Vec<_>>();
         args.push(self.script.into());
         args.extend(["--no-config", "--offline", "--no-python-downloads"].map(OsString::from));
-        let found = PathBuf::from(self.uv(&uv, &python, &store, args, false)?.trim());
-        checked(found, &python, &store)
+        let found = PathBuf::from(self.run_uv(&uv, &python, &store, args, false)?.trim());
+        check_interpreter(found, &python, &store)
     }
 
     /// Runs `uv` in the sandbox; returns what it printed.
-    fn uv(
+    fn run_uv(
         &self,
         uv: &Path,
         python: &Interpreter,
@@ -210,14 +210,14 @@ impl Asking<'_> {
         network: bool,
     ) -> Result<String, PackagesError> {
         let failed = |error: &dyn std::fmt::Display| PackagesError::Failed(error.to_string());
-        let mut policy = Policy::program(uv);
+        let mut policy = SandboxPolicy::program(uv);
         policy.read.extend(python.paths());
         policy.read.push(self.skill_dir.to_path_buf());
         policy.write.push(store.to_path_buf());
         if network {
             policy = policy.with_network();
         }
-        let mut job = Job::new(Program::File(uv.to_path_buf()), policy);
+        let mut job = Job::new(JobProgram::File(uv.to_path_buf()), policy);
         job.args = args;
         let set = |name: &str, value: OsString| (OsString::from(name), value);
         job.env = vec![
@@ -266,7 +266,7 @@ impl Asking<'_> {
 
 /// Checks the interpreter that `uv` names: its answer is as little trusted as what it installed, so that an interpreter
 /// counts only if it is one of ours.
-fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, PackagesError> {
+fn check_interpreter(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpreter, PackagesError> {
     let strange = || PackagesError::Failed(format!("uv named {} as the interpreter", found.display()));
     let environment = found.parent().and_then(Path::parent).map(Path::to_path_buf).ok_or_else(strange)?;
     let inside = environment.canonicalize().is_ok_and(|real| real == environment && real.starts_with(store));
@@ -279,7 +279,7 @@ fn checked(found: PathBuf, python: &Interpreter, store: &Path) -> Result<Interpr
     extra.extend(python.paths());
     // Interpreters that `uv` has installed; a link that was put there must not make anything else readable.
     extra.extend(store.join("python").canonicalize().ok().filter(|real| real.starts_with(store)));
-    Ok(Interpreter { program: found, options: Vec::new(), extra, chosen: Chosen::OfSkill })
+    Ok(Interpreter { program: found, options: Vec::new(), extra, origin: InterpreterOrigin::OfSkill })
 }
 
 /// Returns the end of a program's complaints, where the reason is.
@@ -290,17 +290,17 @@ fn last_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Header;
+    use super::ScriptHeader;
 
     #[test]
     fn headers() {
         let text = "#!/usr/bin/env python3\n# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n#   \"six\",\n# ]\n# ///\nimport six\n";
-        let header = Header::of(text).unwrap().unwrap();
+        let header = ScriptHeader::of(text).unwrap().unwrap();
         assert_eq!(header.dependencies, ["six"]);
         assert_eq!(header.requires_python.as_deref(), Some(">=3.11"));
-        assert_eq!(Header::of("import os\n").unwrap(), None);
-        assert_eq!(Header::of("# /// script\n# dependencies = []\nimport x\n").unwrap(), None, "never ended");
-        assert_eq!(Header::of("# /// script\n#\n# ///\n").unwrap(), Some(Header::default()));
+        assert_eq!(ScriptHeader::of("import os\n").unwrap(), None);
+        assert_eq!(ScriptHeader::of("# /// script\n# dependencies = []\nimport x\n").unwrap(), None, "never ended");
+        assert_eq!(ScriptHeader::of("# /// script\n#\n# ///\n").unwrap(), Some(ScriptHeader::default()));
         for (broken, says) in [
             ("# /// script\n# dependencies = [\n# ///\n", "line 1: "),
             ("\n# /// script\n# dependencies = 'six'\n# ///\n", "line 2: `dependencies`"),
@@ -308,7 +308,7 @@ mod tests {
             ("# /// script\n# requires-python = 3\n# ///\n", "`requires-python`"),
             ("# /// script\n# ///\n# /// script\n# ///\n", "line 3: a second"),
         ] {
-            let error = Header::of(broken).unwrap_err();
+            let error = ScriptHeader::of(broken).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn versions() {
         let accepts = |wanted: &str, version: &[u32]| {
-            Header { requires_python: Some(wanted.to_owned()), ..Header::default() }.accepts(version)
+            ScriptHeader { requires_python: Some(wanted.to_owned()), ..ScriptHeader::default() }.accepts(version)
         };
         for yes in [">=3.11", ">=3.12.4", ">3.11,<4", "==3.12.*", "~=3.12", "!=3.11.*", "<=3.12.4", "", "what"] {
             assert!(accepts(yes, &[3, 12, 4]), "{yes}");

@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "Runs a script of a skill that you have loaded, in a s
                            granted more. `list` names the skill's scripts, `help` shows how one is used.";
 
 /// Bytes of each stream that a model is shown: the beginning and the end of what was printed.
-const MOST_SHOWN: usize = 48 * 1024;
+const MAX_SHOWN: usize = 48 * 1024;
 
 /// Gives models the scripts of the skills that they have loaded: `run_skill_script`.
 ///
@@ -51,7 +51,7 @@ enum Action {
 }
 
 /// The arguments of one call.
-struct Wanted<'a> {
+struct ScriptCall<'a> {
     id: &'a str,
     script: &'a str,
     action: Action,
@@ -70,31 +70,31 @@ impl ToolProvider for ScriptTools {
     fn definitions(&self, skills: &Skillcue, loaded: &[String]) -> Vec<ToolDefinition> {
         // Without a script to run it would only cost tokens.
         let catalog = skills.catalog();
-        let has_any = |skill: &Skill| opened(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), None));
-        let is_wanted = loaded.iter().any(|name| for_model(&catalog, name).is_ok_and(has_any));
-        is_wanted.then(definition).into_iter().collect()
+        let has_any = |skill: &Skill| open_dir(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), None));
+        let has_scripts_loaded = loaded.iter().any(|name| for_model(&catalog, name).is_ok_and(has_any));
+        has_scripts_loaded.then(definition).into_iter().collect()
     }
 
     fn brings(&self, skills: &Skillcue, skill: &str, files: &FileListing) -> bool {
         let catalog = skills.catalog();
-        let has_any = |skill: &Skill| opened(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), Some(files)));
+        let has_any = |skill: &Skill| open_dir(skill).is_ok_and(|dir| has_scripts(&dir, skill.manifest(), Some(files)));
         for_model(&catalog, skill).is_ok_and(has_any)
     }
 
     fn runs(&self, skills: &Skillcue, call: &Call, loaded: &[String]) -> Option<Program> {
         // A call that is refused runs nothing.
-        let wanted = (call.name() == NAME).then(|| wanted(call).ok()).flatten()?;
+        let script_call = (call.name() == NAME).then(|| parse_call(call).ok()).flatten()?;
         let catalog = skills.catalog();
-        let skill = for_model(&catalog, wanted.id).ok()?;
+        let skill = for_model(&catalog, script_call.id).ok()?;
         check_loaded(&catalog, skill, loaded).ok()?;
-        if wanted.action == Action::List {
+        if script_call.action == Action::List {
             return None;
         }
         // One script has one name, however a model writes it: people are asked about that.
-        let dir = opened(skill).ok();
-        let found = dir.and_then(|dir| find_script(&RunRequest::new(&dir, skill.manifest(), wanted.script)).ok());
-        let name = found.map_or_else(|| wanted.script.to_owned(), |script| script.path);
-        Some(Program { skill: wanted.id.to_owned(), name, is_script: true })
+        let dir = open_dir(skill).ok();
+        let found = dir.and_then(|dir| find_script(&RunRequest::new(&dir, skill.manifest(), script_call.script)).ok());
+        let name = found.map_or_else(|| script_call.script.to_owned(), |script| script.path);
+        Some(Program { skill: script_call.id.to_owned(), name, is_script: true })
     }
 
     fn call(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> Option<ToolOutput> {
@@ -138,32 +138,32 @@ fn definition() -> ToolDefinition {
 impl ScriptTools {
     fn act(&self, skills: &Skillcue, call: &Call, context: &ToolContext<'_>) -> ToolOutput {
         let script = call.arguments().get("script").and_then(Value::as_str).unwrap_or_default();
-        let opening = opening(call.skill_id().unwrap_or_default(), script);
+        let opening = opening_tag(call.skill_id().unwrap_or_default(), script);
         let fail = |code: &str, message: &str| ToolOutput::failure(&opening, code, message);
-        let wanted = match wanted(call) {
-            Ok(wanted) => wanted,
+        let script_call = match parse_call(call) {
+            Ok(script_call) => script_call,
             Err(refused) => return fail("invalid_argument", &refused.to_string()),
         };
         let catalog = skills.catalog();
-        let skill = match for_model(&catalog, wanted.id) {
+        let skill = match for_model(&catalog, script_call.id) {
             Ok(skill) => skill,
             Err(error) => {
-                let (code, message) = said(skills, &error, wanted.id);
+                let (code, message) = said(skills, &error, script_call.id);
                 return fail(code, &message);
             }
         };
         if let Err((code, message)) = context.check_loaded(&catalog, skill) {
             return fail(code, &message);
         }
-        let dir = match opened(skill) {
+        let dir = match open_dir(skill) {
             Ok(dir) => dir,
             Err(message) => return fail("not_found", &message),
         };
         let manifest = skill.manifest();
-        if wanted.action == Action::List {
-            return listed(wanted.id, &scripts(&dir, manifest));
+        if script_call.action == Action::List {
+            return scripts_output(script_call.id, &scripts(&dir, manifest));
         }
-        if wanted.script.trim().is_empty() {
+        if script_call.script.trim().is_empty() {
             let known: Vec<String> = scripts(&dir, manifest).into_iter().map(|script| script.path).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return fail("invalid_argument", &format!("The argument `script` is missing. There are: {known}."));
@@ -171,26 +171,26 @@ impl ScriptTools {
         let address = skill.id();
         let request = RunRequest {
             address: Some(&address),
-            arguments: &wanted.arguments,
-            input: wanted.input,
+            arguments: &script_call.arguments,
+            input: script_call.input,
             cancelled: &|| (context.cancelled)(),
-            ..RunRequest::new(&dir, manifest, wanted.script)
+            ..RunRequest::new(&dir, manifest, script_call.script)
         };
-        let outcome = match wanted.action {
+        let outcome = match script_call.action {
             Action::Help => self.runner.help(&request),
             Action::Run | Action::List => self.runner.run(&request),
         };
         match outcome {
-            Ok(result) => told(skills, wanted.id, wanted.script, &result, None),
+            Ok(result) => run_output(skills, script_call.id, script_call.script, &result, None),
             Err(error) => match error.result() {
-                Some(result) => told(skills, wanted.id, wanted.script, result, Some(&error)),
+                Some(result) => run_output(skills, script_call.id, script_call.script, result, Some(&error)),
                 None => fail(error.code(), &skills.explain_error(&error)),
             },
         }
     }
 }
 
-fn wanted(call: &Call) -> Result<Wanted<'_>, Refused> {
+fn parse_call(call: &Call) -> Result<ScriptCall<'_>, Refused> {
     let given = Arguments::of(call, &["skill_id", "script", "action", "arguments", "input"])?;
     let action = match given.text("action")? {
         None | Some("run") => Action::Run,
@@ -198,7 +198,7 @@ fn wanted(call: &Call) -> Result<Wanted<'_>, Refused> {
         Some("list") => Action::List,
         Some(_) => return Err(Refused::new("The argument `action` must be run, help or list.")),
     };
-    Ok(Wanted {
+    Ok(ScriptCall {
         id: given.skill_id()?,
         script: given.text("script")?.unwrap_or_default(),
         action,
@@ -208,20 +208,20 @@ fn wanted(call: &Call) -> Result<Wanted<'_>, Refused> {
 }
 
 /// Opens the skill's directory, if it is on this machine.
-fn opened(skill: &Skill) -> Result<SkillDir, String> {
+fn open_dir(skill: &Skill) -> Result<SkillDir, String> {
     if skill.server().is_some() {
         return Err("Scripts of skills that a remote server serves do not run here.".to_owned());
     }
     SkillDir::open(skill.name(), &skill.dir()).map_err(|error| format!("{error}."))
 }
 
-fn opening(id: &str, script: &str) -> String {
+fn opening_tag(id: &str, script: &str) -> String {
     let (id, script) = (Shown(id).to_string(), Shown(script).to_string());
     let script = if script.is_empty() { String::new() } else { format!(" script=\"{}\"", attribute(&script)) };
     format!("skill_script id=\"{}\"{script}", attribute(&id))
 }
 
-fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
+fn scripts_output(id: &str, known: &[ScriptInfo]) -> ToolOutput {
     let mut text = format!("<skill_scripts id=\"{}\">\n", attribute(id));
     for script in known {
         let _ = write!(text, "- {}", neutralise(&Shown(&script.path).to_string(), &["skill_scripts"]));
@@ -241,8 +241,8 @@ fn listed(id: &str, known: &[ScriptInfo]) -> ToolOutput {
 }
 
 /// Returns what a model is shown of a run, and of the error that ended it, if one did.
-fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
-    let mut text = format!("<{}", opening(id, script));
+fn run_output(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Option<&RunError>) -> ToolOutput {
+    let mut text = format!("<{}", opening_tag(id, script));
     match result.exit_code {
         Some(code) => {
             let _ = write!(text, " exit_code=\"{code}\"");
@@ -250,7 +250,7 @@ fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Op
         None => text.push_str(" exit_code=\"none\""),
     }
     let _ = writeln!(text, " sandboxed=\"{}\">", result.sandboxed);
-    let (stdout, stderr) = (shown(&result.stdout), shown(&result.stderr));
+    let (stdout, stderr) = (shortened(&result.stdout), shortened(&result.stderr));
     for (element, content) in [("stdout", &stdout), ("stderr", &stderr)] {
         if content.is_empty() {
             continue;
@@ -274,12 +274,12 @@ fn told(skills: &Skillcue, id: &str, script: &str, result: &RunResult, error: Op
 }
 
 /// Returns the beginning and the end of what was printed, with the number of bytes that are left out between them.
-fn shown(printed: &[u8]) -> String {
+fn shortened(printed: &[u8]) -> String {
     let text = String::from_utf8_lossy(printed);
-    if text.len() <= MOST_SHOWN {
+    if text.len() <= MAX_SHOWN {
         return Cow::into_owned(text);
     }
-    let head = text.floor_char_boundary(MOST_SHOWN * 3 / 4);
-    let tail = text.ceil_char_boundary(text.len() - MOST_SHOWN / 4);
+    let head = text.floor_char_boundary(MAX_SHOWN * 3 / 4);
+    let tail = text.ceil_char_boundary(text.len() - MAX_SHOWN / 4);
     format!("{}\n[{} bytes are left out here.]\n{}", &text[..head], tail - head, &text[tail..])
 }

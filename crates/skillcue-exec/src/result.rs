@@ -74,9 +74,9 @@ impl RunResult {
 impl Serialize for RunResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Sandbox<'s> {
+        struct SandboxFields<'s> {
             layers: &'s [crate::Layer],
-            missing: &'s [crate::Missing],
+            missing: &'s [crate::MissingLayer],
             own_root: bool,
             memory: MemoryBound,
         }
@@ -98,7 +98,7 @@ impl Serialize for RunResult {
         map.serialize_entry("duration", &self.duration.as_secs_f64())?;
         map.serialize_entry("sandboxed", &self.sandboxed)?;
         let SandboxReport { layers, missing, own_root, memory, .. } = &self.sandbox;
-        map.serialize_entry("sandbox", &Sandbox { layers, missing, own_root: *own_root, memory: *memory })?;
+        map.serialize_entry("sandbox", &SandboxFields { layers, missing, own_root: *own_root, memory: *memory })?;
         map.end()
     }
 }
@@ -169,7 +169,7 @@ pub enum RunError {
         reason: String,
     },
     /// The skill has no such script.
-    #[error("skill \"{}\" has no script \"{}\"{}", Shown(skill), Shown(script), meant(close))]
+    #[error("skill \"{}\" has no script \"{}\"{}", Shown(skill), Shown(script), did_you_mean(close))]
     #[info(code = "not_found", hint = "list the skill's scripts to see what it has")]
     NotFound {
         /// The skill.
@@ -289,7 +289,7 @@ fn running(scripts: usize) -> String {
     format!("{} {} running", counted(scripts, "script"), if scripts == 1 { "is" } else { "are" })
 }
 
-fn meant(close: &[String]) -> String {
+fn did_you_mean(close: &[String]) -> String {
     match close.first() {
         Some(close) => format!(" (did you mean \"{}\"?)", Shown(close)),
         None => String::new(),

@@ -12,21 +12,21 @@ use skillcue_catalog::consent::{ConsentError, ConsentGate, ConsentStore, Permiss
 use skillcue_catalog::{ContentError, ContentStamps, SkillDir};
 use skillcue_format::{Manifest, Permissions};
 
-use crate::bytecode::Bytecode;
-use crate::interpreter::{self, Interpreter, Wanted};
-use crate::job::{Bounds, Job, Policy, Program};
+use crate::bytecode::PythonBytecode;
+use crate::interpreter::{self, Interpreter, InterpreterSpec};
+use crate::job::{Bounds, Job, JobProgram, SandboxPolicy};
 use crate::launcher::Launcher;
-use crate::packages::{Asking, Header, PackagesError};
+use crate::packages::{PackageRequest, PackagesError, ScriptHeader};
 use crate::result::{RunError, RunResult};
 use crate::scripts::{ScriptInfo, scripts};
-use crate::stream::{Conversation, Stream};
+use crate::stream::{ScriptRun, Stream};
 
 /// Times that files which change meanwhile are read again before a run is refused.
-const LOOKS: usize = 3;
+const MAX_READS: usize = 3;
 
 /// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     /// The time that it may take.
     pub timeout: Duration,
     /// Bytes of output, standard output and standard error together.
@@ -41,10 +41,10 @@ pub struct Limits {
     pub bounds: Bounds,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     /// 60 seconds, 1 MiB of output, 100 arguments of 4,096 bytes, 1 MiB of input.
-    fn default() -> Limits {
-        Limits {
+    fn default() -> RunLimits {
+        RunLimits {
             timeout: Duration::from_mins(1),
             output: 1024 * 1024,
             arguments: 100,
@@ -64,7 +64,7 @@ pub struct RunnerOptions {
     /// categories that the C library knows), and those that were granted by name.
     pub environment: Vec<(OsString, OsString)>,
     /// The limits of one run.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// The number of scripts that run at once; more are refused.
     pub concurrent: usize,
     /// The directory for packages that Python scripts ask for.
@@ -81,7 +81,7 @@ impl Default for RunnerOptions {
         RunnerOptions {
             path: "/usr/local/bin:/usr/bin:/bin".into(),
             environment: Vec::new(),
-            limits: Limits::default(),
+            limits: RunLimits::default(),
             concurrent: 8,
             packages: None,
             consent: Arc::new(ConsentStore::default()),
@@ -172,7 +172,7 @@ impl Runner {
         path: &str,
         permissions: &Permissions,
     ) -> Result<Question, ConsentError> {
-        self.question(dir, Subject::script(dir, path), &for_script(permissions))
+        self.question(dir, Subject::script(dir, path), &script_permissions(permissions))
     }
 
     /// Asks for permissions for a skill's toolsets, for the skill's content as it is now. Refuses what would undo the
@@ -205,7 +205,8 @@ impl Runner {
     /// Returns the question that a person has to answer before a script may run; none, if it may.
     pub fn missing_consent(&self, request: &RunRequest<'_>) -> Result<Option<Question>, RunError> {
         let info = find_script(request)?;
-        self.asked(request, &info).map(|asked| asked.filter(|asked| !self.consent().answer(asked).is_allowed()))
+        self.permission_question(request, &info)
+            .map(|asked| asked.filter(|asked| !self.consent().answer(asked).is_allowed()))
     }
 
     /// Runs a script. Returns when no process of it is left.
@@ -224,16 +225,16 @@ impl Runner {
                 format!("the input has {}; at most {} are allowed", counted(input.len(), "byte"), limits.input);
             return Err(RunError::ArgsTooLarge { reason });
         }
-        let _place = Place::take(&self.running, self.options.concurrent)?;
+        let _slot = RunSlot::take(&self.running, self.options.concurrent)?;
         let info = find_script(request)?;
         let job = self.allowed_job(request, &info)?;
         tracing::debug!(skill = request.dir.skill(), script = info.path, program = ?job.program, "runs a script");
-        Conversation { request, limits, input: &input }.hold(&self.launcher, &job)
+        ScriptRun { request, limits, input: &input }.run(&self.launcher, &job)
     }
 
     /// Returns the question about the permissions that the skill asks for, for this script; none, if it asks for none.
-    fn asked(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
-        match wishes(request) {
+    fn permission_question(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Option<Question>, RunError> {
+        match requested_permissions(request) {
             Some(permissions) => {
                 let mut asked = self.script_question(request.dir, &info.path, permissions)?;
                 request.address.unwrap_or_else(|| request.dir.skill()).clone_into(&mut asked.details.address);
@@ -246,19 +247,19 @@ impl Runner {
     /// Returns the job, with the permissions that a person has allowed for the files as they are now: reading them
     /// takes a while, and so may the script's packages, so whether they have changed since is checked at the end.
     fn allowed_job(&self, request: &RunRequest<'_>, info: &ScriptInfo) -> Result<Job, RunError> {
-        if wishes(request).is_none() {
+        if requested_permissions(request).is_none() {
             return self.job(request, info, None);
         }
         let unreadable = |error: ContentError| ConsentError::Unreadable {
             skill: request.dir.skill().to_owned(),
             reason: error.to_string(),
         };
-        let mut looks = 0;
+        let mut reads = 0;
         loop {
             let before = ContentStamps::of(request.dir).map_err(unreadable)?;
-            let Some(asked) = self.asked(request, info)? else { return self.job(request, info, None) };
-            looks += 1;
-            if looks > LOOKS || !self.consent().answer(&asked).is_allowed() {
+            let Some(asked) = self.permission_question(request, info)? else { return self.job(request, info, None) };
+            reads += 1;
+            if reads > MAX_READS || !self.consent().answer(&asked).is_allowed() {
                 return Err(RunError::PermissionRequired { asked: Box::new(asked), reason: None });
             }
             let job = self.job(request, info, Some(&asked))?;
@@ -275,8 +276,8 @@ impl Runner {
         let permissions = granted.map_or(&nothing, |granted| &granted.permissions.asked);
         let dir = request.dir.path().canonicalize().map_err(|error| RunError::failed(&error))?;
         let script = dir.join(&info.path);
-        let mut bytecode = Bytecode::of(request.dir, &dir);
-        let mut policy = Policy {
+        let mut bytecode = PythonBytecode::of(request.dir, &dir);
+        let mut policy = SandboxPolicy {
             read: crate::system_paths(permissions.network),
             // As they were resolved when it was compared with what was granted.
             write: granted.map_or_else(Vec::new, |granted| granted.permissions.write_paths.clone()),
@@ -300,7 +301,7 @@ impl Runner {
             None => script,
         };
         args.extend(request.arguments.iter().map(OsString::from));
-        let mut job = Job::new(Program::File(program), policy);
+        let mut job = Job::new(JobProgram::File(program), policy);
         job.env = self.environment(request, &dir, permissions, &job.policy);
         job.env.extend(bytecode.variables().map(|(name, value)| (name.into(), value.into())));
         job.args = args;
@@ -319,14 +320,14 @@ impl Runner {
         script: &Path,
         permissions: &Permissions,
     ) -> Result<Option<Interpreter>, RunError> {
-        if info.wanted == Wanted::Native {
+        if info.spec == InterpreterSpec::Native {
             return Ok(None);
         }
         let not_found = |reason: String| RunError::InterpreterNotFound { script: info.path.clone(), reason };
         let broken = |reason: String| RunError::ExecutionFailed { reason: format!("{}, {reason}", info.path) };
-        let header = if info.wanted.is_python() { Header::of(&info.head).map_err(broken)? } else { None };
+        let header = if info.spec.is_python() { ScriptHeader::of(&info.head).map_err(broken)? } else { None };
         if header.as_ref().is_some_and(|header| !header.dependencies.is_empty()) {
-            let asking = Asking {
+            let packages = PackageRequest {
                 launcher: &self.launcher,
                 path: &self.options.path,
                 store: self.options.packages.as_deref(),
@@ -338,7 +339,7 @@ impl Runner {
                 limit: self.options.limits.timeout,
                 began: Instant::now(),
             };
-            return asking.prepare().map(Some).map_err(|trouble| match trouble {
+            return packages.prepare().map(Some).map_err(|trouble| match trouble {
                 PackagesError::NoUv(reason) => not_found(reason),
                 PackagesError::Cancelled => RunError::Cancelled { result: None },
                 PackagesError::Failed(reason) => {
@@ -356,7 +357,7 @@ impl Runner {
                 }
             });
         }
-        let found = interpreter::find(&info.wanted, &self.options.path, dir).map_err(not_found)?;
+        let found = interpreter::find(&info.spec, &self.options.path, dir).map_err(not_found)?;
         if let Some(header) = header
             && let Some(wanted) = &header.requires_python
             && let Some(version) = found.python_version()
@@ -374,13 +375,13 @@ impl Runner {
         request: &RunRequest<'_>,
         dir: &Path,
         permissions: &Permissions,
-        policy: &Policy,
+        policy: &SandboxPolicy,
     ) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![
             ("SKILL_NAME".into(), request.dir.skill().into()),
             ("SKILL_DIR".into(), dir.into()),
             ("SKILL_VERSION".into(), request.manifest.version().unwrap_or_default().into()),
-            ("PATH".into(), interpreter::reachable(&self.options.path, &policy.read)),
+            ("PATH".into(), interpreter::reachable_path(&self.options.path, &policy.read)),
         ];
         for (name, value) in &self.options.environment {
             let Some(text) = name.to_str() else { continue };
@@ -393,25 +394,25 @@ impl Runner {
 }
 
 /// One of the slots for scripts that run at once.
-struct Place(Arc<AtomicUsize>);
+struct RunSlot(Arc<AtomicUsize>);
 
-impl Place {
-    fn take(running: &Arc<AtomicUsize>, most: usize) -> Result<Place, RunError> {
+impl RunSlot {
+    fn take(running: &Arc<AtomicUsize>, most: usize) -> Result<RunSlot, RunError> {
         let more = |now: usize| (now < most).then_some(now + 1);
         match running.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
-            Ok(_) => Ok(Place(Arc::clone(running))),
+            Ok(_) => Ok(RunSlot(Arc::clone(running))),
             Err(_) => Err(RunError::Busy { concurrent: most }),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunError> {
+fn check_arguments(request: &RunRequest<'_>, limits: &RunLimits) -> Result<(), RunError> {
     let (count, bytes) = (request.arguments.len(), request.arguments.iter().map(String::len).sum::<usize>());
     let reason = if count > limits.arguments {
         format!("there are {count} arguments; at most {} are allowed", limits.arguments)
@@ -426,13 +427,13 @@ fn check_arguments(request: &RunRequest<'_>, limits: &Limits) -> Result<(), RunE
 }
 
 /// Returns a skill's permissions without the one that is only for toolsets: the program that runs them.
-fn for_script(permissions: &Permissions) -> Permissions {
+fn script_permissions(permissions: &Permissions) -> Permissions {
     Permissions { runtime: None, ..permissions.clone() }
 }
 
 /// Returns the permissions that a skill asks for, if some of them are for scripts.
-fn wishes<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
-    request.manifest.permissions().filter(|permissions| !for_script(permissions).is_empty())
+fn requested_permissions<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions> {
+    request.manifest.permissions().filter(|permissions| !script_permissions(permissions).is_empty())
 }
 
 /// Returns the script that a request means, among those that the skill has.

@@ -9,16 +9,16 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::comment;
-use crate::interpreter::Wanted;
+use crate::interpreter::InterpreterSpec;
 
 /// Bytes of a file that are read for its first line and its first comment.
-const HEAD: u64 = 16 * 1024;
+const MAX_HEAD: u64 = 16 * 1024;
 
 /// Levels of directories below `scripts/` in which files are looked for.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Files in `scripts/` that are looked at; a skill that has more has something else there.
-const MOST: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// One script of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub struct ScriptInfo {
     /// The interpreter that runs it; `native`, if it is a program itself.
     pub interpreter: String,
     #[serde(skip)]
-    pub(crate) wanted: Wanted,
+    pub(crate) spec: InterpreterSpec,
     #[serde(skip)]
     pub(crate) head: String,
 }
@@ -57,18 +57,19 @@ pub struct ScriptInfo {
 /// ```
 pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
     let mut found: BTreeMap<String, ScriptInfo> = BTreeMap::new();
-    let ignored = ignored(manifest);
-    let limits = TreeLimits { max_files: MOST, max_bytes: u64::MAX, max_depth: DEPTH, ..TreeLimits::default() };
+    let ignored = ignore_patterns(manifest);
+    let limits =
+        TreeLimits { max_files: MAX_FILES, max_bytes: u64::MAX, max_depth: MAX_DEPTH, ..TreeLimits::default() };
     let listed = dir.list_below("scripts", &limits).unwrap_or_default();
     for ListedFile { path, .. } in listed.files.into_iter().filter(|file| may_be_script(&file.path, &ignored)) {
-        if let Some(info) = look(dir, &path, None) {
+        if let Some(info) = read_script(dir, &path, None) {
             found.insert(path, info);
         }
     }
     for named in manifest.scripts() {
         let Ok(path) = SkillDir::normalize(dir.skill(), &named.path) else { continue };
         let description = named.description.as_deref().map(str::to_owned);
-        if let Some(info) = look(dir, &path, description) {
+        if let Some(info) = read_script(dir, &path, description) {
             found.insert(path, info);
         } else {
             tracing::debug!(skill = dir.skill(), path, "the manifest names a script that cannot be run");
@@ -81,12 +82,12 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
 pub(crate) fn has_scripts(dir: &SkillDir, manifest: &Manifest, files: Option<&FileListing>) -> bool {
     // A listing that stopped early may lack some.
     let Some(files) = files.filter(|files| files.stopped.is_none()) else { return !scripts(dir, manifest).is_empty() };
-    let ignored = ignored(manifest);
-    let is_near = |path: &str| path.starts_with("scripts/") && path.matches('/').count() <= DEPTH + 1;
+    let ignored = ignore_patterns(manifest);
+    let is_near = |path: &str| path.starts_with("scripts/") && path.matches('/').count() <= MAX_DEPTH + 1;
     let mut paths = files.files.iter().map(|file| file.path.as_str());
     let mut named = manifest.scripts().iter().filter_map(|named| SkillDir::normalize(dir.skill(), &named.path).ok());
-    paths.any(|path| is_near(path) && may_be_script(path, &ignored) && look(dir, path, None).is_some())
-        || named.any(|path| look(dir, &path, None).is_some())
+    paths.any(|path| is_near(path) && may_be_script(path, &ignored) && read_script(dir, path, None).is_some())
+        || named.any(|path| read_script(dir, &path, None).is_some())
 }
 
 /// Returns whether a file in `scripts/` is neither a module nor left out by the manifest.
@@ -97,7 +98,7 @@ fn may_be_script(path: &str, ignored: &GlobSet) -> bool {
     !is_module && ![name, below, path].iter().any(|it| ignored.is_match(it))
 }
 
-fn ignored(manifest: &Manifest) -> GlobSet {
+fn ignore_patterns(manifest: &Manifest) -> GlobSet {
     let mut set = GlobSetBuilder::new();
     for pattern in manifest.scripts_ignore() {
         match GlobBuilder::new(pattern).literal_separator(true).build() {
@@ -109,15 +110,16 @@ fn ignored(manifest: &Manifest) -> GlobSet {
 }
 
 /// Reads the file at `path`, if it is a script.
-fn look(dir: &SkillDir, path: &str, description: Option<String>) -> Option<ScriptInfo> {
+fn read_script(dir: &SkillDir, path: &str, description: Option<String>) -> Option<ScriptInfo> {
     let opened = dir.open_file(path).ok()?;
     let executable = opened.file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
     let mut head = Vec::new();
-    opened.file.take(HEAD).read_to_end(&mut head).ok()?;
-    let wanted = Wanted::of(path, &head, executable)?;
-    let head = if wanted == Wanted::Native { String::new() } else { String::from_utf8_lossy(&head).into_owned() };
-    let description = description.or_else(|| comment::first(path, &head));
-    Some(ScriptInfo { path: path.to_owned(), description, interpreter: wanted.word().to_owned(), wanted, head })
+    opened.file.take(MAX_HEAD).read_to_end(&mut head).ok()?;
+    let spec = InterpreterSpec::of(path, &head, executable)?;
+    let head =
+        if spec == InterpreterSpec::Native { String::new() } else { String::from_utf8_lossy(&head).into_owned() };
+    let description = description.or_else(|| comment::first_comment(path, &head));
+    Some(ScriptInfo { path: path.to_owned(), description, interpreter: spec.word().to_owned(), spec, head })
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::job::Job;
-use crate::launcher::{Child, Launcher};
+use crate::launcher::{Launcher, RunningJob};
 use crate::result::{RunError, RunResult};
-use crate::runner::{Limits, RunRequest};
-use crate::wire::{EndReason, Ended};
+use crate::runner::{RunLimits, RunRequest};
+use crate::wire::{EndReason, JobEnd};
 
 /// One of a script's two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,18 +23,18 @@ pub enum Stream {
 }
 
 /// The interval at which the caller is asked whether to stop.
-const ASK: Duration = Duration::from_millis(20);
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One run, from its start to its end.
-pub(crate) struct Conversation<'c> {
+pub(crate) struct ScriptRun<'c> {
     pub(crate) request: &'c RunRequest<'c>,
-    pub(crate) limits: &'c Limits,
+    pub(crate) limits: &'c RunLimits,
     pub(crate) input: &'c [u8],
 }
 
 /// The output that has been read so far.
 #[derive(Default)]
-struct Heard {
+struct CollectedOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     truncated: bool,
@@ -42,34 +42,34 @@ struct Heard {
 
 /// The reason why the host ended a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum RunStop {
     Cancelled,
     Timeout,
     Output,
 }
 
-impl Conversation<'_> {
-    pub(crate) fn hold(&self, launcher: &Launcher, job: &Job) -> Result<RunResult, RunError> {
+impl ScriptRun<'_> {
+    pub(crate) fn run(&self, launcher: &Launcher, job: &Job) -> Result<RunResult, RunError> {
         let started = Instant::now();
         let mut child = launcher.spawn(job)?;
         // A time too far away to be represented is never.
         let deadline = started.checked_add(self.limits.timeout);
-        let mut pipes = Pipes::of(&mut child, self.input).map_err(|error| RunError::failed(&error))?;
-        let mut heard = Heard::default();
-        let mut stop: Option<Stop> = None;
+        let mut pipes = ScriptPipes::of(&mut child, self.input).map_err(|error| RunError::failed(&error))?;
+        let mut output = CollectedOutput::default();
+        let mut stop: Option<RunStop> = None;
         let ended = loop {
             if stop.is_none() {
-                stop = self.reason_to_stop(deadline, &heard);
+                stop = self.reason_to_stop(deadline, &output);
                 if stop.is_some() {
                     child.kill();
                 }
             }
             let left = deadline.filter(|_| stop.is_none()).map(|it| it.saturating_duration_since(Instant::now()));
-            let most = left.map_or(ASK, |left| ASK.min(left));
+            let most = left.map_or(CANCEL_INTERVAL, |left| CANCEL_INTERVAL.min(left));
             pipes.wait(&child, most).map_err(|error| RunError::failed(&error))?;
-            self.transfer(&mut pipes, &mut heard);
-            if heard.truncated && stop.is_none() {
-                stop = Some(Stop::Output);
+            self.transfer(&mut pipes, &mut output);
+            if output.truncated && stop.is_none() {
+                stop = Some(RunStop::Output);
                 child.kill();
             }
             if let Some(ended) = child.try_wait()? {
@@ -77,41 +77,41 @@ impl Conversation<'_> {
             }
         };
         // Its last output is still in the pipes, and no process can add to it any more.
-        while pipes.has_output() && !heard.truncated && self.transfer(&mut pipes, &mut heard) {}
-        self.conclude(&child, &ended, stop, heard, started.elapsed())
+        while pipes.has_output() && !output.truncated && self.transfer(&mut pipes, &mut output) {}
+        self.result(&child, &ended, stop, output, started.elapsed())
     }
 
-    fn reason_to_stop(&self, deadline: Option<Instant>, heard: &Heard) -> Option<Stop> {
-        if heard.truncated {
-            Some(Stop::Output)
+    fn reason_to_stop(&self, deadline: Option<Instant>, output: &CollectedOutput) -> Option<RunStop> {
+        if output.truncated {
+            Some(RunStop::Output)
         } else if (self.request.cancelled)() {
-            Some(Stop::Cancelled)
+            Some(RunStop::Cancelled)
         } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            Some(Stop::Timeout)
+            Some(RunStop::Timeout)
         } else {
             None
         }
     }
 
     /// Moves input and output as far as that is possible without waiting. Returns whether there was output.
-    fn transfer(&self, pipes: &mut Pipes<'_>, heard: &mut Heard) -> bool {
+    fn transfer(&self, pipes: &mut ScriptPipes<'_>, output: &mut CollectedOutput) -> bool {
         pipes.feed();
         let mut moved = false;
         let mut buffer = [0; 16 * 1024];
         for stream in [Stream::Stdout, Stream::Stderr] {
             let (pipe, other) = match stream {
-                Stream::Stdout => (&mut pipes.stdout, heard.stderr.len()),
-                Stream::Stderr => (&mut pipes.stderr, heard.stdout.len()),
+                Stream::Stdout => (&mut pipes.stdout, output.stderr.len()),
+                Stream::Stderr => (&mut pipes.stderr, output.stdout.len()),
             };
             let Some(file) = pipe else { continue };
             match file.read(&mut buffer) {
                 Ok(0) => *pipe = None,
                 Ok(read) => {
                     moved = true;
-                    let kept = if stream == Stream::Stdout { &mut heard.stdout } else { &mut heard.stderr };
+                    let kept = if stream == Stream::Stdout { &mut output.stdout } else { &mut output.stderr };
                     let room = self.limits.output.saturating_sub(kept.len() + other);
                     let part = &buffer[..read.min(room)];
-                    heard.truncated |= read > room;
+                    output.truncated |= read > room;
                     if !part.is_empty() {
                         kept.extend_from_slice(part);
                         (self.request.on_output)(stream, part);
@@ -124,15 +124,15 @@ impl Conversation<'_> {
         moved
     }
 
-    fn conclude(
+    fn result(
         &self,
-        child: &Child,
-        ended: &Ended,
-        stop: Option<Stop>,
-        heard: Heard,
+        child: &RunningJob,
+        ended: &JobEnd,
+        stop: Option<RunStop>,
+        output: CollectedOutput,
         duration: Duration,
     ) -> Result<RunResult, RunError> {
-        let Heard { stdout, stderr, truncated } = heard;
+        let CollectedOutput { stdout, stderr, truncated } = output;
         let report = child.report().clone();
         let result = Box::new(RunResult::new(ended.code, ended.signal, stdout, stderr, truncated, duration, report));
         let bounds = &self.limits.bounds;
@@ -145,7 +145,7 @@ impl Conversation<'_> {
             (_, Some(EndReason::Disk)) => Err(RunError::Disk { limit: bounds.tmp_size, result }),
             (_, Some(EndReason::Timeout)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
             // It may have ended by itself in the same moment.
-            (Some(Stop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
+            (Some(RunStop::Cancelled), Some(_)) => Err(RunError::Cancelled { result: Some(result) }),
             (Some(_), Some(_)) => Err(RunError::Timeout { limit: self.limits.timeout, result }),
             _ => Ok(*result),
         }
@@ -153,17 +153,17 @@ impl Conversation<'_> {
 }
 
 /// The host's ends of the three pipes.
-struct Pipes<'i> {
+struct ScriptPipes<'i> {
     stdin: Option<File>,
     input: &'i [u8],
     stdout: Option<File>,
     stderr: Option<File>,
 }
 
-impl<'i> Pipes<'i> {
-    fn of(child: &mut Child, input: &'i [u8]) -> io::Result<Pipes<'i>> {
+impl<'i> ScriptPipes<'i> {
+    fn of(child: &mut RunningJob, input: &'i [u8]) -> io::Result<ScriptPipes<'i>> {
         let mut pipes =
-            Pipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
+            ScriptPipes { stdin: child.take_stdin(), input, stdout: child.take_stdout(), stderr: child.take_stderr() };
         for file in [&pipes.stdin, &pipes.stdout, &pipes.stderr].into_iter().flatten() {
             rustix::io::ioctl_fionbio(file, true)?;
         }
@@ -192,7 +192,7 @@ impl<'i> Pipes<'i> {
     }
 
     /// Waits until something can be moved, the job has ended, or `most` is over.
-    fn wait(&self, child: &Child, most: Duration) -> io::Result<()> {
+    fn wait(&self, child: &RunningJob, most: Duration) -> io::Result<()> {
         let mut fds = vec![PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN)];
         fds.extend(self.stdin.as_ref().map(|file| PollFd::new(file, PollFlags::OUT)));
         fds.extend([&self.stdout, &self.stderr].into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN)));

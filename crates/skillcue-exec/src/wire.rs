@@ -14,7 +14,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::job::{Bounds, Job, Program};
+use crate::job::{Bounds, Job, JobProgram};
 use crate::layer::{Layer, SandboxReport};
 use crate::memory::MemoryUse;
 
@@ -23,21 +23,21 @@ const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Text of the operating system, which need not be UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Raw(pub(crate) OsString);
+pub(crate) struct OsText(pub(crate) OsString);
 
-impl Raw {
+impl OsText {
     pub(crate) fn path(&self) -> &Path {
         Path::new(&self.0)
     }
 }
 
-impl From<&Path> for Raw {
-    fn from(path: &Path) -> Raw {
-        Raw(path.as_os_str().to_owned())
+impl From<&Path> for OsText {
+    fn from(path: &Path) -> OsText {
+        OsText(path.as_os_str().to_owned())
     }
 }
 
-impl Serialize for Raw {
+impl Serialize for OsText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.to_str() {
             Some(text) => serializer.serialize_str(text),
@@ -46,15 +46,15 @@ impl Serialize for Raw {
     }
 }
 
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+impl<'de> Deserialize<'de> for OsText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OsText, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Either {
             Text(String),
             Bytes(Vec<u8>),
         }
-        Ok(Raw(match Either::deserialize(deserializer)? {
+        Ok(OsText(match Either::deserialize(deserializer)? {
             Either::Text(text) => text.into(),
             Either::Bytes(bytes) => OsString::from_vec(bytes),
         }))
@@ -63,8 +63,8 @@ impl<'de> Deserialize<'de> for Raw {
 
 /// The program that the helper starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Start {
-    File(Raw),
+pub(crate) enum JobStart {
+    File(OsText),
     Engine,
     /// Nothing: the helper only finds out what the machine offers.
     Probe,
@@ -72,42 +72,42 @@ pub(crate) enum Start {
 
 /// A job, as the helper gets it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) start: Start,
-    pub(crate) args: Vec<Raw>,
-    pub(crate) env: Vec<(Raw, Raw)>,
-    pub(crate) cwd: Option<Raw>,
-    pub(crate) read: Vec<Raw>,
-    pub(crate) write: Vec<Raw>,
-    pub(crate) names: Vec<Raw>,
-    pub(crate) hidden: Vec<Raw>,
+pub(crate) struct JobOrder {
+    pub(crate) start: JobStart,
+    pub(crate) args: Vec<OsText>,
+    pub(crate) env: Vec<(OsText, OsText)>,
+    pub(crate) cwd: Option<OsText>,
+    pub(crate) read: Vec<OsText>,
+    pub(crate) write: Vec<OsText>,
+    pub(crate) names: Vec<OsText>,
+    pub(crate) hidden: Vec<OsText>,
     pub(crate) execute: bool,
     pub(crate) network: bool,
     /// The directory in which the private one is made, if it gets one.
-    pub(crate) tmp_base: Option<Raw>,
+    pub(crate) tmp_base: Option<OsText>,
     pub(crate) bounds: Bounds,
     pub(crate) without: Vec<Layer>,
     pub(crate) allow_unsandboxed: bool,
 }
 
-impl Order {
-    pub(crate) fn of(job: &Job, tmp_base: &Path, without: &[Layer], allow_unsandboxed: bool) -> Order {
-        let paths = |paths: &[PathBuf]| paths.iter().map(|path| Raw::from(path.as_path())).collect();
-        Order {
+impl JobOrder {
+    pub(crate) fn of(job: &Job, tmp_base: &Path, without: &[Layer], allow_unsandboxed: bool) -> JobOrder {
+        let paths = |paths: &[PathBuf]| paths.iter().map(|path| OsText::from(path.as_path())).collect();
+        JobOrder {
             start: match &job.program {
-                Program::File(path) => Start::File(Raw::from(path.as_path())),
-                Program::Engine => Start::Engine,
+                JobProgram::File(path) => JobStart::File(OsText::from(path.as_path())),
+                JobProgram::Engine => JobStart::Engine,
             },
-            args: job.args.iter().cloned().map(Raw).collect(),
-            env: job.env.iter().map(|(name, value)| (Raw(name.clone()), Raw(value.clone()))).collect(),
-            cwd: job.cwd.as_deref().map(Raw::from),
+            args: job.args.iter().cloned().map(OsText).collect(),
+            env: job.env.iter().map(|(name, value)| (OsText(name.clone()), OsText(value.clone()))).collect(),
+            cwd: job.cwd.as_deref().map(OsText::from),
             read: paths(&job.policy.read),
             write: paths(&job.policy.write),
             names: paths(&job.policy.names),
             hidden: paths(&job.policy.hidden),
             execute: job.policy.execute,
             network: job.policy.network,
-            tmp_base: job.policy.private_tmp.then(|| Raw::from(tmp_base)),
+            tmp_base: job.policy.private_tmp.then(|| OsText::from(tmp_base)),
             bounds: job.bounds.clone(),
             without: without.to_vec(),
             allow_unsandboxed,
@@ -117,19 +117,19 @@ impl Order {
 
 /// The part that all jobs of one helper have in common, so that it can be prepared before they come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Prepare {
+pub(crate) struct HelperSetup {
     pub(crate) network: bool,
     pub(crate) without: Vec<Layer>,
 }
 
-impl Prepare {
+impl HelperSetup {
     /// Writes it as an argument of the helper.
     pub(crate) fn to_text(&self) -> String {
         // A flag and a list of words always have a JSON form.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    pub(crate) fn from_text(text: &str) -> Prepare {
+    pub(crate) fn from_text(text: &str) -> HelperSetup {
         serde_json::from_str(text).unwrap_or_default()
     }
 }
@@ -153,7 +153,7 @@ pub enum EndReason {
 
 /// The end of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct JobEnd {
     /// The exit code of the first process, if it exited.
     pub code: Option<i32>,
     /// The signal that ended the first process, if one did.
@@ -168,9 +168,9 @@ pub struct Ended {
 
 /// A message of the helper to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Said {
+pub(crate) enum HelperMessage {
     /// The job runs; with the path of its private directory.
-    Ready { report: SandboxReport, tmp: Option<Raw> },
+    Ready { report: SandboxReport, tmp: Option<OsText> },
     /// Too little sandbox: nothing runs.
     Refused { report: SandboxReport },
     /// The program could not be executed.
@@ -178,7 +178,7 @@ pub(crate) enum Said {
     /// The helper itself failed.
     Failed { reason: String },
     /// No process of the job is left.
-    Ended(Ended),
+    Ended(JobEnd),
 }
 
 /// Writes one message.
@@ -249,16 +249,16 @@ mod tests {
 
     #[test]
     fn text_that_is_not_utf8_arrives_as_it_was() {
-        let sent = vec![Raw("täxt".into()), Raw(OsString::from_vec(vec![b'a', 0xff, 1]))];
+        let sent = vec![OsText("täxt".into()), OsText(OsString::from_vec(vec![b'a', 0xff, 1]))];
         let mut bytes = Vec::new();
         send(&mut bytes, &sent).unwrap();
-        let got: Vec<Raw> = receive(&bytes[..]).unwrap().unwrap();
+        let got: Vec<OsText> = receive(&bytes[..]).unwrap().unwrap();
         assert_eq!(got, sent);
-        assert!(receive::<Vec<Raw>>(&bytes[..0]).unwrap().is_none());
+        assert!(receive::<Vec<OsText>>(&bytes[..0]).unwrap().is_none());
     }
 
     #[test]
     fn a_message_that_claims_too_much_is_refused() {
-        assert!(receive::<Vec<Raw>>(&[0xff; 8][..]).is_err());
+        assert!(receive::<Vec<OsText>>(&[0xff; 8][..]).is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_exec::{Bounds, EndReason, Job, Launcher, Layer, Policy, Program, helper};
+use skillcue_exec::{Bounds, EndReason, Job, JobProgram, Launcher, Layer, SandboxPolicy, helper};
 use tempfile::TempDir;
 
 /// The engine that runs inside: does what each line asks for, and reports how it went.
@@ -58,8 +58,8 @@ fn engine() -> i32 {
     0
 }
 
-fn ask(launcher: &Launcher, bounds: Bounds, words: &[&str]) -> (String, skillcue_exec::Ended) {
-    let job = Job { bounds, ..Job::new(Program::Engine, Policy::nothing()) };
+fn ask(launcher: &Launcher, bounds: Bounds, words: &[&str]) -> (String, skillcue_exec::JobEnd) {
+    let job = Job { bounds, ..Job::new(JobProgram::Engine, SandboxPolicy::nothing()) };
     let mut child = launcher.spawn(&job).unwrap();
     assert!(child.report().sandboxed && child.report().has(Layer::Seccomp));
     let mut stdin = child.take_stdin().unwrap();
@@ -113,12 +113,12 @@ fn main() {
         assert_eq!(ended.reason, Some(EndReason::Memory));
 
         // Killed from another thread, and by being dropped.
-        let mut child = launcher.spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap();
+        let mut child = launcher.spawn(&Job::new(JobProgram::Engine, SandboxPolicy::nothing())).unwrap();
         let killer = child.killer().unwrap();
         assert_eq!(child.try_wait().unwrap(), None);
         std::thread::spawn(move || killer.kill());
         assert_eq!(child.wait().unwrap().reason, Some(EndReason::Killed));
-        drop(launcher.spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap());
+        drop(launcher.spawn(&Job::new(JobProgram::Engine, SandboxPolicy::nothing())).unwrap());
     }
     without_a_sandbox(&deeds(&dir, &listener));
 }
@@ -134,7 +134,7 @@ fn without_a_sandbox(deeds: &[String]) {
     // A descriptor that is open for inheritance: the engine must not get it.
     let _leak = rustix::io::dup(std::io::stderr()).unwrap();
     let launcher = Launcher::new(std::env::current_exe().unwrap()).without(&[Layer::Supervisor]);
-    let job = Job::new(Program::Engine, Policy::nothing());
+    let job = Job::new(JobProgram::Engine, SandboxPolicy::nothing());
     assert_eq!(launcher.spawn(&job).unwrap_err().code(), "sandbox_unavailable");
     let launcher = launcher.allow_unsandboxed(true);
     let mut child = launcher.spawn(&job).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skillcue::consent::{ConsentGate, PermissionRules};
-use skillcue_exec::{Launcher, Limits, Runner, RunnerOptions, ScriptTools};
+use skillcue_exec::{Launcher, RunLimits, Runner, RunnerOptions, ScriptTools};
 use skillcue_toolset::{Options, ToolsetTools, Toolsets};
 
 use crate::environment::Environment;
@@ -73,8 +73,8 @@ impl Programs {
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
-    let (run, mut limits) = (settings.run, Limits::default());
+fn limits(settings: &Settings) -> RunLimits {
+    let (run, mut limits) = (settings.run, RunLimits::default());
     limits.timeout = run.timeout_s.map_or(limits.timeout, Duration::from_secs);
     limits.output = run.output_bytes.unwrap_or(limits.output);
     limits.arguments = run.arguments.unwrap_or(limits.arguments);
@@ -92,7 +92,7 @@ fn limits(settings: &Settings) -> Limits {
 fn options(
     environment: &Environment,
     settings: &Settings,
-    limits: Limits,
+    limits: RunLimits,
     consent: Arc<dyn ConsentGate>,
 ) -> RunnerOptions {
     let usual = RunnerOptions::default();

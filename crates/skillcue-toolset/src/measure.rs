@@ -41,7 +41,7 @@ export const T = [Tool.define('t', { description: 'Says hello', parameters: z.ob
 pub fn measure(launcher: &Launcher, packages: Option<&Path>, work_dir: &Path) -> Result<Vec<Measured>, MeasureError> {
     let mut measured = Vec::new();
     let micros = Duration::from_micros;
-    let job = skillcue_exec::Job::new(skillcue_exec::Program::Engine, skillcue_exec::Policy::nothing());
+    let job = skillcue_exec::Job::new(skillcue_exec::JobProgram::Engine, skillcue_exec::SandboxPolicy::nothing());
     let start = timed(21, || launcher.spawn(&job).map_err(|error| MeasureError::Tool(error.into())))?;
     measured.push(start.named("start the sandboxed engine, nothing else", micros(20_000)));
     let arguments: Map<String, Value> = [("name".to_owned(), json!("Ada"))].into_iter().collect();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
-use skillcue_exec::{Bounds, Child, Job, Launcher, Policy, Program};
+use skillcue_exec::{Bounds, Job, JobProgram, Launcher, RunningJob, SandboxPolicy};
 
 use crate::frame;
 use crate::message::{FromChild, Strip, Stripped, ToChild};
@@ -21,7 +21,7 @@ const DRIVER: &str = include_str!("driver.mjs");
 pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolError> {
     let not_granted = || ToolError::NotGranted { skill: subject.name.to_owned(), runtime: subject.runtime };
     let program = subject.granted.program.as_deref().ok_or_else(not_granted)?;
-    let mut policy = Policy::program(program);
+    let mut policy = SandboxPolicy::program(program);
     policy.read.push(subject.dir.to_path_buf());
     policy.read.extend(options.packages.iter().cloned());
     policy.read.extend(subject.granted.read.iter().cloned());
@@ -52,7 +52,7 @@ pub(crate) fn job(subject: &Subject<'_>, options: &Options) -> Result<Job, ToolE
         ],
         Runtime::Embedded => return Err(not_granted()),
     };
-    let mut job = Job::new(Program::File(program.to_path_buf()), policy);
+    let mut job = Job::new(JobProgram::File(program.to_path_buf()), policy);
     job.args = args.into_iter().map(Into::into).collect();
     job.env.clone_from(&subject.granted.env);
     job.cwd = Some(subject.dir.to_path_buf());
@@ -92,7 +92,7 @@ fn percent(text: &str) -> String {
 /// An embedded engine that does nothing but strip types.
 pub(crate) struct Stripper {
     launcher: Launcher,
-    running: Option<(Child, BufWriter<File>, BufReader<File>)>,
+    running: Option<(RunningJob, BufWriter<File>, BufReader<File>)>,
 }
 
 impl Stripper {
@@ -103,7 +103,7 @@ impl Stripper {
     /// Strips a text; none if that could not be had.
     pub(crate) fn strip(&mut self, text: &Strip) -> Option<Stripped> {
         if self.running.is_none() {
-            let mut child = self.launcher.spawn(&Job::new(Program::Engine, Policy::nothing())).ok()?;
+            let mut child = self.launcher.spawn(&Job::new(JobProgram::Engine, SandboxPolicy::nothing())).ok()?;
             let (stdin, stdout) = (child.take_stdin()?, child.take_stdout()?);
             self.running = Some((child, BufWriter::new(stdin), BufReader::new(stdout)));
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use skillcue_base::{lock, visible};
-use skillcue_exec::{Bounds, Job, Policy, Program};
+use skillcue_exec::{Bounds, Job, JobProgram, SandboxPolicy};
 use skillcue_format::{Diagnostic, Severity};
 
 use crate::cache::{self, Kept};
@@ -468,7 +468,7 @@ impl Inner {
         match subject.runtime {
             Runtime::Embedded => {
                 let memory = limits.memory + OVERHEAD;
-                let mut job = Job::new(Program::Engine, Policy::nothing());
+                let mut job = Job::new(JobProgram::Engine, SandboxPolicy::nothing());
                 job.bounds = Bounds { memory, memory_total: memory * 2, ..Bounds::default() };
                 Ok(job)
             }

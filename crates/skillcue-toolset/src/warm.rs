@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
-use skillcue_exec::{Child, Job, Killer, Launcher, SandboxReport};
+use skillcue_exec::{Job, Killer, Launcher, RunningJob, SandboxReport};
 
 use crate::frame::{self, FrameError};
 use crate::message::{
@@ -85,7 +85,7 @@ enum Progress {
 
 /// A process that has a skill's toolsets loaded. Dropping it ends it.
 pub(crate) struct Warm {
-    child: Mutex<Child>,
+    child: Mutex<RunningJob>,
     killer: Killer,
     shared: Arc<Shared>,
     retired: AtomicBool,
@@ -386,7 +386,7 @@ impl Warm {
     }
 }
 
-fn killer_of(child: &Child) -> Result<Killer, ToolError> {
+fn killer_of(child: &RunningJob) -> Result<Killer, ToolError> {
     child.killer().map_err(|error| skillcue_exec::ExecError::Broken(error.to_string()).into())
 }
 

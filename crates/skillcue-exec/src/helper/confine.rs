@@ -14,10 +14,10 @@ use crate::job::Bounds;
 use crate::sys;
 
 /// The newest rules that are asked for; an older kernel enforces what it knows.
-const NEWEST: ABI = ABI::V9;
+const NEWEST_ABI: ABI = ABI::V9;
 
 /// The access that Landlock allows.
-pub(super) struct Rules {
+pub(super) struct LandlockRules {
     /// Readable paths, with all below.
     pub(super) read: Vec<PathBuf>,
     /// Readable and executable paths, with all below.
@@ -32,20 +32,20 @@ pub(super) struct Rules {
 }
 
 /// Restricts this process by `rules`; returns the version of the rules in force.
-pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
+pub(super) fn restrict_by_landlock(rules: &LandlockRules) -> Result<u32, String> {
     let text = |error: landlock::RulesetError| error.to_string();
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+        .handle_access(AccessFs::from_all(NEWEST_ABI))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST_ABI)))
         .map_err(text)?;
     if !rules.network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
+        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST_ABI)).map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;
 
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    let mut write = AccessFs::from_all(NEWEST) & !AccessFs::IoctlDev & !AccessFs::MakeChar & !AccessFs::MakeBlock;
+    let mut write = AccessFs::from_all(NEWEST_ABI) & !AccessFs::IoctlDev & !AccessFs::MakeChar & !AccessFs::MakeBlock;
     if !rules.execute_written {
         write &= !AccessFs::Execute;
     }
@@ -57,7 +57,7 @@ pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
     ];
     for (paths, access) in grants {
         for path in paths {
-            created = allow(created, path, access)?;
+            created = allow_path(created, path, access)?;
         }
     }
     let status = created.restrict_self().map_err(text)?;
@@ -72,11 +72,11 @@ pub(super) fn landlock(rules: &Rules) -> Result<u32, String> {
 }
 
 /// Adds one path; one that does not exist needs no permission.
-fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
+fn allow_path(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
     let Ok(fd) = PathFd::new(path) else { return Ok(created) };
     let is_dir = rustix::fs::fstat(&fd)
         .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory);
-    let access = if is_dir { access } else { access & AccessFs::from_file(NEWEST) };
+    let access = if is_dir { access } else { access & AccessFs::from_file(NEWEST_ABI) };
     created.add_rule(PathBeneath::new(fd, access)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -106,7 +106,7 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
 }
 
 /// Sets the limits of one process.
-pub(super) fn limit(bounds: &Bounds, processes: Option<u64>) -> io::Result<()> {
+pub(super) fn set_limits(bounds: &Bounds, processes: Option<u64>) -> io::Result<()> {
     let set = |resource, most: u64| {
         // Never above what the helper itself may: that would be refused, and it is the smaller that counts.
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| most.min(maximum));

@@ -13,7 +13,7 @@ use seccompiler::{
 
 /// The first number of a system call that this file knows nothing about. Numbers have been the same on all
 /// architectures since 424; on `x86_64` this also covers the x32 calls, which have a high bit set.
-const UNKNOWN: u32 = 468;
+const FIRST_UNKNOWN_CALL: u32 = 468;
 
 // Calls that the `libc` crate has no names for on every architecture.
 const MEMFD_SECRET: i64 = 447;
@@ -32,7 +32,7 @@ const OPEN_TREE_ATTR: i64 = 467;
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 
 /// Calls that are refused with EPERM, whatever the arguments.
-const DENIED: &[i64] = &[
+const DENIED_CALLS: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -157,7 +157,7 @@ const DENIED: &[i64] = &[
 ];
 
 /// Calls that change a file's mode, with the number of the argument that is the mode.
-const CHMOD: &[(i64, u8)] = &[
+const CHMOD_CALLS: &[(i64, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (FCHMODAT2, 2),
@@ -166,7 +166,7 @@ const CHMOD: &[(i64, u8)] = &[
 ];
 
 /// Calls that change a file's times.
-const UTIME: &[i64] = &[
+const UTIME_CALLS: &[i64] = &[
     libc::SYS_utimensat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_utime,
@@ -177,7 +177,7 @@ const UTIME: &[i64] = &[
 ];
 
 /// Calls that open a file by flags, with the number of the argument that is the flags; the mode follows.
-const OPEN: &[(i64, u8)] = &[
+const OPEN_CALLS: &[(i64, u8)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
@@ -185,7 +185,7 @@ const OPEN: &[(i64, u8)] = &[
 
 /// Requests to a device or file that are refused: typing into a terminal in the place of its user, and setting the
 /// attributes of a file (its flags, its encryption, that it never changes again).
-const IOCTL: &[u64] = &[
+const DENIED_IOCTLS: &[u64] = &[
     0x5412,      // TIOCSTI
     0x541C,      // TIOCLINUX
     0x4008_6602, // FS_IOC_SETFLAGS
@@ -198,7 +198,7 @@ const IOCTL: &[u64] = &[
 ];
 
 /// Calls that are answered as if the kernel did not have them, because programs then do without.
-const ABSENT: &[i64] = &[
+const ABSENT_CALLS: &[i64] = &[
     // Its flags are in memory, where no filter sees them; the C library falls back to `clone`.
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -220,14 +220,14 @@ const ABSENT: &[i64] = &[
 /// Calls that are refused with EINVAL, by which callers know to copy by reading and writing: they let a pipe or a
 /// socket hold pages of files and mappings instead of copies. Such pages stay in memory when file and mapping are gone,
 /// and one byte holds a huge page of 2 MiB.
-const SHARING: &[i64] = &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
+const PAGE_SHARING_CALLS: &[i64] = &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
 
 /// Names of options that enlarge a socket's send buffer.
-const SEND_BUFFER: [i32; 2] = [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE];
+const SEND_BUFFER_OPTIONS: [i32; 2] = [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE];
 
 /// Commands of `fcntl` that are refused: pipes of more than 16 pages, news of what happens in a directory, and locks
 /// that belong to no process, which could not be counted.
-const FCNTL: [i32; 4] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+const DENIED_FCNTLS: [i32; 4] = [libc::F_SETPIPE_SZ, libc::F_NOTIFY, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
 
 /// Namespaces that `clone` could make.
 const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
@@ -239,7 +239,7 @@ const NEW_NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP) as u64;
 
 /// Calls that the engine may make: memory, its pipes, clocks, locks, and ending. No file, no process, no socket.
-const ENGINE: &[i64] = &[
+const ENGINE_CALLS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -317,18 +317,18 @@ const ENGINE: &[i64] = &[
 
 /// The processes that may be signalled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signals {
+pub(super) enum SignalScope {
     /// Any: another layer keeps signals inside.
-    Kept,
+    Any,
     /// The sender itself and its own group: no other layer keeps signals inside.
-    OnlyOneself,
+    OwnGroup,
 }
 
 /// The conditions that a program's filter depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct FilterOptions {
     pub(super) network: bool,
-    pub(super) signals: Signals,
+    pub(super) signals: SignalScope,
     /// Whether all files that it may not write are mounted read-only.
     pub(super) read_only: bool,
     /// Whether it has a namespace of processes, in which it dies with the first of them, whatever it does.
@@ -338,9 +338,9 @@ pub(super) struct Setting {
 }
 
 /// Returns the filters for a program, in the order in which to apply them.
-pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
-    let Setting { network, signals, .. } = setting;
-    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+pub(super) fn for_program(options: FilterOptions) -> Result<Vec<BpfProgram>, String> {
+    let FilterOptions { network, signals, .. } = options;
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
 
     // A socket with a path is a way to the process that listens there (a container daemon, a key agent), which no other
     // layer closes: so the family is denied even with the network. `socketpair` stays.
@@ -362,8 +362,8 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         pair.push(rule(vec![dword(1, Op::MaskedEq(0xf), kind)])?);
     }
     denied.insert(libc::SYS_socketpair, pair);
-    denied.extend(files(setting)?);
-    denied.extend(others()?);
+    denied.extend(file_rules(options)?);
+    denied.extend(scheduling_rules()?);
 
     let mut clone = Vec::new();
     for bit in (0..32).map(|bit| 1_u64 << bit).filter(|bit| NEW_NAMESPACES & bit != 0) {
@@ -385,10 +385,10 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         denied.extend([(libc::SYS_sendmsg, Vec::new()), (libc::SYS_sendmmsg, Vec::new())]);
     }
 
-    let fcntl = FCNTL.iter().map(|command| rule(vec![dword(1, Op::Eq, number(*command))]));
+    let fcntl = DENIED_FCNTLS.iter().map(|command| rule(vec![dword(1, Op::Eq, number(*command))]));
     denied.insert(libc::SYS_fcntl, fcntl.collect::<Result<_, _>>()?);
 
-    let ioctl = IOCTL.iter().map(|request| rule(vec![dword(1, Op::Eq, *request)])).collect::<Result<_, _>>()?;
+    let ioctl = DENIED_IOCTLS.iter().map(|request| rule(vec![dword(1, Op::Eq, *request)])).collect::<Result<_, _>>()?;
     denied.insert(libc::SYS_ioctl, ioctl);
 
     // `personality(0xffffffff)` asks, all else changes; 0x0008 (Linux on all) and 0 are what it is anyway.
@@ -401,7 +401,7 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
         let kind = u64::from(libc::S_IFMT);
         let devices = [libc::S_IFCHR, libc::S_IFBLK].into_iter().map(|mode| (kind, u64::from(mode)));
         devices
-            .chain(SET_ID.map(|bit| (bit, bit)))
+            .chain(SET_ID_BITS.map(|bit| (bit, bit)))
             .map(|(mask, mode)| rule(vec![dword(argument, Op::MaskedEq(mask), mode)]))
             .collect()
     };
@@ -412,12 +412,12 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
     // Only the process's own limits, and they can only go down.
     denied.insert(libc::SYS_prlimit64, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
 
-    if !setting.own_processes {
+    if !options.own_processes {
         // It shall die with its supervisor.
         denied.insert(libc::SYS_prctl, vec![rule(vec![dword(0, Op::Eq, number(libc::PR_SET_PDEATHSIG))])?]);
     }
 
-    if signals == Signals::OnlyOneself {
+    if signals == SignalScope::OwnGroup {
         denied.insert(libc::SYS_kill, vec![rule(vec![dword(0, Op::Ne, 0), dword(0, Op::Ne, own_pid())])?]);
         denied.insert(libc::SYS_tgkill, vec![rule(vec![dword(0, Op::Ne, own_pid())])?]);
         for call in
@@ -437,14 +437,14 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
 
     // Send buffers stay as large as they are. Not refused: the kernel takes such a wish for a hint, too, and programs
     // do not expect an error.
-    let enlarge = SEND_BUFFER
+    let enlarge = SEND_BUFFER_OPTIONS
         .into_iter()
         .map(|name| rule(vec![dword(1, Op::Eq, number(libc::SOL_SOCKET)), dword(2, Op::Eq, number(name))]))
         .collect::<Result<_, _>>()?;
     let enlarge = BTreeMap::from([(libc::SYS_setsockopt, enlarge)]);
 
-    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let sharing = SHARING.iter().map(|call| (*call, Vec::new())).collect();
+    let absent = ABSENT_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    let sharing = PAGE_SHARING_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     Ok(vec![
         program(enlarge, &SeccompAction::Allow, &SeccompAction::Errno(0))?,
         program(sharing, &SeccompAction::Allow, &SeccompAction::Errno(errno(libc::EINVAL)))?,
@@ -455,30 +455,30 @@ pub(super) fn for_program(setting: Setting) -> Result<Vec<BpfProgram>, String> {
 }
 
 /// Set-user-id and set-group-id.
-const SET_ID: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
+const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
 /// Returns the rules for changes that Landlock has no right for: modes and times of files, and in its first versions
 /// their length.
-fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+fn file_rules(options: FilterOptions) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut denied = BTreeMap::new();
-    for (call, mode) in CHMOD {
-        let bits = SET_ID.into_iter().map(|bit| rule(vec![dword(*mode, Op::MaskedEq(bit), bit)]));
+    for (call, mode) in CHMOD_CALLS {
+        let bits = SET_ID_BITS.into_iter().map(|bit| rule(vec![dword(*mode, Op::MaskedEq(bit), bit)]));
         // Without rules, whatever the arguments.
-        denied.insert(*call, if setting.read_only { bits.collect::<Result<_, _>>()? } else { Vec::new() });
+        denied.insert(*call, if options.read_only { bits.collect::<Result<_, _>>()? } else { Vec::new() });
     }
-    if !setting.read_only {
-        denied.extend(UTIME.iter().map(|call| (*call, Vec::new())));
+    if !options.read_only {
+        denied.extend(UTIME_CALLS.iter().map(|call| (*call, Vec::new())));
     }
-    for (call, flags) in OPEN {
+    for (call, flags) in OPEN_CALLS {
         let mut rules = Vec::new();
         // The mode means something only for calls that make a file.
         for making in [number(libc::O_CREAT), number(libc::O_TMPFILE & !libc::O_DIRECTORY)] {
-            for bit in SET_ID {
+            for bit in SET_ID_BITS {
                 let made = dword(*flags, Op::MaskedEq(making), making);
                 rules.push(rule(vec![made, dword(*flags + 1, Op::MaskedEq(bit), bit)])?);
             }
         }
-        if !setting.truncation {
+        if !options.truncation {
             // Truncating while opening for reading.
             let flag = number(libc::O_TRUNC);
             rules.push(rule(vec![dword(*flags, Op::MaskedEq(flag | number(libc::O_ACCMODE)), flag)])?);
@@ -488,16 +488,16 @@ fn files(setting: Setting) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     #[cfg(target_arch = "x86_64")]
     denied.insert(
         libc::SYS_creat,
-        SET_ID.into_iter().map(|bit| rule(vec![dword(1, Op::MaskedEq(bit), bit)])).collect::<Result<_, _>>()?,
+        SET_ID_BITS.into_iter().map(|bit| rule(vec![dword(1, Op::MaskedEq(bit), bit)])).collect::<Result<_, _>>()?,
     );
-    if !setting.truncation {
+    if !options.truncation {
         denied.insert(libc::SYS_truncate, Vec::new());
     }
     Ok(denied)
 }
 
 /// Returns the rules for scheduling other processes: all of the user's, where no namespace hides them.
-fn others() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+fn scheduling_rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut denied = BTreeMap::new();
     // The first argument says whether the second is a process, a group or a user; only for a process does 0 mean the
     // caller alone.
@@ -514,7 +514,7 @@ fn others() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
 
 /// Returns the filters for the engine. Threads are allowed, processes are not.
 pub(super) fn for_engine() -> Result<Vec<BpfProgram>, String> {
-    let mut allowed: BTreeMap<i64, Vec<SeccompRule>> = ENGINE.iter().map(|call| (*call, Vec::new())).collect();
+    let mut allowed: BTreeMap<i64, Vec<SeccompRule>> = ENGINE_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     // Never both writable and executable later on: the engine interprets, it generates no code.
     allowed.insert(
         libc::SYS_mprotect,
@@ -582,7 +582,7 @@ fn refuse_unknown() -> [sock_filter; 3] {
     const RETURN: u16 = 0x06; // BPF_RET | BPF_K
     [
         sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: AT_LEAST, jt: 0, jf: 1, k: UNKNOWN },
+        sock_filter { code: AT_LEAST, jt: 0, jf: 1, k: FIRST_UNKNOWN_CALL },
         sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | errno(libc::ENOSYS) },
     ]
 }
@@ -616,11 +616,16 @@ mod tests {
 
     #[test]
     fn filters_are_made_and_begin_with_the_check_of_the_architecture() {
-        let lax =
-            Setting { network: true, signals: Signals::Kept, read_only: true, own_processes: true, truncation: true };
-        let strict = Setting {
+        let lax = FilterOptions {
+            network: true,
+            signals: SignalScope::Any,
+            read_only: true,
+            own_processes: true,
+            truncation: true,
+        };
+        let strict = FilterOptions {
             network: false,
-            signals: Signals::OnlyOneself,
+            signals: SignalScope::OwnGroup,
             read_only: false,
             own_processes: false,
             truncation: false,
@@ -629,14 +634,14 @@ mod tests {
             for program in programs.unwrap() {
                 assert_eq!(program[1].code, 0x15, "a comparison with the architecture");
                 assert_eq!((program[1].jt, program[1].jf), (1, 0));
-                assert_eq!(program[ARCH_CHECK + 1].k, UNKNOWN);
+                assert_eq!(program[ARCH_CHECK + 1].k, FIRST_UNKNOWN_CALL);
             }
         }
     }
 
     #[test]
     fn no_call_is_both_denied_and_absent() {
-        assert!(DENIED.iter().all(|call| !ABSENT.contains(call)));
-        assert!(DENIED.iter().chain(ABSENT).all(|call| *call < i64::from(UNKNOWN)));
+        assert!(DENIED_CALLS.iter().all(|call| !ABSENT_CALLS.contains(call)));
+        assert!(DENIED_CALLS.iter().chain(ABSENT_CALLS).all(|call| *call < i64::from(FIRST_UNKNOWN_CALL)));
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-use super::root::Root;
+use super::job_root::JobRoot;
 
 /// The mounts that were made.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mounted {
+pub(super) struct MountState {
     /// Whether `/proc` shows this namespace's processes and no others.
     pub(super) proc: bool,
     /// Whether `/dev/shm` is the job's own.
@@ -24,7 +24,7 @@ pub(super) struct Mounted {
 }
 
 /// The mounts to make.
-pub(super) struct Wanted<'w> {
+pub(super) struct MountPlan<'w> {
     /// The private directory, of `tmp_size` bytes.
     pub(super) tmp: Option<&'w Path>,
     pub(super) tmp_size: u64,
@@ -45,31 +45,31 @@ pub(super) struct Wanted<'w> {
 }
 
 /// Moves this process into a mount namespace of its own.
-pub(super) fn separate(wanted: &Wanted<'_>) -> io::Result<Mounted> {
+pub(super) fn enter_namespace(plan: &MountPlan<'_>) -> io::Result<MountState> {
     crate::sys::unshare(libc::CLONE_NEWNS)?;
     // Nothing that is mounted here must be seen outside.
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    let mut mounted = Mounted::default();
+    let mut mounted = MountState::default();
     // Without a `/proc` of its own, the one that is there would have to be shown.
-    if wanted.own_processes
-        && let Some(tmp) = wanted.tmp
-        && let Ok(root) = Root::new(tmp)
+    if plan.own_processes
+        && let Some(tmp) = plan.tmp
+        && let Ok(root) = JobRoot::new(tmp)
     {
-        match fill(root, wanted, tmp) {
-            Ok(()) => return Ok(Mounted { proc: true, shm: true, zero: true, read_only: true, own_root: true }),
+        match enter_own_root(root, plan, tmp) {
+            Ok(()) => return Ok(MountState { proc: true, shm: true, zero: true, read_only: true, own_root: true }),
             Err(error) => tracing::debug!(%error, "no root directory of its own"),
         }
     }
-    let write: Vec<PathBuf> = wanted.write.iter().map(PathBuf::from).collect();
-    hide(wanted.hidden.iter().map(PathBuf::from))?;
+    let write: Vec<PathBuf> = plan.write.iter().map(PathBuf::from).collect();
+    hide(plan.hidden.iter().map(PathBuf::from))?;
     mounted.read_only = make_read_only(Path::new("/"), &write).is_ok();
-    if let Some(tmp) = wanted.tmp {
-        mount_private(tmp, wanted.tmp_size)?;
-        mounted.shm = mount_shared(Path::new(SHM), wanted.tmp_size).is_ok();
+    if let Some(tmp) = plan.tmp {
+        mount_private(tmp, plan.tmp_size)?;
+        mounted.shm = mount_shared(Path::new(SHM), plan.tmp_size).is_ok();
     }
     // `/dev/full` reads the same, and cannot be mapped.
     mounted.zero = rustix::mount::mount_bind(FULL, ZERO).is_ok();
-    if wanted.own_processes {
+    if plan.own_processes {
         mounted.proc = mount_proc(Path::new(PROC)).is_ok();
     }
     Ok(mounted)
@@ -82,37 +82,37 @@ const ZERO: &str = "/dev/zero";
 const FULL: &str = "/dev/full";
 
 /// Mounts all that is planned in a new root, and enters it. Nothing has changed if it fails.
-fn fill(mut root: Root, wanted: &Wanted<'_>, tmp: &Path) -> io::Result<()> {
+fn enter_own_root(mut root: JobRoot, plan: &MountPlan<'_>, tmp: &Path) -> io::Result<()> {
     let mut mount = || -> io::Result<()> {
         // Writable paths come last, to have mounts of their own.
-        for path in wanted.read.iter().chain(&wanted.write) {
+        for path in plan.read.iter().chain(&plan.write) {
             root.show(path)?;
             // `lib64` is often a link to `lib` beside it.
             if path.ends_with("lib") {
-                root.links(&path.with_file_name("lib64"))?;
+                root.make_links(&path.with_file_name("lib64"))?;
             }
         }
-        for path in &wanted.names {
-            root.links(path)?;
+        for path in &plan.names {
+            root.make_links(path)?;
         }
-        root.devices(&wanted.devices, (ZERO, FULL))?;
-        if let Some(cwd) = wanted.cwd {
-            root.directory(cwd)?;
+        root.make_devices(&plan.devices, (ZERO, FULL))?;
+        if let Some(cwd) = plan.cwd {
+            root.make_directory(cwd)?;
         }
         let mut hidden = Vec::new();
-        for path in &wanted.hidden {
-            hidden.extend(root.place(path)?);
+        for path in &plan.hidden {
+            hidden.extend(root.staged_path(path)?);
         }
         hide(hidden.into_iter())?;
         let [tmp, shm, proc] =
-            [root.directory(tmp)?, root.directory(Path::new(SHM))?, root.directory(Path::new(PROC))?];
+            [root.make_directory(tmp)?, root.make_directory(Path::new(SHM))?, root.make_directory(Path::new(PROC))?];
         let mut write = Vec::new();
-        for path in &wanted.write {
-            write.extend(root.place(path)?);
+        for path in &plan.write {
+            write.extend(root.staged_path(path)?);
         }
         make_read_only(root.at(), &write)?;
-        mount_private(&tmp, wanted.tmp_size)?;
-        mount_shared(&shm, wanted.tmp_size)?;
+        mount_private(&tmp, plan.tmp_size)?;
+        mount_shared(&shm, plan.tmp_size)?;
         mount_proc(&proc)
     };
     if let Err(error) = mount() {
@@ -138,7 +138,7 @@ fn hide(paths: impl Iterator<Item = PathBuf>) -> io::Result<()> {
             rustix::mount::mount_bind(empty, &path)?;
         } else {
             // The one inode is the directory's own, so that nothing can be made in it.
-            tmpfs(&path, "size=4k,nr_inodes=1,mode=0555")?;
+            mount_tmpfs(&path, "size=4k,nr_inodes=1,mode=0555")?;
             empty = Some(path);
         }
     }
@@ -152,11 +152,11 @@ fn is_out_of_reach(error: &io::Error) -> bool {
 
 fn mount_private(at: &Path, size: u64) -> io::Result<()> {
     // An inode takes about a kilobyte of kernel memory that the size does not count.
-    tmpfs(at, &format!("size={size},nr_inodes={},mode=0700", (size / 4096).clamp(1024, 65_536)))
+    mount_tmpfs(at, &format!("size={size},nr_inodes={},mode=0700", (size / 4096).clamp(1024, 65_536)))
 }
 
 fn mount_shared(at: &Path, size: u64) -> io::Result<()> {
-    tmpfs(at, &format!("size={},nr_inodes=1024,mode=0700", size / 4))
+    mount_tmpfs(at, &format!("size={},nr_inodes=1024,mode=0700", size / 4))
 }
 
 fn mount_proc(at: &Path) -> io::Result<()> {
@@ -185,7 +185,7 @@ fn make_read_only(root: &Path, write: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn tmpfs(at: &Path, options: &str) -> io::Result<()> {
+pub(super) fn mount_tmpfs(at: &Path, options: &str) -> io::Result<()> {
     let options = CString::new(options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", at, "tmpfs", flags, options.as_c_str())?;
@@ -203,14 +203,14 @@ pub(super) fn bound_processes(processes: u32) -> bool {
     // The first 300 numbers are never given out a second time. So counting begins behind them: otherwise there could be
     // 300 processes more at first. Some more than allowed are possible, for the supervisor to see it and end them all:
     // processes that only fail to fork, over and over, keep the kernel busier than any others.
-    let most = 301 + processes + SEEN;
+    let most = 301 + processes + EXTRA_PROCESSES;
     let bounded = std::fs::write("/proc/sys/kernel/pid_max", most.to_string()).is_ok();
     let _ = std::fs::write("/proc/sys/kernel/ns_last_pid", "299");
     bounded
 }
 
 /// Processes more than allowed that a job can have until the supervisor looks.
-pub(super) const SEEN: u32 = 16;
+pub(super) const EXTRA_PROCESSES: u32 = 16;
 
 fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();

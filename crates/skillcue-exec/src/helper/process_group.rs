@@ -17,12 +17,12 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Access, Mode, Timespec};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
-use super::tmp::Tmp;
-use super::{ENGINE, NOT_A_HELPER};
+use super::private_tmp::PrivateTmp;
+use super::{ENGINE_ARGUMENT, NOT_A_HELPER};
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::memory::{MemoryBound, MemoryUse};
-use crate::wire::{EndReason, Ended, Order, Raw, Said, Start, receive, receive_descriptors, send};
+use crate::wire::{EndReason, HelperMessage, JobEnd, JobOrder, JobStart, OsText, receive, receive_descriptors, send};
 
 /// The layers that this helper never has: all of them are of Linux, and made by the supervisor there.
 const MISSING_LAYERS: &[Layer] = &[
@@ -42,18 +42,18 @@ pub(super) fn run(engine: Option<fn() -> i32>) -> ! {
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map(File::from) else {
         std::process::exit(NOT_A_HELPER)
     };
-    let said = match supervise(&control, engine.is_some()) {
-        Ok(said) => said,
-        Err(error) => Said::Failed { reason: error.to_string() },
+    let message = match supervise(&control, engine.is_some()) {
+        Ok(message) => message,
+        Err(error) => HelperMessage::Failed { reason: error.to_string() },
     };
-    let _ = send(&control, &said);
+    let _ = send(&control, &message);
     std::process::exit(0)
 }
 
 /// Runs the job; returns the last message to the host.
-fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
+fn supervise(control: &File, has_engine: bool) -> io::Result<HelperMessage> {
     let pipes: [OwnedFd; 3] = receive_descriptors(control)?.ok_or_else(|| io::Error::other("no pipes were given"))?;
-    let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
+    let order: JobOrder = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
     crate::sys::keep_descriptors();
     rustix::process::umask(Mode::from_raw_mode(0o077));
 
@@ -62,11 +62,11 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     let limits = if switched_off { Err("switched off".to_owned()) } else { limit(&order.bounds) };
     let report = report(limits);
     if !order.allow_unsandboxed {
-        return Ok(Said::Refused { report });
+        return Ok(HelperMessage::Refused { report });
     }
-    if order.start == Start::Probe {
-        send(control, &Said::Ready { report, tmp: None })?;
-        return Ok(Said::Ended(Ended {
+    if order.start == JobStart::Probe {
+        send(control, &HelperMessage::Ready { report, tmp: None })?;
+        return Ok(HelperMessage::Ended(JobEnd {
             code: Some(0),
             signal: None,
             reason: None,
@@ -74,25 +74,25 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
             memory: MemoryUse::default(),
         }));
     }
-    if order.start == Start::Engine && !has_engine {
+    if order.start == JobStart::Engine && !has_engine {
         return Err(io::Error::other(crate::error::NO_ENGINE));
     }
-    let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
-    let tmp_path = tmp.as_ref().map(Tmp::path);
+    let tmp = order.tmp_base.as_ref().map(|base| PrivateTmp::new(base.path())).transpose()?;
+    let tmp_path = tmp.as_ref().map(PrivateTmp::path);
     let mut command = match command(&order, tmp_path) {
         Ok(command) => command,
-        Err(said) => return Ok(said),
+        Err(message) => return Ok(message),
     };
     let [stdin, stdout, stderr] = pipes.map(Stdio::from);
     command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return Ok(Said::NotExecuted { reason: error.to_string() }),
+        Err(error) => return Ok(HelperMessage::NotExecuted { reason: error.to_string() }),
     };
     // It holds the job's ends of the pipes, whose closing the host waits for.
     drop(command);
     let group = Pid::from_child(&child);
-    let reason = send(control, &Said::Ready { report, tmp: tmp_path.map(Raw::from) })
+    let reason = send(control, &HelperMessage::Ready { report, tmp: tmp_path.map(OsText::from) })
         .and_then(|()| watch(control, group, order.bounds.wall));
     // Also if watching went wrong, and also what the first process has left behind. As it was not reaped yet, no other
     // group can have this number.
@@ -101,7 +101,7 @@ fn supervise(control: &File, has_engine: bool) -> io::Result<Said> {
     wait_for_the_rest(group);
     drop(tmp);
     let (code, signal) = (status.code(), status.signal());
-    Ok(Said::Ended(Ended { code, signal, reason: reason?, peak_memory: 0, memory: MemoryUse::default() }))
+    Ok(HelperMessage::Ended(JobEnd { code, signal, reason: reason?, peak_memory: 0, memory: MemoryUse::default() }))
 }
 
 fn report(limits: Result<(), String>) -> SandboxReport {
@@ -135,14 +135,14 @@ fn limit(bounds: &Bounds) -> Result<(), String> {
     set(Resource::Data, bounds.memory)?;
     // The processes that the user has already count, too.
     #[cfg(target_os = "linux")]
-    set(Resource::Nproc, super::processes::of_this_user() + u64::from(bounds.processes))?;
+    set(Resource::Nproc, super::processes::count_of_this_user() + u64::from(bounds.processes))?;
     if cfg!(target_os = "linux") { Ok(()) } else { Err("set, but never tested on this system".to_owned()) }
 }
 
 /// Returns the command that starts the job.
-fn command(order: &Order, tmp: Option<&Path>) -> Result<Command, Said> {
+fn command(order: &JobOrder, tmp: Option<&Path>) -> Result<Command, HelperMessage> {
     let mut command = match &order.start {
-        Start::File(program) => {
+        JobStart::File(program) => {
             let mut command = Command::new(program.path());
             command.args(order.args.iter().map(|arg| &arg.0)).env_clear();
             command.envs(order.env.iter().map(|(name, value)| (&name.0, &value.0)));
@@ -152,18 +152,19 @@ fn command(order: &Order, tmp: Option<&Path>) -> Result<Command, Said> {
             command
         }
         // The engine is this program again, with the helper's own environment, as it has in the sandbox.
-        Start::Engine | Start::Probe => {
-            let helper = std::env::current_exe().map_err(|error| Said::Failed { reason: error.to_string() })?;
+        JobStart::Engine | JobStart::Probe => {
+            let helper =
+                std::env::current_exe().map_err(|error| HelperMessage::Failed { reason: error.to_string() })?;
             let mut command = Command::new(helper);
-            command.arg(ENGINE);
+            command.arg(ENGINE_ARGUMENT);
             command
         }
     };
-    let cwd = order.cwd.as_ref().map_or(Path::new("/"), Raw::path);
+    let cwd = order.cwd.as_ref().map_or(Path::new("/"), OsText::path);
     // Checked here, because the error of `spawn` does not say whether the program or the directory is missing.
     if let Err(error) = rustix::fs::access(cwd, Access::EXEC_OK) {
         let reason = format!("its working directory {}: {}", cwd.display(), io::Error::from(error));
-        return Err(Said::NotExecuted { reason });
+        return Err(HelperMessage::NotExecuted { reason });
     }
     command.current_dir(cwd);
     Ok(command)
@@ -225,14 +226,14 @@ fn wait_for_the_rest(group: Pid) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Job, Policy, Program};
+    use crate::job::{Job, JobProgram, SandboxPolicy};
 
     #[test]
     fn an_engine_is_this_program_again() {
-        let order = Order::of(&Job::new(Program::Engine, Policy::nothing()), Path::new("/tmp"), &[], true);
+        let order = JobOrder::of(&Job::new(JobProgram::Engine, SandboxPolicy::nothing()), Path::new("/tmp"), &[], true);
         let command = command(&order, None).unwrap();
         assert_eq!(command.get_program(), std::env::current_exe().unwrap());
-        assert_eq!(command.get_args().collect::<Vec<_>>(), [ENGINE]);
+        assert_eq!(command.get_args().collect::<Vec<_>>(), [ENGINE_ARGUMENT]);
     }
 
     #[test]
@@ -240,7 +241,9 @@ mod tests {
         let limited = report(Ok(()));
         assert!(!limited.sandboxed);
         assert_eq!((&limited.layers[..], limited.memory), (&[Layer::ResourceLimits][..], MemoryBound::EachProcess));
-        assert!(limited.lacking().starts_with("landlock (") && limited.lacking().contains("seccomp ("));
+        assert!(
+            limited.missing_required().starts_with("landlock (") && limited.missing_required().contains("seccomp (")
+        );
         let unlimited = report(Err("of memory".to_owned()));
         assert_eq!((unlimited.layers.len(), unlimited.memory), (0, MemoryBound::Unbounded));
         assert_eq!(unlimited.missing.len(), MISSING_LAYERS.len() + 2);

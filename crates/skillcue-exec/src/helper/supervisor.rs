@@ -11,29 +11,31 @@ use rustix::fs::Timespec;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::NOT_A_HELPER;
-use super::held::{self, Held};
-use super::inside::{self, Inside};
-use super::mounts::{self, Mounted};
+use super::held_memory::{self, HeldMemory};
+use super::job_process::{self, JobProcess};
+use super::mounts::{self, MountState};
+use super::private_tmp::PrivateTmp;
 use super::processes;
-use super::tmp::Tmp;
 use crate::job::Bounds;
 use crate::layer::{Layer, SandboxReport};
 use crate::memory::{MemoryBound, MemoryUse};
 use crate::sys::{self, Fork};
-use crate::wire::{EndReason, Ended, Order, Prepare, Raw, Said, Start, receive, receive_descriptors, send};
+use crate::wire::{
+    EndReason, HelperMessage, HelperSetup, JobEnd, JobOrder, JobStart, OsText, receive, receive_descriptors, send,
+};
 
 /// The interval at which memory and processes are added up. A process cannot get far in this time: at 4 GB/s it touches
 /// 200 MB.
-const LOOK: Duration = Duration::from_millis(50);
+const COUNT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The interval once there are many processes: a program that forks without end doubles every few milliseconds.
-const LOOK_CLOSELY: Duration = Duration::from_millis(5);
+const CLOSE_COUNT_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs as the helper. Never returns.
 ///
 /// There is always one process that waits for the next job, with its namespaces made already: they are the same for
 /// every job of this helper, and take as long as all other layers together.
-pub(super) fn run(engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
+pub(super) fn run(engine: Option<fn() -> i32>, setup: &HelperSetup) -> ! {
     let Ok(host) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map(File::from) else {
         sys::exit_now(NOT_A_HELPER)
     };
@@ -43,14 +45,14 @@ pub(super) fn run(engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
         match sys::fork() {
             Ok(Fork::Child) => {
                 drop(taken);
-                wait_for_job(host, takes, engine, prepare)
+                wait_for_job(host, takes, engine, setup)
             }
             Ok(Fork::Parent(_)) => drop(takes),
             Err(_) => refuse(&host),
         }
         let mut byte = [0];
         if !matches!(File::from(taken).read(&mut byte), Ok(1)) {
-            if is_gone(&host) {
+            if is_closed(&host) {
                 sys::exit_now(0);
             }
             // The process that waits was killed: not to be answered by forking without a pause.
@@ -63,26 +65,26 @@ pub(super) fn run(engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
 fn refuse(host: &File) -> ! {
     if let Ok(Some([control, ..])) = receive_descriptors::<4>(host) {
         let reason = format!("starting a process: {}", io::Error::last_os_error());
-        let _ = send(&File::from(control), &Said::Failed { reason });
+        let _ = send(&File::from(control), &HelperMessage::Failed { reason });
     }
     sys::exit_now(NOT_A_HELPER)
 }
 
 /// Returns whether the other end of a socket is closed.
-fn is_gone(host: &File) -> bool {
+fn is_closed(host: &File) -> bool {
     let mut fds = [PollFd::new(host, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&now)).is_err() || !fds[0].revents().is_empty()
 }
 
 /// Runs as H0, from its beginning to its end.
-fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare: &Prepare) -> ! {
+fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, setup: &HelperSetup) -> ! {
     // As the helper has: a signal to one job's group is no other's business.
     let _ = rustix::process::setpgid(None, None);
     sys::default_signals();
     let mut report = SandboxReport { memory: MemoryBound::Counted, ..SandboxReport::default() };
     report.note::<String>(Layer::Supervisor, Ok(()));
-    namespaces(prepare, &mut report);
+    enter_namespaces(setup, &mut report);
     let received = loop {
         match receive_descriptors::<4>(&host) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -95,7 +97,7 @@ fn wait_for_job(host: File, takes: OwnedFd, engine: Option<fn() -> i32>, prepare
     let _ = File::from(takes).write_all(&[1]);
     drop(host);
     if let Err(error) = supervise(&control, [stdin, stdout, stderr], engine, report) {
-        let _ = send(&control, &Said::Failed { reason: error.to_string() });
+        let _ = send(&control, &HelperMessage::Failed { reason: error.to_string() });
         sys::exit_now(NOT_A_HELPER);
     }
     sys::exit_now(0)
@@ -108,7 +110,7 @@ fn supervise(
     engine: Option<fn() -> i32>,
     mut report: SandboxReport,
 ) -> io::Result<()> {
-    let order: Order = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
+    let order: JobOrder = receive(control)?.ok_or_else(|| io::Error::other("no job was given"))?;
     sys::close_all_but(&[control.as_fd(), pipes[0].as_fd(), pipes[1].as_fd(), pipes[2].as_fd()]);
     // Standard input was the helper's socket, which a job must not have.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -116,7 +118,7 @@ fn supervise(
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
 
-    let tmp = order.tmp_base.as_ref().map(|base| Tmp::new(base.path())).transpose()?;
+    let tmp = order.tmp_base.as_ref().map(|base| PrivateTmp::new(base.path())).transpose()?;
     let own_processes = report.has(Layer::PidNamespace);
     if !own_processes {
         sys::run_first();
@@ -133,23 +135,23 @@ fn supervise(
             let mounted = separate_mounts(&order, &mut report, tmp.as_ref(), own_processes);
             // The supervisor removes it.
             let tmp = tmp.map(|tmp| std::mem::ManuallyDrop::new(tmp).path().to_path_buf());
-            let inside = Inside { order, pipes, ready: ready_to.into(), report, tmp, mounted, engine };
-            if own_processes { first_process(inside, end_to.into()) } else { inside.run() }
+            let process = JobProcess { order, pipes, ready: ready_to.into(), report, tmp, mounted, engine };
+            if own_processes { first_process(process, end_to.into()) } else { process.run() }
         }
     };
     drop((ready_to, end_to, pipes));
-    let job = Watched { first, own_processes, bounds: &order.bounds, tmp: tmp.as_ref().map(Tmp::path) };
+    let job = SupervisedJob { first, own_processes, bounds: &order.bounds, tmp: tmp.as_ref().map(PrivateTmp::path) };
     let ended = watch(control, &job, &File::from(ready_from), &File::from(end_from))?;
     drop(tmp);
     if let Some(ended) = ended {
-        send(control, &Said::Ended(ended))?;
+        send(control, &HelperMessage::Ended(ended))?;
     }
     Ok(())
 }
 
 /// Moves this process (and with the namespace of processes, its children) into namespaces, as far as the kernel allows.
-fn namespaces(prepare: &Prepare, report: &mut SandboxReport) {
-    let off = |layer| prepare.without.contains(&layer);
+fn enter_namespaces(setup: &HelperSetup, report: &mut SandboxReport) {
+    let off = |layer| setup.without.contains(&layer);
     let mut enter = |layer, with: &dyn Fn() -> io::Result<()>| {
         let outcome = if off(layer) { Err("switched off".to_owned()) } else { with().map_err(|it| it.to_string()) };
         report.note(layer, outcome);
@@ -163,7 +165,7 @@ fn namespaces(prepare: &Prepare, report: &mut SandboxReport) {
     });
     enter(Layer::PidNamespace, &|| sys::unshare(libc::CLONE_NEWPID));
     enter(Layer::IpcNamespace, &|| sys::unshare(libc::CLONE_NEWIPC | libc::CLONE_NEWUTS));
-    if prepare.network {
+    if setup.network {
         report.note(Layer::NetworkNamespace, Err("the network is allowed"));
     } else {
         enter(Layer::NetworkNamespace, &|| sys::unshare(libc::CLONE_NEWNET));
@@ -171,25 +173,30 @@ fn namespaces(prepare: &Prepare, report: &mut SandboxReport) {
 }
 
 /// Makes the job's mounts. The child does it, so that the supervisor keeps seeing the `/proc` that shows all processes.
-fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>, own_processes: bool) -> Mounted {
+fn separate_mounts(
+    order: &JobOrder,
+    report: &mut SandboxReport,
+    tmp: Option<&PrivateTmp>,
+    own_processes: bool,
+) -> MountState {
     if order.without.contains(&Layer::MountNamespace) {
         report.note(Layer::MountNamespace, Err("switched off"));
-        return Mounted::default();
+        return MountState::default();
     }
-    let program = if let Start::File(program) = &order.start { Some(program.path()) } else { None };
-    let loaders = inside::LOADERS.iter().map(Path::new);
-    let wanted = mounts::Wanted {
-        tmp: tmp.map(Tmp::path),
+    let program = if let JobStart::File(program) = &order.start { Some(program.path()) } else { None };
+    let loaders = job_process::LOADERS.iter().map(Path::new);
+    let plan = mounts::MountPlan {
+        tmp: tmp.map(PrivateTmp::path),
         tmp_size: order.bounds.tmp_size,
         own_processes,
-        read: program.into_iter().chain(loaders).chain(order.read.iter().map(Raw::path)).collect(),
-        write: order.write.iter().map(Raw::path).collect(),
-        names: order.names.iter().map(Raw::path).collect(),
-        hidden: order.hidden.iter().map(Raw::path).collect(),
-        devices: inside::DEVICES.iter().chain(inside::READ_DEVICES).copied().collect(),
-        cwd: order.cwd.as_ref().map(Raw::path),
+        read: program.into_iter().chain(loaders).chain(order.read.iter().map(OsText::path)).collect(),
+        write: order.write.iter().map(OsText::path).collect(),
+        names: order.names.iter().map(OsText::path).collect(),
+        hidden: order.hidden.iter().map(OsText::path).collect(),
+        devices: job_process::DEVICES.iter().chain(job_process::READ_DEVICES).copied().collect(),
+        cwd: order.cwd.as_ref().map(OsText::path),
     };
-    match mounts::separate(&wanted) {
+    match mounts::enter_namespace(&plan) {
         Ok(mounted) => {
             (report.read_only, report.own_root) = (mounted.read_only, mounted.own_root);
             report.note::<String>(Layer::MountNamespace, Ok(()));
@@ -197,7 +204,7 @@ fn separate_mounts(order: &Order, report: &mut SandboxReport, tmp: Option<&Tmp>,
         }
         Err(error) => {
             report.note(Layer::MountNamespace, Err(error));
-            Mounted::default()
+            MountState::default()
         }
     }
 }
@@ -216,29 +223,29 @@ fn die_with_supervisor(pipe: &OwnedFd) {
 
 /// Runs as H1: starts the job, reaps the processes that are left to it, and reports how the job ended. With it, all
 /// others end.
-fn first_process(inside: Inside, mut end: File) -> ! {
-    if inside.mounted.proc {
-        mounts::bound_processes(inside.order.bounds.processes);
+fn first_process(process: JobProcess, mut end: File) -> ! {
+    if process.mounted.proc {
+        mounts::bound_processes(process.order.bounds.processes);
     }
     let job = match sys::fork() {
         Ok(Fork::Child) => {
             drop(end);
-            inside.run()
+            process.run()
         }
         Ok(Fork::Parent(job)) => job,
         Err(error) => {
-            let _ = send(&inside.ready, &Said::Failed { reason: format!("starting the job: {error}") });
+            let _ = send(&process.ready, &HelperMessage::Failed { reason: format!("starting the job: {error}") });
             sys::exit_now(NOT_A_HELPER)
         }
     };
     // Above all the job's pipes, whose end the host waits for. They are not dropped, but closed under their owners.
-    let inside = std::mem::ManuallyDrop::new(inside);
+    let process = std::mem::ManuallyDrop::new(process);
     sys::close_all_but(&[end.as_fd()]);
-    let _ = &inside;
+    let _ = &process;
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == job => {
-                let _ = end.write_all(&Status::of(status).to_bytes());
+                let _ = end.write_all(&ProcessEnd::of(status).to_bytes());
                 sys::exit_now(0)
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -248,7 +255,7 @@ fn first_process(inside: Inside, mut end: File) -> ! {
 }
 
 /// The job that the supervisor watches.
-struct Watched<'w> {
+struct SupervisedJob<'w> {
     /// Its child: the first process of the namespace, or the job itself.
     first: Pid,
     /// Whether it has a namespace of processes.
@@ -258,13 +265,13 @@ struct Watched<'w> {
 }
 
 /// Watches host and job until no process of the job is left. Returns nothing if the job never began.
-fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Result<Option<Ended>> {
-    let Watched { first, own_processes, .. } = *job;
+fn watch(control: &File, job: &SupervisedJob<'_>, ready: &File, end: &File) -> io::Result<Option<JobEnd>> {
+    let SupervisedJob { first, own_processes, .. } = *job;
     let me = rustix::process::getpid();
     let first_fd = rustix::process::pidfd_open(first, PidfdFlags::empty()).ok();
-    let mut state = Watch::default();
+    let mut state = SupervisorState::default();
     let mut ready_open = true;
-    let mut next_look = Instant::now() + LOOK;
+    let mut next_look = Instant::now() + COUNT_INTERVAL;
     // A time too far away to be represented is never.
     let deadline = job.bounds.wall.and_then(|wall| Instant::now().checked_add(wall));
     let status = loop {
@@ -282,7 +289,7 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
             fds.push(PollFd::new(ready, PollFlags::IN));
         }
         // Without a handle on the process, its end is only seen by looking.
-        let most = if first_fd.is_some() { LOOK } else { Duration::from_millis(5) };
+        let most = if first_fd.is_some() { COUNT_INTERVAL } else { Duration::from_millis(5) };
         let now = Instant::now();
         let wait = next_look.saturating_duration_since(now).min(most);
         let wait =
@@ -296,77 +303,77 @@ fn watch(control: &File, job: &Watched<'_>, ready: &File, end: &File) -> io::Res
         let heard = ready_open && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
         if heard {
-            ready_open = state.hear(ready, control)?;
+            ready_open = state.receive_message(ready, control)?;
         }
         // The host sends nothing after the job: whatever arrives is its end.
         if host_is_gone {
             state.end(EndReason::Killed, job, me);
         }
-        if let Some(status) = ended(first)? {
+        if let Some(status) = wait_status(first)? {
             break status;
         }
         if state.reason.is_none() && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             state.end(EndReason::Timeout, job, me);
         }
         if state.reason.is_none() && Instant::now() >= next_look {
-            let growing = state.look(job, me);
-            next_look = Instant::now() + if growing { LOOK_CLOSELY } else { LOOK };
+            let growing = state.check_bounds(job, me);
+            next_look = Instant::now() + if growing { CLOSE_COUNT_INTERVAL } else { COUNT_INTERVAL };
         }
     };
     if !own_processes {
-        processes::kill_all_below(me);
+        processes::kill_descendants(me);
     }
     while ready_open {
-        ready_open = state.hear(ready, control)?;
+        ready_open = state.receive_message(ready, control)?;
     }
-    state.conclude(control);
+    state.report_start(control);
     // Without a namespace of processes, the first is the job itself.
-    let status = if own_processes { Status::said(end) } else { Some(Status::of(status)) };
-    let Status { code, signal } = status.unwrap_or(Status { code: None, signal: Some(libc::SIGKILL) });
-    let Watch { reason, peak, used, .. } = state;
-    Ok(state.began.then_some(Ended { code, signal, reason, peak_memory: peak, memory: used }))
+    let status = if own_processes { ProcessEnd::receive(end) } else { Some(ProcessEnd::of(status)) };
+    let ProcessEnd { code, signal } = status.unwrap_or(ProcessEnd { code: None, signal: Some(libc::SIGKILL) });
+    let SupervisorState { reason, peak, used, .. } = state;
+    Ok(state.began.then_some(JobEnd { code, signal, reason, peak_memory: peak, memory: used }))
 }
 
 /// The supervisor's state while it watches a job.
 #[derive(Default)]
-struct Watch {
+struct SupervisorState {
     reason: Option<EndReason>,
     peak: u64,
     /// The memory of the last look.
     used: MemoryUse,
     /// Memory held outside of processes, and when that was looked at.
-    held: Option<(Instant, Held)>,
+    held: Option<(Instant, HeldMemory)>,
     /// Whether the host has heard that the job runs.
     began: bool,
     /// The last message of the job's process before it executes: true only once that worked, which closing the pipe
     /// shows.
-    pending: Option<Said>,
+    pending: Option<HelperMessage>,
 }
 
-impl Watch {
+impl SupervisorState {
     /// Receives a message that the job's process sends before it becomes the job. False once there are no more to come.
-    fn hear(&mut self, ready: &File, control: &File) -> io::Result<bool> {
+    fn receive_message(&mut self, ready: &File, control: &File) -> io::Result<bool> {
         // A later message is about an error after an earlier one.
-        if let Some(said) = receive::<Said>(ready)? {
-            self.pending = Some(said);
+        if let Some(message) = receive::<HelperMessage>(ready)? {
+            self.pending = Some(message);
             return Ok(true);
         }
-        self.conclude(control);
+        self.report_start(control);
         Ok(false)
     }
 
     /// Reports to the host how the start went, once.
-    fn conclude(&mut self, control: &File) {
-        if let Some(said) = self.pending.take() {
-            self.began = matches!(said, Said::Ready { .. });
+    fn report_start(&mut self, control: &File) {
+        if let Some(message) = self.pending.take() {
+            self.began = matches!(message, HelperMessage::Ready { .. });
             // A host that is gone need not hear it; that it is gone is seen elsewhere.
-            let _ = send(control, &said);
+            let _ = send(control, &message);
         }
     }
 
     /// Checks that the job keeps its bounds, and ends it otherwise; returns whether to look again soon.
-    fn look(&mut self, job: &Watched<'_>, me: Pid) -> bool {
-        let Ok((found, usage)) = processes::below(me) else { return false };
+    fn check_bounds(&mut self, job: &SupervisedJob<'_>, me: Pid) -> bool {
+        let Ok((found, usage)) = processes::descendants(me) else { return false };
         let bounds = job.bounds;
         // The first process of the namespace is ours.
         let ours = u64::from(job.own_processes);
@@ -374,24 +381,24 @@ impl Watch {
             self.end(EndReason::Processes, job, me);
             return false;
         }
-        let held = self.look_for_held(&found, bounds.memory_total);
+        let held = self.held_memory(&found, bounds.memory_total);
         // With a file system of its own, nothing is there to be seen, and the kernel bounds it.
-        let own_files = job.tmp.and_then(|tmp| held::in_own_files(job.first, tmp));
+        let own_files = job.tmp.and_then(|tmp| held_memory::bytes_in_own_files(job.first, tmp));
         let mut room = bounds.tmp_size.checked_sub(held.nameless_files);
-        let mut is_too_much = |tmp| room.as_mut().is_none_or(|room| !fits(tmp, room, &mut { MOST_FILES }));
+        let mut is_too_much = |tmp| room.as_mut().is_none_or(|room| !fits_within(tmp, room, &mut { MAX_TMP_FILES }));
         if job.tmp.is_some_and(|tmp| own_files.is_none() && is_too_much(tmp)) {
             self.end(EndReason::Disk, job, me);
             return false;
         }
         let files = match (own_files, job.tmp) {
-            (Some(own), _) => own + held::in_own_files(job.first, Path::new("/dev/shm")).unwrap_or(0),
-            (None, Some(tmp)) if held::is_in_memory(tmp) => bounds.tmp_size - room.unwrap_or(0),
+            (Some(own), _) => own + held_memory::bytes_in_own_files(job.first, Path::new("/dev/shm")).unwrap_or(0),
+            (None, Some(tmp)) if held_memory::is_in_memory(tmp) => bounds.tmp_size - room.unwrap_or(0),
             _ => 0,
         };
-        let Held { page_tables, sockets, pipes, locks, .. } = held;
+        let HeldMemory { page_tables, sockets, pipes, locks, .. } = held;
         let mut used = MemoryUse { resident: usage.memory, page_tables, sockets, pipes, files, locks };
         if used.total() > bounds.memory_total {
-            used.resident = processes::proportional(&found, used.resident);
+            used.resident = processes::proportional_memory(&found, used.resident);
         }
         self.peak = self.peak.max(used.total());
         self.used = used;
@@ -403,30 +410,30 @@ impl Watch {
 
     /// Returns the memory held outside of processes. It is looked for less often than processes are counted: with many
     /// of them it takes long.
-    fn look_for_held(&mut self, found: &[processes::Process], enough: u64) -> Held {
+    fn held_memory(&mut self, found: &[processes::Process], enough: u64) -> HeldMemory {
         let now = Instant::now();
         match self.held {
-            Some((then, held)) if now.duration_since(then) < LOOK => held,
-            _ => self.held.insert((now, held::by(found, enough))).1,
+            Some((then, held)) if now.duration_since(then) < COUNT_INTERVAL => held,
+            _ => self.held.insert((now, held_memory::held_by(found, enough))).1,
         }
     }
 
-    fn end(&mut self, reason: EndReason, job: &Watched<'_>, me: Pid) {
+    fn end(&mut self, reason: EndReason, job: &SupervisedJob<'_>, me: Pid) {
         self.reason = Some(reason);
         if job.own_processes {
             // The kernel ends everything else in the namespace with its first process.
             let _ = rustix::process::kill_process(job.first, Signal::KILL);
         } else {
-            kill_but_leave(me, job.first);
+            kill_without_reaping(me, job.first);
         }
     }
 }
 
 /// Files in the private directory; more are too much, whatever their size.
-const MOST_FILES: u64 = 65_536;
+const MAX_TMP_FILES: u64 = 65_536;
 
 /// Returns whether the files below `dir` fit into `bytes`, of which it leaves the room that remains.
-fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
+fn fits_within(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
     use std::os::unix::fs::MetadataExt;
     // A file that is gone meanwhile takes nothing. One that cannot be looked at, because it is too deep or locked, may
     // be of any size.
@@ -448,7 +455,7 @@ fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
         }
         *bytes -= taken;
         *files -= 1;
-        if metadata.is_dir() && !fits(&entry.path(), bytes, files) {
+        if metadata.is_dir() && !fits_within(&entry.path(), bytes, files) {
             return false;
         }
     }
@@ -456,10 +463,10 @@ fn fits(dir: &Path, bytes: &mut u64, files: &mut u64) -> bool {
 }
 
 /// Kills the job's processes without reaping them: the status of the first is read later.
-fn kill_but_leave(me: Pid, first: Pid) {
+fn kill_without_reaping(me: Pid, first: Pid) {
     let _ = rustix::process::kill_process(first, Signal::STOP);
     for signal in [Signal::STOP, Signal::KILL] {
-        if let Ok((found, _)) = processes::below(me) {
+        if let Ok((found, _)) = processes::descendants(me) {
             for process in found {
                 let _ = rustix::process::kill_process(process.pid, signal);
             }
@@ -469,7 +476,7 @@ fn kill_but_leave(me: Pid, first: Pid) {
 }
 
 /// Returns how the process ended, if it has. Reaps others that were left to the supervisor on the way.
-fn ended(first: Pid) -> io::Result<Option<WaitStatus>> {
+fn wait_status(first: Pid) -> io::Result<Option<WaitStatus>> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == first => return Ok(Some(status)),
@@ -482,14 +489,14 @@ fn ended(first: Pid) -> io::Result<Option<WaitStatus>> {
 
 /// The end of a process: its exit code, or the signal that ended it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Status {
+struct ProcessEnd {
     code: Option<i32>,
     signal: Option<i32>,
 }
 
-impl Status {
-    fn of(status: WaitStatus) -> Status {
-        Status { code: status.exit_status(), signal: status.terminating_signal() }
+impl ProcessEnd {
+    fn of(status: WaitStatus) -> ProcessEnd {
+        ProcessEnd { code: status.exit_status(), signal: status.terminating_signal() }
     }
 
     fn to_bytes(self) -> [u8; 2] {
@@ -499,10 +506,10 @@ impl Status {
     }
 
     /// Reads what H1 has reported about the job, if it could.
-    fn said(end: &File) -> Option<Status> {
+    fn receive(end: &File) -> Option<ProcessEnd> {
         let mut bytes = [0; 2];
         (&*end).read_exact(&mut bytes).ok()?;
         let signal = (bytes[1] != 0).then(|| i32::from(bytes[1]));
-        Some(Status { code: signal.is_none().then(|| i32::from(bytes[0])), signal })
+        Some(ProcessEnd { code: signal.is_none().then(|| i32::from(bytes[0])), signal })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use skillcue_catalog::SkillDir;
-use skillcue_exec::{Bounds, Launcher, Layer, Limits, RunError, RunRequest, RunResult, Runner, RunnerOptions};
+use skillcue_exec::{Bounds, Launcher, Layer, RunError, RunLimits, RunRequest, RunResult, Runner, RunnerOptions};
 use skillcue_format::{FileKind, Manifest, Parsed};
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ pub(crate) struct Case {
     pub(crate) tmp: TempDir,
     pub(crate) name: String,
     pub(crate) mode: Mode,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RunLimits,
 }
 
 impl Case {
@@ -60,7 +60,8 @@ impl Case {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Every process of a run has this in its environment, so it can be found.
         let name = format!("{}-{}-{number}", name.replace('_', "-"), std::process::id());
-        let case = Case { tmp, name, mode, limits: Limits { timeout: Duration::from_mins(1), ..Limits::default() } };
+        let case =
+            Case { tmp, name, mode, limits: RunLimits { timeout: Duration::from_mins(1), ..RunLimits::default() } };
         fs::write(case.skill().join("SKILL.md"), case.front_matter("")).unwrap();
         case
     }
@@ -77,7 +78,7 @@ impl Case {
         self.tmp.path().join("home/secret")
     }
 
-    pub(crate) fn with(&self, change: impl FnOnce(&mut Limits)) -> Limits {
+    pub(crate) fn with(&self, change: impl FnOnce(&mut RunLimits)) -> RunLimits {
         let mut limits = self.limits.clone();
         change(&mut limits);
         limits
@@ -91,7 +92,7 @@ impl Case {
         }
     }
 
-    pub(crate) fn runner(&self, limits: Limits) -> Runner {
+    pub(crate) fn runner(&self, limits: RunLimits) -> Runner {
         let options = RunnerOptions {
             path: "/usr/bin:/bin".into(),
             environment: [
@@ -128,7 +129,12 @@ impl Case {
     }
 
     /// Runs a script of the skill within `limits`, and checks that no process of it is left.
-    pub(crate) fn run_within(&self, script: &str, arguments: &[&str], limits: Limits) -> Result<RunResult, RunError> {
+    pub(crate) fn run_within(
+        &self,
+        script: &str,
+        arguments: &[&str],
+        limits: RunLimits,
+    ) -> Result<RunResult, RunError> {
         let arguments: Vec<String> = arguments.iter().map(|&it| it.to_owned()).collect();
         let (dir, manifest) = (self.dir(), self.manifest());
         let request = RunRequest { arguments: &arguments, ..RunRequest::new(&dir, &manifest, script) };
@@ -250,7 +256,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub(crate) fn small(limits: &mut Limits) {
+pub(crate) fn small(limits: &mut RunLimits) {
     limits.bounds = Bounds {
         memory: 256 << 20,
         memory_total: 384 << 20,

@@ -1,7 +1,7 @@
 //! Memory that is in no process: it counts all the same, near the limit at the latest.
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_exec::{Limits, MemoryBound, RunError};
+use skillcue_exec::{MemoryBound, RunError, RunLimits};
 
 use crate::case::{Case, Mode, small};
 use crate::hostile;
@@ -49,7 +49,7 @@ fn held(output: &str) -> u64 {
 
 /// Runs a probe that is to be ended for its memory, and in which `kind` is to be the largest part. Outside, it does its
 /// harm.
-fn ends_for(case: &Case, text: &str, limits: Limits, kind: &str) {
+fn ends_for(case: &Case, text: &str, limits: RunLimits, kind: &str) {
     let text = format!("{GROW}\n{text}");
     case.script("probe.py", &text);
     let limit = limits.bounds.memory_total >> 20;

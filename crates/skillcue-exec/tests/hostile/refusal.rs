@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use skillcue_base::ErrorInfo as _;
-use skillcue_exec::{ExecError, Job, Layer, MemoryBound, Policy, Program, RunRequest, Runner, RunnerOptions};
+use skillcue_exec::{ExecError, Job, JobProgram, Layer, MemoryBound, RunRequest, Runner, RunnerOptions, SandboxPolicy};
 
 use crate::case::{Case, Mode, NAMESPACES};
 
@@ -55,7 +55,7 @@ fn links_to_what_may_be_written_are_followed() {
         std::fs::create_dir(&real).unwrap();
         let link = case.tmp.path().join("link");
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program("/bin/sh".as_ref()));
+        let mut job = Job::new(JobProgram::File("/bin/sh".into()), SandboxPolicy::program("/bin/sh".as_ref()));
         job.policy.write = vec![link.clone()];
         job.args =
             vec!["-c".into(), format!("echo x > {0}/x && echo y > \"$TMPDIR/y\" && echo wrote", link.display()).into()];
@@ -108,7 +108,7 @@ fn listing_runs_nothing() {
 #[test]
 fn a_helper_without_an_engine_is_a_build_without_one() {
     let case = Case::new("engine", Mode::All);
-    let error = case.launcher().spawn(&Job::new(Program::Engine, Policy::nothing())).unwrap_err();
+    let error = case.launcher().spawn(&Job::new(JobProgram::Engine, SandboxPolicy::nothing())).unwrap_err();
     assert!(matches!(error, ExecError::NoEngine), "{error}");
     assert_eq!((error.code(), error.to_string().as_str()), ("no_engine", "this build has no engine for toolsets"));
     assert_eq!(error.hint().unwrap(), "build skillcue-toolset with its feature `engine`");

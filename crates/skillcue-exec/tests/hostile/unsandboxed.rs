@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use skillcue_base::ErrorInfo as _;
 use skillcue_exec::{
-    Child, EndReason, ExecError, Job, Launcher, Layer, Policy, Program, RunRequest, Runner, RunnerOptions,
+    EndReason, ExecError, Job, JobProgram, Launcher, Layer, RunRequest, Runner, RunnerOptions, RunningJob,
+    SandboxPolicy,
 };
 
 use crate::case::{Case, Mode};
@@ -17,18 +18,18 @@ fn launcher() -> Launcher {
 }
 
 fn sh(script: &str) -> Job {
-    let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program(Path::new("/bin/sh")));
+    let mut job = Job::new(JobProgram::File("/bin/sh".into()), SandboxPolicy::program(Path::new("/bin/sh")));
     job.args = vec!["-c".into(), script.into()];
     job.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     job
 }
 
-fn start(script: &str) -> Child {
+fn start(script: &str) -> RunningJob {
     launcher().allow_unsandboxed(true).spawn(&sh(script)).unwrap()
 }
 
 /// Returns the output of a job until it closes it.
-fn output(child: &mut Child) -> String {
+fn output(child: &mut RunningJob) -> String {
     let mut text = String::new();
     child.take_stdout().unwrap().read_to_string(&mut text).unwrap();
     text
@@ -119,7 +120,7 @@ fn a_host_that_is_gone_takes_its_job_with_it() {
 #[test]
 fn a_job_that_cannot_be_started_is_an_error_with_a_reason() {
     let allowed = launcher().allow_unsandboxed(true);
-    let missing = Job::new(Program::File("/no/such/program".into()), Policy::nothing());
+    let missing = Job::new(JobProgram::File("/no/such/program".into()), SandboxPolicy::nothing());
     assert!(matches!(allowed.spawn(&missing), Err(ExecError::Program { .. })));
     let nowhere = Job { cwd: Some("/no/such/directory".into()), ..sh("true") };
     let error = allowed.spawn(&nowhere).unwrap_err();
@@ -127,7 +128,7 @@ fn a_job_that_cannot_be_started_is_an_error_with_a_reason() {
     let nul = Job { args: vec!["a\0b".into()], ..sh("true") };
     assert!(matches!(allowed.spawn(&nul), Err(ExecError::Program { .. })));
     // This helper has none.
-    let engine = Job::new(Program::Engine, Policy::nothing());
+    let engine = Job::new(JobProgram::Engine, SandboxPolicy::nothing());
     assert!(matches!(allowed.spawn(&engine), Err(ExecError::NoEngine)));
 }
 

@@ -4,14 +4,14 @@ use std::io::Read;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal};
-use skillcue_exec::{EndReason, Job, Launcher, Policy, Program};
+use skillcue_exec::{EndReason, Job, JobProgram, Launcher, SandboxPolicy};
 
 fn launcher() -> Launcher {
     Launcher::new(env!("CARGO_BIN_EXE_skillcue-sandbox"))
 }
 
 fn shell(command: &str) -> Job {
-    let mut job = Job::new(Program::File("/bin/sh".into()), Policy::program(Path::new("/bin/sh")));
+    let mut job = Job::new(JobProgram::File("/bin/sh".into()), SandboxPolicy::program(Path::new("/bin/sh")));
     job.args = vec!["-c".into(), command.into()];
     job
 }

@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-use super::confine::{self, Rules};
-use super::filter::{self, Setting, Signals};
-use super::mounts::{self, Mounted};
+use super::confine::{self, LandlockRules};
+use super::filter::{self, FilterOptions, SignalScope};
+use super::mounts::{self, MountState};
 use super::processes;
 use crate::layer::{Layer, SandboxReport};
 use crate::sys;
-use crate::wire::{Order, Raw, Said, Start, send};
+use crate::wire::{HelperMessage, JobOrder, JobStart, OsText, send};
 
 /// The job's process before it runs the job.
-pub(super) struct Inside {
-    pub(super) order: Order,
+pub(super) struct JobProcess {
+    pub(super) order: JobOrder,
     /// Standard input, output and error.
     pub(super) pipes: [OwnedFd; 3],
     /// The pipe for messages about the start; closed by executing.
     pub(super) ready: File,
     pub(super) report: SandboxReport,
     pub(super) tmp: Option<PathBuf>,
-    pub(super) mounted: Mounted,
+    pub(super) mounted: MountState,
     pub(super) engine: Option<fn() -> i32>,
 }
 
@@ -36,20 +36,21 @@ const COULD_NOT_BEGIN: i32 = 126;
 /// The exit code of an engine that panicked, as Rust's own programs have it.
 const PANICKED: i32 = 101;
 
-impl Inside {
+impl JobProcess {
     /// Runs the job. Never returns.
     pub(super) fn run(mut self) -> ! {
         let outcome = self.begin();
-        let said = match outcome {
+        let message = match outcome {
             Ok(code) => sys::exit_now(code),
-            Err(said) => said,
+            Err(message) => message,
         };
-        let _ = send(&self.ready, &said);
+        let _ = send(&self.ready, &message);
         sys::exit_now(COULD_NOT_BEGIN)
     }
 
-    fn begin(&mut self) -> Result<i32, Said> {
-        let failed = |what: &'static str| move |error: io::Error| Said::Failed { reason: format!("{what}: {error}") };
+    fn begin(&mut self) -> Result<i32, HelperMessage> {
+        let failed =
+            |what: &'static str| move |error: io::Error| HelperMessage::Failed { reason: format!("{what}: {error}") };
         let _ = rustix::process::setsid();
         sys::default_signals();
         rustix::process::umask(Mode::from_raw_mode(0o077));
@@ -57,27 +58,27 @@ impl Inside {
         rustix::stdio::dup2_stdout(&self.pipes[1]).map_err(|error| failed("stdout")(error.into()))?;
         rustix::stdio::dup2_stderr(&self.pipes[2]).map_err(|error| failed("stderr")(error.into()))?;
         sys::close_all_but(&[self.ready.as_fd()]);
-        let cwd = self.order.cwd.as_ref().map_or(Path::new("/"), Raw::path);
+        let cwd = self.order.cwd.as_ref().map_or(Path::new("/"), OsText::path);
         if let Err(error) = rustix::process::chdir(cwd) {
             let reason = format!("its working directory {}: {}", cwd.display(), io::Error::from(error));
-            return Err(Said::NotExecuted { reason });
+            return Err(HelperMessage::NotExecuted { reason });
         }
 
         self.take_on_limits();
         self.take_on_landlock();
         self.report.sandboxed = self.report.has(Layer::Landlock) && !self.is_off(Layer::Seccomp);
         if !self.report.sandboxed && !self.order.allow_unsandboxed {
-            self.note_filter();
-            return Err(Said::Refused { report: std::mem::take(&mut self.report) });
+            self.take_on_filter();
+            return Err(HelperMessage::Refused { report: std::mem::take(&mut self.report) });
         }
         let execution = self.execution()?;
-        self.note_filter();
+        self.take_on_filter();
         self.report.sandboxed = self.report.has(Layer::Landlock) && self.report.has(Layer::Seccomp);
         if !self.report.sandboxed && !self.order.allow_unsandboxed {
-            return Err(Said::Refused { report: std::mem::take(&mut self.report) });
+            return Err(HelperMessage::Refused { report: std::mem::take(&mut self.report) });
         }
-        let tmp = self.tmp.as_deref().map(Raw::from);
-        let ready = Said::Ready { report: std::mem::take(&mut self.report), tmp };
+        let tmp = self.tmp.as_deref().map(OsText::from);
+        let ready = HelperMessage::Ready { report: std::mem::take(&mut self.report), tmp };
         send(&self.ready, &ready).map_err(failed("saying that it is ready"))?;
 
         match execution {
@@ -85,7 +86,7 @@ impl Inside {
                 let args: Vec<_> = args.iter().map(CString::as_c_str).collect();
                 let env: Vec<_> = env.iter().map(CString::as_c_str).collect();
                 let error = sys::execute(&program, &args, &env);
-                Err(Said::NotExecuted { reason: error.to_string() })
+                Err(HelperMessage::NotExecuted { reason: error.to_string() })
             }
             Execution::Engine(engine) => {
                 // The supervisor takes the end of this pipe for the beginning of the job.
@@ -118,10 +119,10 @@ impl Inside {
             let bound = u64::from(it.order.bounds.processes);
             // In a user namespace of its own only its own processes count; outside, those of the user that run already
             // do, too. Root is never bound by this.
-            let others = if it.report.has(Layer::UserNamespace) { 0 } else { processes::of_this_user() };
+            let others = if it.report.has(Layer::UserNamespace) { 0 } else { processes::count_of_this_user() };
             // Some more than allowed, for the supervisor to see it.
-            let processes = Some(bound + u64::from(mounts::SEEN) + others);
-            confine::limit(&it.order.bounds, processes)
+            let processes = Some(bound + u64::from(mounts::EXTRA_PROCESSES) + others);
+            confine::set_limits(&it.order.bounds, processes)
         });
         self.take_on(Layer::NoCapabilities, |_| confine::drop_capabilities());
         self.take_on(Layer::NoNewPrivileges, |_| rustix::thread::set_no_new_privs(true));
@@ -130,17 +131,17 @@ impl Inside {
     fn take_on_landlock(&mut self) {
         let mut abi = 0;
         self.take_on(Layer::Landlock, |it| {
-            abi = confine::landlock(&it.rules())?;
+            abi = confine::restrict_by_landlock(&it.rules())?;
             Ok::<(), String>(())
         });
         self.report.landlock_abi = abi;
     }
 
     /// Returns the access that Landlock shall allow.
-    fn rules(&self) -> Rules {
+    fn rules(&self) -> LandlockRules {
         let order = &self.order;
-        let paths = |paths: &[Raw]| -> Vec<PathBuf> { paths.iter().map(|path| path.path().to_path_buf()).collect() };
-        let mut rules = Rules {
+        let paths = |paths: &[OsText]| -> Vec<PathBuf> { paths.iter().map(|path| path.path().to_path_buf()).collect() };
+        let mut rules = LandlockRules {
             read: Vec::new(),
             execute: Vec::new(),
             write: paths(&order.write),
@@ -150,7 +151,7 @@ impl Inside {
         };
         *(if order.execute { &mut rules.execute } else { &mut rules.read }) = paths(&order.read);
         rules.write.extend(self.tmp.clone());
-        if let Start::File(program) = &order.start {
+        if let JobStart::File(program) = &order.start {
             // Executing a program also executes its loader.
             rules.execute.push(program.path().to_path_buf());
             rules.execute.extend(LOADERS.iter().map(PathBuf::from));
@@ -165,23 +166,23 @@ impl Inside {
             if self.mounted.proc {
                 rules.read.push("/proc".into());
             } else {
-                rules.read.extend(HARMLESS.iter().map(PathBuf::from));
+                rules.read.extend(PROC_FILES.iter().map(PathBuf::from));
             }
         }
         rules
     }
 
     /// Applies the filter of system calls; from here on only little works.
-    fn note_filter(&mut self) {
+    fn take_on_filter(&mut self) {
         self.take_on(Layer::Seccomp, |it| {
-            let filters = if it.order.start == Start::Engine {
+            let filters = if it.order.start == JobStart::Engine {
                 filter::for_engine()?
             } else {
                 // Landlock keeps signals inside from version 6 on.
                 let kept = it.report.has(Layer::PidNamespace) || it.report.landlock_abi >= 6;
-                filter::for_program(Setting {
+                filter::for_program(FilterOptions {
                     network: it.order.network,
-                    signals: if kept { Signals::Kept } else { Signals::OnlyOneself },
+                    signals: if kept { SignalScope::Any } else { SignalScope::OwnGroup },
                     read_only: it.mounted.read_only,
                     own_processes: it.report.has(Layer::PidNamespace),
                     // Landlock knows about truncating from version 3 on.
@@ -193,18 +194,19 @@ impl Inside {
     }
 
     /// Prepares everything that executing needs, while it still can be made.
-    fn execution(&self) -> Result<Execution, Said> {
+    fn execution(&self) -> Result<Execution, HelperMessage> {
         let text = |text: &OsStr| {
-            CString::new(text.as_bytes())
-                .map_err(|_| Said::NotExecuted { reason: "an argument or the environment holds a NUL".to_owned() })
+            CString::new(text.as_bytes()).map_err(|_| HelperMessage::NotExecuted {
+                reason: "an argument or the environment holds a NUL".to_owned(),
+            })
         };
         match &self.order.start {
-            Start::Probe => Ok(Execution::Nothing),
-            Start::Engine => {
-                let none = || Said::Failed { reason: crate::error::NO_ENGINE.to_owned() };
+            JobStart::Probe => Ok(Execution::Nothing),
+            JobStart::Engine => {
+                let none = || HelperMessage::Failed { reason: crate::error::NO_ENGINE.to_owned() };
                 self.engine.map(Execution::Engine).ok_or_else(none)
             }
-            Start::File(program) => {
+            JobStart::File(program) => {
                 let mut args = vec![text(&program.0)?];
                 for arg in &self.order.args {
                     args.push(text(&arg.0)?);
@@ -248,7 +250,7 @@ pub(super) const DEVICES: &[&str] = &["/dev/null"];
 pub(super) const READ_DEVICES: &[&str] = &["/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Files of `/proc` about the machine and the process itself, for a `/proc` that shows all processes.
-const HARMLESS: &[&str] = &[
+const PROC_FILES: &[&str] = &[
     "/proc/self",
     "/proc/cpuinfo",
     "/proc/meminfo",

@@ -22,18 +22,18 @@ const DEV_LINKS: [(&str, &str); 4] = [
 ];
 
 /// A root directory that is being made.
-pub(super) struct Root {
+pub(super) struct JobRoot {
     /// The path at which it is mounted until it becomes `/`.
     at: PathBuf,
     /// The paths that are mounted in it, with all below.
     shown: Vec<PathBuf>,
 }
 
-impl Root {
+impl JobRoot {
     /// Mounts an empty file system at `at`, an empty directory.
-    pub(super) fn new(at: &Path) -> io::Result<Root> {
-        super::mounts::tmpfs(at, "size=4m,nr_inodes=4096,mode=0755")?;
-        Ok(Root { at: at.to_path_buf(), shown: Vec::new() })
+    pub(super) fn new(at: &Path) -> io::Result<JobRoot> {
+        super::mounts::mount_tmpfs(at, "size=4m,nr_inodes=4096,mode=0755")?;
+        Ok(JobRoot { at: at.to_path_buf(), shown: Vec::new() })
     }
 
     /// Returns the path at which it is mounted until it becomes `/`.
@@ -43,12 +43,12 @@ impl Root {
 
     /// Returns the path at which a path of the new root is until then; nothing if it does not exist outside. With no
     /// link on the way, which would lead to the old root.
-    pub(super) fn place(&self, path: &Path) -> io::Result<Option<PathBuf>> {
-        Ok(self.resolve(path)?.map(|real| self.inside(&real)))
+    pub(super) fn staged_path(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        Ok(self.resolve(path)?.map(|real| self.staged(&real)))
     }
 
     /// Returns the path at which a path without links is until then.
-    fn inside(&self, path: &Path) -> PathBuf {
+    fn staged(&self, path: &Path) -> PathBuf {
         path.components()
             .filter(|part| matches!(part, Component::Normal(_)))
             .fold(self.at.clone(), |at, part| at.join(part))
@@ -61,7 +61,7 @@ impl Root {
         if self.is_shown(&real) {
             return Ok(());
         }
-        let target = self.inside(&real);
+        let target = self.staged(&real);
         if real.is_dir() {
             make_dir(&target)?;
         } else {
@@ -76,9 +76,9 @@ impl Root {
 
     /// Makes an empty directory, if there is one outside and nothing else is shown there. Returns its path until the
     /// root becomes `/`.
-    pub(super) fn directory(&self, path: &Path) -> io::Result<PathBuf> {
+    pub(super) fn make_directory(&self, path: &Path) -> io::Result<PathBuf> {
         let real = self.resolve(path)?.ok_or(io::ErrorKind::NotFound)?;
-        let place = self.inside(&real);
+        let place = self.staged(&real);
         if !self.is_shown(&real) {
             make_dir(&place)?;
         }
@@ -86,18 +86,18 @@ impl Root {
     }
 
     /// Makes the links that are on the way to a path; their target is not shown by that.
-    pub(super) fn links(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn make_links(&self, path: &Path) -> io::Result<()> {
         self.resolve(path).map(|_| ())
     }
 
     /// Makes `/dev` with these devices; `alias` is a name in it, and the device that it shows instead of its own.
-    pub(super) fn devices(&mut self, names: &[&str], alias: (&str, &str)) -> io::Result<()> {
+    pub(super) fn make_devices(&mut self, names: &[&str], alias: (&str, &str)) -> io::Result<()> {
         let dev = self.at.join("dev");
         make_dir(&dev)?;
         for path in names {
             self.show(Path::new(path))?;
         }
-        let target = self.inside(Path::new(alias.0));
+        let target = self.staged(Path::new(alias.0));
         fs::File::create(&target)?;
         rustix::mount::mount_bind(alias.1, &target)?;
         for (name, target) in DEV_LINKS {
@@ -129,7 +129,7 @@ impl Root {
     fn resolve(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let mut links = 0;
         let mut real = PathBuf::from("/");
-        let mut rest: Vec<_> = parts(path);
+        let mut rest: Vec<_> = reversed_names(path);
         while let Some(part) = rest.pop() {
             if part == ".." {
                 real.pop();
@@ -147,7 +147,7 @@ impl Root {
             }
             let target = fs::read_link(&next)?;
             if !self.is_shown(&next) {
-                let link = self.inside(&next);
+                let link = self.staged(&next);
                 make_dir(link.parent().unwrap_or(&self.at))?;
                 match symlink(&target, link) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -157,14 +157,14 @@ impl Root {
             if target.is_absolute() {
                 real = PathBuf::from("/");
             }
-            rest.extend(parts(&target));
+            rest.extend(reversed_names(&target));
         }
         Ok(Some(real))
     }
 }
 
 /// Returns the names in a path, the last one first.
-fn parts(path: &Path) -> Vec<std::ffi::OsString> {
+fn reversed_names(path: &Path) -> Vec<std::ffi::OsString> {
     let mut parts: Vec<_> = path
         .components()
         .filter_map(|part| match part {

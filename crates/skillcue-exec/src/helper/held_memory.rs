@@ -21,7 +21,7 @@ use crate::sys;
 
 /// Memory that a job holds outside of its processes, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     pub(super) page_tables: u64,
     pub(super) sockets: u64,
     pub(super) pipes: u64,
@@ -35,8 +35,8 @@ pub(super) struct Held {
 const MAX_LINES: usize = 1024;
 
 /// Adds up the memory that `processes` hold; stops looking at descriptors once it is more than `enough`.
-pub(super) fn by(processes: &[Process], enough: u64) -> Held {
-    let mut held = Held { locks: locks(processes, enough), ..Held::default() };
+pub(super) fn held_by(processes: &[Process], enough: u64) -> HeldMemory {
+    let mut held = HeldMemory { locks: lock_memory(processes, enough), ..HeldMemory::default() };
     // Sockets and pipes have numbers in common, files those of their file systems.
     let (mut seen, mut files) = (HashSet::new(), HashSet::new());
     let mut link = [0; 4200];
@@ -57,14 +57,14 @@ pub(super) fn by(processes: &[Process], enough: u64) -> Held {
             let Ok(length) = rustix::fs::readlinkat_raw(&descriptors, name, &mut link[..]) else { continue };
             let link = &link[..length];
             if let Some(inode) = link.strip_prefix(b"pipe:[") {
-                held.pipes += if seen.insert(number(inode)) { pipe } else { 0 };
+                held.pipes += if seen.insert(leading_number(inode)) { pipe } else { 0 };
             } else if let Some(inode) = link.strip_prefix(b"socket:[") {
-                if seen.insert(number(inode)) {
-                    let least = *socket_at_least.get_or_insert_with(full_socket);
+                if seen.insert(leading_number(inode)) {
+                    let least = *socket_at_least.get_or_insert_with(full_socket_size);
                     let pidfd =
                         pidfd.get_or_insert_with(|| rustix::process::pidfd_open(process.pid, PidfdFlags::empty()).ok());
-                    let descriptor = i32::try_from(number(name.to_bytes())).ok();
-                    let now = pidfd.as_ref().zip(descriptor).and_then(|(process, it)| in_socket(process, it));
+                    let descriptor = i32::try_from(leading_number(name.to_bytes())).ok();
+                    let now = pidfd.as_ref().zip(descriptor).and_then(|(process, it)| bytes_in_socket(process, it));
                     held.sockets += least.max(now.unwrap_or(0));
                 }
             } else if link.ends_with(b" (deleted)")
@@ -84,7 +84,7 @@ pub(super) fn by(processes: &[Process], enough: u64) -> Held {
 }
 
 /// Returns the number that `text` begins with.
-fn number(text: &[u8]) -> u64 {
+fn leading_number(text: &[u8]) -> u64 {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |sum: u64, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
@@ -99,7 +99,7 @@ fn page_tables(process: &Path) -> u64 {
 
 /// Returns the kernel memory for the locks that `processes` have on files and on parts of them, or wait for; `enough`
 /// if those are more than a job may have, because no more are counted.
-fn locks(processes: &[Process], enough: u64) -> u64 {
+fn lock_memory(processes: &[Process], enough: u64) -> u64 {
     let Ok(list) = fs::File::open("/proc/locks") else { return 0 };
     let numbers: HashSet<i32> = processes.iter().map(|process| process.pid.as_raw_nonzero().get()).collect();
     // `1: POSIX  ADVISORY  WRITE 4711 08:01:4242 0 EOF`, or `1: -> POSIX …` for one that waits: the owner is before the
@@ -118,37 +118,38 @@ fn locks(processes: &[Process], enough: u64) -> u64 {
 
 /// Returns the most that waits in a local socket whose send buffer is as large as new ones are: one message may exceed
 /// it by its whole size. It is charged to the sender, which may be gone, so that only the possible amount can be known.
-fn full_socket() -> u64 {
+fn full_socket_size() -> u64 {
     // The default of Linux, where no socket can be made to ask.
-    const USUAL: u64 = 212_992;
+    const DEFAULT_SEND_BUFFER: u64 = 212_992;
     let pair = std::os::unix::net::UnixStream::pair();
     let size = pair.ok().and_then(|(one, _)| rustix::net::sockopt::socket_send_buffer_size(&one).ok());
-    2 * size.map_or(USUAL, |size| size as u64)
+    2 * size.map_or(DEFAULT_SEND_BUFFER, |size| size as u64)
 }
 
 /// Returns the bytes that wait in a socket of another process right now, if the kernel reports them.
-fn in_socket(process: &OwnedFd, number: i32) -> Option<u64> {
+fn bytes_in_socket(process: &OwnedFd, number: i32) -> Option<u64> {
     let socket = rustix::process::pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
     sys::socket_memory(socket.as_fd()).ok()
 }
 
 /// Returns the bytes in the file system of memory at `dir`, as the process sees it; nothing if there is none of its
 /// own.
-pub(super) fn in_own_files(process: Pid, dir: &Path) -> Option<u64> {
+pub(super) fn bytes_in_own_files(process: Pid, dir: &Path) -> Option<u64> {
     let inside = PathBuf::from(format!("/proc/{}/root", process.as_raw_nonzero())).join(dir.strip_prefix("/").ok()?);
     let outside = fs::metadata(dir).map(|dir| dir.dev()).ok();
     if Some(fs::metadata(&inside).ok()?.dev()) == outside {
         return None;
     }
-    in_memory(&inside).map(|files| (files.f_blocks - files.f_bfree) * u64::try_from(files.f_bsize).unwrap_or(0))
+    memory_file_system(&inside)
+        .map(|files| (files.f_blocks - files.f_bfree) * u64::try_from(files.f_bsize).unwrap_or(0))
 }
 
 /// Returns whether files in `dir` are in memory.
 pub(super) fn is_in_memory(dir: &Path) -> bool {
-    in_memory(dir).is_some()
+    memory_file_system(dir).is_some()
 }
 
-fn in_memory(dir: &Path) -> Option<rustix::fs::StatFs> {
+fn memory_file_system(dir: &Path) -> Option<rustix::fs::StatFs> {
     rustix::fs::statfs(dir).ok().filter(|files| files.f_type == 0x0102_1994)
 }
 
@@ -163,17 +164,17 @@ mod tests {
 
     #[test]
     fn sockets_pipes_and_nameless_files_of_this_process_are_counted() {
-        let before = by(&[this_process()], u64::MAX);
+        let before = held_by(&[this_process()], u64::MAX);
         let _pair = std::os::unix::net::UnixStream::pair().unwrap();
         let _pipe = std::io::pipe().unwrap();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![1; 1 << 20]).unwrap();
         file.sync_all().unwrap();
-        let after = by(&[this_process(), this_process()], u64::MAX);
-        assert!(after.sockets >= before.sockets + 2 * full_socket());
+        let after = held_by(&[this_process(), this_process()], u64::MAX);
+        assert!(after.sockets >= before.sockets + 2 * full_socket_size());
         assert!(after.pipes >= before.pipes + 65_536, "{before:?} {after:?}");
         assert!(after.nameless_files >= before.nameless_files + (1 << 20), "{before:?} {after:?}");
         assert!(after.page_tables > 0);
-        assert!(by(&[this_process()], 0).sockets <= full_socket());
+        assert!(held_by(&[this_process()], 0).sockets <= full_socket_size());
     }
 }

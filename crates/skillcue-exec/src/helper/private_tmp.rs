@@ -10,10 +10,10 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, unl
 use rustix::path::Arg;
 
 /// The private temporary directory, removed with all in it when this is dropped.
-pub(super) struct Tmp(PathBuf);
+pub(super) struct PrivateTmp(PathBuf);
 
-impl Tmp {
-    pub(super) fn new(base: &Path) -> io::Result<Tmp> {
+impl PrivateTmp {
+    pub(super) fn new(base: &Path) -> io::Result<PrivateTmp> {
         use std::os::unix::fs::DirBuilderExt;
         let mut random = [0_u8; 8];
         fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -25,7 +25,7 @@ impl Tmp {
             ))
         };
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
-        Ok(Tmp(path))
+        Ok(PrivateTmp(path))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -33,7 +33,7 @@ impl Tmp {
     }
 }
 
-impl Drop for Tmp {
+impl Drop for PrivateTmp {
     fn drop(&mut self) {
         // Nearly always an empty directory: what was written was in a file system of the namespace.
         if fs::remove_dir(&self.0).is_err() {
@@ -76,7 +76,7 @@ fn remove_directory(top: &OwnedFd, name: &CStr, moved: &mut u64) -> io::Result<(
         }
         let _ = chmodat(&directory, &inside, all, AtFlags::empty());
         // The name may be taken by something that was here before; not by many.
-        for _ in 0..MOST_TAKEN {
+        for _ in 0..MAX_NAMES {
             *moved += 1;
             if renameat(&directory, &inside, top, format!(".moved-{moved}")).is_ok() {
                 break;
@@ -87,7 +87,7 @@ fn remove_directory(top: &OwnedFd, name: &CStr, moved: &mut u64) -> io::Result<(
 }
 
 /// Names that are tried for one entry.
-const MOST_TAKEN: u32 = 1000;
+const MAX_NAMES: u32 = 1000;
 
 fn open(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -117,7 +117,7 @@ mod tests {
         let beside = base.path().join("beside");
         fs::create_dir(&beside).unwrap();
         fs::write(beside.join("kept"), "").unwrap();
-        let tmp = Tmp::new(base.path()).unwrap();
+        let tmp = PrivateTmp::new(base.path()).unwrap();
         symlink(&beside, tmp.path().join("link")).unwrap();
         fs::create_dir_all(tmp.path().join(".moved-1/x/y")).unwrap();
         fs::write(tmp.path().join(".moved-2"), "").unwrap();

@@ -66,11 +66,11 @@ pub(crate) fn network_paths() -> Vec<PathBuf> {
 /// for one of a Python virtual environment, also those of the interpreter that it was made from. Only for programs that
 /// the user has chosen: the files beside it are believed.
 pub fn interpreter_paths(program: &Path) -> Vec<PathBuf> {
-    installation(program, true)
+    installation_paths(program, true)
 }
 
 /// Like [`interpreter_paths`], but believes the marker of a virtual environment only if `believed` says so.
-pub(crate) fn installation(program: &Path, believed: bool) -> Vec<PathBuf> {
+pub(crate) fn installation_paths(program: &Path, believed: bool) -> Vec<PathBuf> {
     let mut paths = vec![program.to_path_buf()];
     add_installation(program, believed, &mut paths);
     if let Ok(real) = program.canonicalize()
@@ -144,7 +144,7 @@ mod tests {
         let root = tmp.path().canonicalize().unwrap();
         assert!(paths.contains(&root.join("venv/pyvenv.cfg")));
         assert!(paths.contains(&root.join("real/lib")));
-        let unbelieved = installation(&venv.join("bin/python"), false);
+        let unbelieved = installation_paths(&venv.join("bin/python"), false);
         assert!(!unbelieved.contains(&root.join("real/lib")), "what a skill names is not believed");
     }
 
