@@ -28,6 +28,8 @@ mod job_process;
 #[cfg(target_os = "linux")]
 mod job_root;
 #[cfg(target_os = "linux")]
+mod job_watch;
+#[cfg(target_os = "linux")]
 mod mounts;
 mod private_tmp;
 mod process_group;

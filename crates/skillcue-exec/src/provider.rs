@@ -12,8 +12,7 @@ use skillcue::tools::{
 use skillcue::{Skill, Skillcue};
 use skillcue_base::{ErrorInfo as _, Shown};
 
-use crate::runner::find_script;
-use crate::scripts::has_scripts;
+use crate::scripts::{find_script, has_scripts};
 use crate::{RunError, RunRequest, RunResult, Runner, ScriptInfo, scripts};
 
 const NAME: &str = "run_skill_script";

@@ -4,137 +4,25 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::Value;
-use skillcue_base::{ErrorInfo as _, LOCALE, counted};
-use skillcue_catalog::consent::{ConsentError, ConsentGate, ConsentStore, PermissionRules, Question, Subject};
+use skillcue_base::{LOCALE, counted};
+use skillcue_catalog::consent::{ConsentError, ConsentGate, PermissionRules, Question, Subject};
 use skillcue_catalog::{ContentError, ContentStamps, SkillDir};
-use skillcue_format::{Manifest, Permissions};
+use skillcue_format::Permissions;
 
 use crate::bytecode::PythonBytecode;
 use crate::interpreter::{self, Interpreter, InterpreterSpec};
 use crate::job::{Bounds, Job, JobProgram, SandboxPolicy};
 use crate::launcher::Launcher;
 use crate::packages::{PackageRequest, PackagesError, ScriptHeader};
+use crate::request::{RunRequest, RunnerOptions, check_arguments};
 use crate::result::{RunError, RunResult};
-use crate::scripts::{ScriptInfo, scripts};
-use crate::stream::{ScriptRun, Stream};
+use crate::scripts::{ScriptInfo, find_script};
+use crate::stream::ScriptRun;
 
 /// Times that files which change meanwhile are read again before a run is refused.
 const MAX_READS: usize = 3;
-
-/// The limits of one run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunLimits {
-    /// The time that it may take.
-    pub timeout: Duration,
-    /// Bytes of output, standard output and standard error together.
-    pub output: usize,
-    /// The number of arguments.
-    pub arguments: usize,
-    /// Bytes of all arguments together.
-    pub argument_bytes: usize,
-    /// Bytes of the JSON on standard input.
-    pub input: usize,
-    /// The resources that its processes may use up.
-    pub bounds: Bounds,
-}
-
-impl Default for RunLimits {
-    /// 60 seconds, 1 MiB of output, 100 arguments of 4,096 bytes, 1 MiB of input.
-    fn default() -> RunLimits {
-        RunLimits {
-            timeout: Duration::from_mins(1),
-            output: 1024 * 1024,
-            arguments: 100,
-            argument_bytes: 4096,
-            input: 1024 * 1024,
-            bounds: Bounds::default(),
-        }
-    }
-}
-
-/// Options for running scripts. The library reads no environment: the caller passes it.
-#[derive(Debug, Clone)]
-pub struct RunnerOptions {
-    /// The directories in which interpreters are looked for, as the variable `PATH` has them.
-    pub path: OsString,
-    /// Variables of the user's environment. Of them a script sees the locale (`LANG`, `TZ`, `LC_ALL` and the other
-    /// categories that the C library knows), and those that were granted by name.
-    pub environment: Vec<(OsString, OsString)>,
-    /// The limits of one run.
-    pub limits: RunLimits,
-    /// The number of scripts that run at once; more are refused.
-    pub concurrent: usize,
-    /// The directory for packages that Python scripts ask for.
-    pub packages: Option<PathBuf>,
-    /// The gate that answers whether a program may have the permissions that it asks for.
-    pub consent: Arc<dyn ConsentGate>,
-    /// The rules about which permissions can be granted at all.
-    pub rules: PermissionRules,
-}
-
-impl Default for RunnerOptions {
-    /// The system's programs, no environment, nothing allowed, eight scripts at once.
-    fn default() -> RunnerOptions {
-        RunnerOptions {
-            path: "/usr/local/bin:/usr/bin:/bin".into(),
-            environment: Vec::new(),
-            limits: RunLimits::default(),
-            concurrent: 8,
-            packages: None,
-            consent: Arc::new(ConsentStore::default()),
-            rules: PermissionRules::default(),
-        }
-    }
-}
-
-/// One script to run.
-#[derive(Clone, Copy)]
-pub struct RunRequest<'r> {
-    /// The skill's directory. Its name is the `SKILL_NAME` that the script sees.
-    pub dir: &'r SkillDir,
-    /// The skill's address, if its name means another skill: questions about it use it.
-    pub address: Option<&'r str>,
-    /// The skill's manifest: names scripts, and asks for permissions.
-    pub manifest: &'r Manifest,
-    /// The script's path below the skill's directory; `scripts/` before it may be left out.
-    pub script: &'r str,
-    /// Its arguments, as they are: no shell sees them, and none becomes an option of the interpreter.
-    pub arguments: &'r [String],
-    /// The JSON for its standard input; without, the input is empty.
-    pub input: Option<&'r Value>,
-    /// Called with the output as it comes, up to the limit.
-    pub on_output: &'r dyn Fn(Stream, &[u8]),
-    /// Returns whether to stop. Called every few milliseconds.
-    pub cancelled: &'r dyn Fn() -> bool,
-}
-
-impl<'r> RunRequest<'r> {
-    /// Creates a request for `script` without arguments, without a listener to its output, and never cancelled.
-    pub fn new(dir: &'r SkillDir, manifest: &'r Manifest, script: &'r str) -> RunRequest<'r> {
-        RunRequest {
-            dir,
-            address: None,
-            manifest,
-            script,
-            arguments: &[],
-            input: None,
-            on_output: &|_, _| {},
-            cancelled: &|| false,
-        }
-    }
-}
-
-impl std::fmt::Debug for RunRequest<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunRequest")
-            .field("skill", &self.dir.skill())
-            .field("script", &self.script)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Runs scripts of skills. Cheap to clone; clones count together.
 #[derive(Debug, Clone)]
@@ -412,20 +300,6 @@ impl Drop for RunSlot {
     }
 }
 
-fn check_arguments(request: &RunRequest<'_>, limits: &RunLimits) -> Result<(), RunError> {
-    let (count, bytes) = (request.arguments.len(), request.arguments.iter().map(String::len).sum::<usize>());
-    let reason = if count > limits.arguments {
-        format!("there are {count} arguments; at most {} are allowed", limits.arguments)
-    } else if bytes > limits.argument_bytes {
-        format!("the arguments have {}; at most {} are allowed", counted(bytes, "byte"), limits.argument_bytes)
-    } else if request.arguments.iter().any(|argument| argument.contains('\0')) {
-        "an argument holds a NUL, which no program can get".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(RunError::ArgsTooLarge { reason })
-}
-
 /// Returns a skill's permissions without the one that is only for toolsets: the program that runs them.
 fn script_permissions(permissions: &Permissions) -> Permissions {
     Permissions { runtime: None, ..permissions.clone() }
@@ -436,55 +310,13 @@ fn requested_permissions<'r>(request: &RunRequest<'r>) -> Option<&'r Permissions
     request.manifest.permissions().filter(|permissions| !script_permissions(permissions).is_empty())
 }
 
-/// Returns the script that a request means, among those that the skill has.
-///
-/// ```
-/// use skillcue_catalog::SkillDir;
-/// use skillcue_exec::{RunRequest, find_script};
-/// use skillcue_format::{FileKind, Parsed};
-///
-/// let tmp = tempfile::tempdir()?;
-/// std::fs::create_dir(tmp.path().join("scripts"))?;
-/// std::fs::write(tmp.path().join("scripts/now.sh"), "#!/bin/sh\n")?;
-/// let dir = SkillDir::open("weather", tmp.path())?;
-/// let text = "---\nname: weather\ndescription: Tells it.\n---\n";
-/// let manifest = Parsed::of(text.as_bytes(), FileKind::Markdown).manifest.unwrap();
-/// assert_eq!(find_script(&RunRequest::new(&dir, &manifest, "now.sh"))?.path, "scripts/now.sh");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
-    let path = SkillDir::normalize(request.dir.skill(), request.script)?;
-    let mut listed = scripts(request.dir, request.manifest);
-    let short = format!("scripts/{path}");
-    let found = listed.iter().position(|it| it.path == path).or_else(|| listed.iter().position(|it| it.path == short));
-    if let Some(at) = found {
-        return Ok(listed.swap_remove(at));
-    }
-    // A link that leads out is not listed; a request for it gets the reason.
-    if let Err(error) = request.dir.open_file(&path)
-        && error.code() == "security"
-    {
-        return Err(error.into());
-    }
-    let mut close: Vec<(f64, String)> = listed
-        .into_iter()
-        .map(|it| {
-            let name = it.path.rsplit('/').next().unwrap_or(&it.path);
-            let likeness = strsim::jaro_winkler(&it.path, &path).max(strsim::jaro_winkler(name, &path));
-            (likeness, it.path)
-        })
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .collect();
-    close.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let close = close.into_iter().take(3).map(|(_, path)| path).collect();
-    Err(RunError::NotFound { skill: request.dir.skill().to_owned(), script: path, close })
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
-    use skillcue_catalog::consent::{Answer, Scope};
+    use skillcue_base::ErrorInfo as _;
+    use skillcue_catalog::consent::{Answer, ConsentStore, Scope};
     use skillcue_format::{FileKind, Parsed, Runtime};
 
     use super::*;

@@ -2,6 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
+use skillcue_base::ErrorInfo as _;
 use skillcue_catalog::{FileListing, ListedFile, SkillDir, TreeLimits};
 use skillcue_format::Manifest;
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::comment;
 use crate::interpreter::InterpreterSpec;
+use crate::request::RunRequest;
+use crate::result::RunError;
 
 /// Bytes of a file that are read for its first line and its first comment.
 const MAX_HEAD: u64 = 16 * 1024;
@@ -76,6 +79,50 @@ pub fn scripts(dir: &SkillDir, manifest: &Manifest) -> Vec<ScriptInfo> {
         }
     }
     found.into_values().collect()
+}
+
+/// Returns the script that a request means, among those that the skill has.
+///
+/// ```
+/// use skillcue_catalog::SkillDir;
+/// use skillcue_exec::{RunRequest, find_script};
+/// use skillcue_format::{FileKind, Parsed};
+///
+/// let tmp = tempfile::tempdir()?;
+/// std::fs::create_dir(tmp.path().join("scripts"))?;
+/// std::fs::write(tmp.path().join("scripts/now.sh"), "#!/bin/sh\n")?;
+/// let dir = SkillDir::open("weather", tmp.path())?;
+/// let text = "---\nname: weather\ndescription: Tells it.\n---\n";
+/// let manifest = Parsed::of(text.as_bytes(), FileKind::Markdown).manifest.unwrap();
+/// assert_eq!(find_script(&RunRequest::new(&dir, &manifest, "now.sh"))?.path, "scripts/now.sh");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn find_script(request: &RunRequest<'_>) -> Result<ScriptInfo, RunError> {
+    let path = SkillDir::normalize(request.dir.skill(), request.script)?;
+    let mut listed = scripts(request.dir, request.manifest);
+    let short = format!("scripts/{path}");
+    let found = listed.iter().position(|it| it.path == path).or_else(|| listed.iter().position(|it| it.path == short));
+    if let Some(at) = found {
+        return Ok(listed.swap_remove(at));
+    }
+    // A link that leads out is not listed; a request for it gets the reason.
+    if let Err(error) = request.dir.open_file(&path)
+        && error.code() == "security"
+    {
+        return Err(error.into());
+    }
+    let mut close: Vec<(f64, String)> = listed
+        .into_iter()
+        .map(|it| {
+            let name = it.path.rsplit('/').next().unwrap_or(&it.path);
+            let likeness = strsim::jaro_winkler(&it.path, &path).max(strsim::jaro_winkler(name, &path));
+            (likeness, it.path)
+        })
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .collect();
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let close = close.into_iter().take(3).map(|(_, path)| path).collect();
+    Err(RunError::NotFound { skill: request.dir.skill().to_owned(), script: path, close })
 }
 
 /// Returns whether [`scripts`] would find any. `files` are the skill's, if they have been listed.

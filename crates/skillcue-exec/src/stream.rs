@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::job::Job;
 use crate::launcher::{Launcher, RunningJob};
+use crate::request::{RunLimits, RunRequest};
 use crate::result::{RunError, RunResult};
-use crate::runner::{RunLimits, RunRequest};
 use crate::wire::{EndReason, JobEnd};
 
 /// One of a script's two outputs.
