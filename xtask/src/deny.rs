@@ -2,8 +2,8 @@
 
 use crate::process::{ChoreFailure, cargo, run, succeeds};
 
-/// Not a step of `test`: cargo-deny takes minutes to build, and its advisories change while the
-/// code does not.
+/// Runs cargo-deny. Not a step of `test`: cargo-deny takes minutes to build, and its advisories change while the code
+/// does not.
 pub(crate) fn main() -> Result<(), ChoreFailure> {
     if !succeeds(cargo().args(["deny", "--version"])) {
         return Err(ChoreFailure::new("cargo-deny is not installed; `cargo install --locked cargo-deny` does it"));

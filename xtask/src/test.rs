@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// The end of a step that has not failed.
 pub(crate) enum StepOutcome {
-    /// It did what it should.
+    /// The step did what it should.
     Passed,
     /// The machine lacks something that only this step needs; with the reason, in a few words.
     Skipped(String),

@@ -107,7 +107,7 @@ impl Serialize for RunResult {
 #[derive(Debug, Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It took too long.
+    /// The script took too long.
     #[error("it did not end within {}", seconds(limit))]
     #[info(code = "timeout", hint = "give it less to do, or more time")]
     Timeout {
@@ -116,7 +116,7 @@ pub enum RunError {
         /// Its result until then.
         result: Box<RunResult>,
     },
-    /// It wrote too much.
+    /// The script wrote too much output.
     #[error("it wrote more than {}", counted(*limit, "byte"))]
     #[info(code = "output_truncated", hint = "let it write less, or to a file it may write")]
     OutputTruncated {
@@ -125,7 +125,7 @@ pub enum RunError {
         /// Its result until then.
         result: Box<RunResult>,
     },
-    /// Its processes took too much memory together, or too many locks on files, which count as memory.
+    /// The script's processes took too much memory together, or too many locks on files, which count as memory.
     #[error("its processes {}", excess(*limit, used))]
     #[info(code = "memory", hint = if used.has_too_many_locks() { FEWER_LOCKS } else { LESS_AT_ONCE })]
     Memory {
@@ -136,7 +136,7 @@ pub enum RunError {
         /// Its result until then.
         result: Box<RunResult>,
     },
-    /// It started too many processes.
+    /// The script started too many processes.
     #[error("it had more than {limit} processes and threads at once")]
     #[info(code = "processes", hint = LESS_AT_ONCE)]
     Processes {
@@ -145,7 +145,7 @@ pub enum RunError {
         /// Its result until then.
         result: Box<RunResult>,
     },
-    /// It wrote too much into its private temporary directory.
+    /// The script wrote too much into its private temporary directory.
     #[error("it wrote more than {} MiB into its temporary directory", limit / (1024 * 1024))]
     #[info(code = "disk", hint = LESS_AT_ONCE)]
     Disk {
@@ -154,7 +154,7 @@ pub enum RunError {
         /// Its result until then.
         result: Box<RunResult>,
     },
-    /// It was cancelled.
+    /// The caller cancelled the run.
     #[error("it was cancelled")]
     #[info(code = "cancelled", hint = "run it again")]
     Cancelled {
@@ -192,7 +192,7 @@ pub enum RunError {
         /// The missing part, in words.
         reason: String,
     },
-    /// It could not be started.
+    /// The script could not be started.
     #[error("{reason}")]
     #[info(code = "execution_failed", hint = "look at the script's first line and at what it needs")]
     ExecutionFailed {
@@ -206,7 +206,7 @@ pub enum RunError {
         /// The number that may.
         concurrent: usize,
     },
-    /// It asks for something that is not allowed for this content of the skill.
+    /// The skill asks for something that is not allowed for this content of the skill.
     #[error("skill \"{}\" asks for {}{}", Shown(skill_of(asked)), asked.permissions, because(reason.as_deref()))]
     #[info(code = "permission_required", hint = permission_hint(reason.is_some()))]
     PermissionRequired {
@@ -215,7 +215,7 @@ pub enum RunError {
         /// The reason, if it is not the manifest that asks.
         reason: Option<String>,
     },
-    /// It asks for something that cannot be allowed, or its files cannot be read.
+    /// The skill asks for something that cannot be allowed, or its files cannot be read.
     #[error(transparent)]
     #[info(transparent)]
     Consent(#[from] ConsentError),

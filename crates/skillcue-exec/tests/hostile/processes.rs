@@ -17,7 +17,7 @@ fn is_unbounded(case: &Case) -> bool {
     is_root() && case.mode == Mode::NoNamespaces
 }
 
-/// So many more than allowed are there at most before the supervisor looks.
+/// Processes more than allowed that there are at most before the supervisor looks.
 const SOME_MORE: usize = 20;
 
 /// The most processes of the case that were seen at once while `work` went on.
