@@ -21,7 +21,7 @@ pub use account::account;
 pub use agent::{Agent, AgentError, AgentOptions, Conversation, Event, Hooks, SYSTEM, TurnReport};
 pub use batch::{Task, TaskDone, batch};
 pub use consent::{AgentConsent, Asker, Policy};
-pub use memory::{Fact, Memory, MemoryError, MemoryProvider, facts};
+pub use memory::{Fact, FactOrigin, Memory, MemoryError, MemoryProvider, facts};
 pub use message::{Message, Origin, Piece, ToolCall, ToolResult};
 pub use parts::{Part, Parts};
 pub use provider::{BoxFuture, Context, ContextProvider, ProviderError};

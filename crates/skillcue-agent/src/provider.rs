@@ -4,6 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+use serde_json::{Map, Value};
+use skillcue::tools::{ToolDefinition, ToolOutput, attribute};
+
 use crate::{Message, Part};
 
 /// A future that can be sent to another thread.
@@ -45,6 +48,25 @@ pub trait ContextProvider: Send {
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
         let _ = (request, response);
         Box::pin(async { Ok(()) })
+    }
+
+    /// Returns the tools that it offers to the model in this conversation: none, unless it says otherwise. They need no
+    /// consent, and a skill's tool of the same name is hidden.
+    fn tools(&self) -> Vec<ToolDefinition> {
+        Vec::new()
+    }
+
+    /// Calls one of its [`tools`](ContextProvider::tools). `messages` are the conversation so far; the last one has the
+    /// call.
+    fn call_tool<'a>(
+        &'a mut self,
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+        messages: &'a [Message],
+    ) -> BoxFuture<'a, ToolOutput> {
+        let _ = (arguments, messages);
+        let opening = format!("tool_result name=\"{}\"", attribute(name));
+        Box::pin(async move { ToolOutput::failure(&opening, "not_found", "There is no such tool.") })
     }
 }
 

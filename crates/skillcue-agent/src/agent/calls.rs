@@ -9,7 +9,7 @@ use skillcue::Skillcue;
 use skillcue::tools::{Call, Effect, ToolContext, ToolOutput, attribute};
 use tokio_util::sync::CancellationToken;
 
-use super::{Conversation, Event, Hooks};
+use super::{AgentOptions, Conversation, Event, Hooks, providers};
 use crate::consent::Wanted;
 use crate::{ToolCall, ToolResult};
 
@@ -19,11 +19,12 @@ const ENDING: Duration = Duration::from_secs(10);
 /// What comes of a call: the result, and what a session should remember of it.
 type Done = (ToolResult, Option<Effect>);
 
-/// Runs what the model called: what loads skills first, so that tools which they bring are there for the rest, then
-/// everything else, `parallel` at a time. The results come in the order of the calls.
+/// Runs the tools that the model called: those of context providers first, one by one; then those that load skills, so
+/// that tools which they bring are there for the rest; then everything else, several at a time. The results come in the
+/// order of the calls.
 pub(super) async fn run(
     skills: &Arc<Skillcue>,
-    parallel: usize,
+    options: &AgentOptions,
     conversation: &mut Conversation,
     calls: &[ToolCall],
     hooks: &Hooks<'_>,
@@ -32,8 +33,12 @@ pub(super) async fn run(
         (hooks.events)(&Event::Call { id: &call.id, name: &call.name, arguments: &call.arguments });
     }
     let mut results: Vec<Option<ToolResult>> = calls.iter().map(|_| None).collect();
+    for (at, call) in calls.iter().enumerate() {
+        results[at] = provider_result(conversation, call, options, hooks).await;
+    }
     for loads in [true, false] {
-        let at: Vec<usize> = (0..calls.len()).filter(|at| (calls[*at].name == "load_skill") == loads).collect();
+        let is_now = |at: &usize| results[*at].is_none() && (calls[*at].name == "load_skill") == loads;
+        let at: Vec<usize> = (0..calls.len()).filter(is_now).collect();
         let loaded: Arc<[String]> = conversation.loaded().into();
         let session: Arc<str> = conversation.id().into();
         let run = |at: usize| {
@@ -41,7 +46,7 @@ pub(super) async fn run(
             async move { (at, one(skills, call, loaded, session, hooks).await) }
         };
         let mut done: Vec<(usize, Done)> =
-            futures_util::stream::iter(at).map(run).buffer_unordered(parallel.max(1)).collect().await;
+            futures_util::stream::iter(at).map(run).buffer_unordered(options.parallel.max(1)).collect().await;
         done.sort_by_key(|(at, _)| *at);
         for (at, (result, effect)) in done {
             if let Some(Effect::Loaded { name, arguments, content, .. }) = effect {
@@ -51,6 +56,33 @@ pub(super) async fn run(
         }
     }
     results.into_iter().flatten().collect()
+}
+
+/// Calls a tool of a context provider; none if no provider has one of that name.
+async fn provider_result(
+    conversation: &mut Conversation,
+    call: &ToolCall,
+    options: &AgentOptions,
+    hooks: &Hooks<'_>,
+) -> Option<ToolResult> {
+    if hooks.cancel.is_cancelled() || !providers::tools(conversation).iter().any(|tool| tool.name == call.name) {
+        return None;
+    }
+    let output = match arguments(&call.arguments) {
+        Ok(arguments) => {
+            let called = providers::call(conversation, &call.name, &arguments, options.provider_timeout).await?;
+            called.unwrap_or_else(|why| failure(&call.name, "internal", &format!("The tool failed: {why}.")))
+        }
+        Err(why) => failure(&call.name, "invalid_argument", &why),
+    };
+    let (id, name) = (call.id.clone(), call.name.clone());
+    let ToolOutput { text, is_error, .. } = output;
+    (hooks.events)(&Event::Result { id: &id, name: &name, text: &text, is_error });
+    Some(ToolResult { id, name, text, is_error })
+}
+
+fn failure(tool: &str, code: &str, message: &str) -> ToolOutput {
+    ToolOutput::failure(&format!("tool_result name=\"{}\"", attribute(tool)), code, message)
 }
 
 async fn one(
@@ -74,10 +106,7 @@ async fn output(
     session: Arc<str>,
     hooks: &Hooks<'_>,
 ) -> ToolOutput {
-    let fail = |code: &str, message: &str| {
-        let opening = format!("tool_result name=\"{}\"", attribute(&call.name));
-        ToolOutput::failure(&opening, code, message)
-    };
+    let fail = |code: &str, message: &str| failure(&call.name, code, message);
     if hooks.cancel.is_cancelled() {
         return fail("cancelled", "The user has interrupted the turn.");
     }

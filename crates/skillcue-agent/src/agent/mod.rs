@@ -207,7 +207,7 @@ impl Agent {
             if answer.calls.is_empty() {
                 return Ok(answer);
             }
-            let results = calls::run(&self.skills, self.options.parallel, conversation, &answer.calls, hooks).await;
+            let results = calls::run(&self.skills, &self.options, conversation, &answer.calls, hooks).await;
             conversation.push(Message::Tools { results });
             if hooks.cancel.is_cancelled() {
                 return Err(AgentError::Cancelled);

@@ -4,6 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use serde_json::{Map, Value};
+use skillcue::tools::{ToolDefinition, ToolOutput};
 
 use super::conversation::apart;
 use super::event::shown;
@@ -41,6 +43,13 @@ impl Provider {
         match self {
             Provider::Skills(_) => Part::SkillsStable,
             Provider::Other(_) => Part::System,
+        }
+    }
+
+    fn tools(&self) -> Vec<ToolDefinition> {
+        match self {
+            Provider::Skills(_) => Vec::new(),
+            Provider::Other(provider) => provider.tools(),
         }
     }
 
@@ -142,6 +151,25 @@ pub(super) async fn before(
         (hooks.events)(&Event::Problem { provider: SkillsProvider::NAME, message });
     }
     problems
+}
+
+/// Returns the tools that providers offer.
+pub(super) fn tools(conversation: &Conversation) -> Vec<ToolDefinition> {
+    conversation.providers.iter().flat_map(Provider::tools).collect()
+}
+
+/// Calls a tool of a provider; none if no provider has one of that name.
+pub(super) async fn call(
+    conversation: &mut Conversation,
+    name: &str,
+    arguments: &Map<String, Value>,
+    timeout: Duration,
+) -> Option<Result<ToolOutput, String>> {
+    let asked = &mut Asked::new(conversation);
+    let has_tool = |provider: &&mut Provider| provider.tools().iter().any(|tool| tool.name == name);
+    let Provider::Other(provider) = asked.providers.iter_mut().find(has_tool)? else { return None };
+    let called = async { Ok(provider.call_tool(name, arguments, &asked.conversation.messages).await) };
+    Some(guarded(timeout, called).await)
 }
 
 /// Tells all providers what came of the turn.

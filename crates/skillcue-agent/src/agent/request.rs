@@ -6,7 +6,7 @@ use skillcue::tools::ToolDefinition;
 use skillcue_base::ErrorInfo as _;
 
 use super::event::shown;
-use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay};
+use super::{Agent, AgentError, Conversation, Event, Hooks, UnderWay, providers};
 use crate::account::skills_in_history;
 use crate::model::{Answer, Delta, ModelError, Request, SystemText};
 use crate::{Line, LineText, Part, Parts, Purpose, account};
@@ -43,7 +43,11 @@ impl Agent {
         let system = self.system(conversation);
         let (skills, loaded) = (std::sync::Arc::clone(&self.skills), conversation.loaded().to_vec());
         // Toolsets may have to be evaluated for it.
-        let tools = tokio::task::spawn_blocking(move || skills.tools(&loaded)).await.unwrap_or_default();
+        let more = tokio::task::spawn_blocking(move || skills.tools(&loaded)).await.unwrap_or_default();
+        // Servers refuse two tools of one name.
+        let mut tools = providers::tools(conversation);
+        let own: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
+        tools.extend(more.into_iter().filter(|tool| !own.contains(&tool.name)));
         let mut prepared = Prepared { system, tools, tokens: Parts::default(), round };
         prepared.tokens = self.tokens(conversation, turn, &prepared);
         if is_too_long || !self.fits(conversation, prepared.tokens) {

@@ -1,4 +1,4 @@
-//! Why memory does not work.
+//! Errors of memory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use skillcue_base::{ErrorInfo, Shown, os_message, shown_path};
 /// The hint where file or database fail.
 const FAILED: &str = "check that the directory is yours and can be written; the conversation goes on without memory";
 
-/// Why nothing can be remembered or recalled.
+/// The reason why nothing can be remembered or recalled.
 #[derive(Debug, thiserror::Error, ErrorInfo)]
 #[non_exhaustive]
 pub enum MemoryError {
@@ -19,7 +19,7 @@ pub enum MemoryError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the database says.
+        /// The database's message.
         why: String,
     },
     /// A newer version made it.
@@ -35,36 +35,55 @@ pub enum MemoryError {
     #[error("{} is no regular file", shown_path(path))]
     #[info(code = "memory_damaged", hint = "links are not followed here; put the file itself there")]
     NotAFile {
-        /// What is there.
+        /// Its path.
         path: PathBuf,
     },
-    /// Somebody else keeps it locked.
-    #[error("the memory in {} is in use, and stays so", shown_path(path))]
+    /// Another process keeps it locked.
+    #[error("the memory in {} is locked by another process", shown_path(path))]
     #[info(code = "memory_in_use", hint = "see which other process uses it; is one stopped or hanging?")]
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// What looks like a password or a key is not remembered.
+    /// A password or a key, by its looks, is not remembered.
     #[error("this looks like a password or a key, and is not remembered")]
     #[info(code = "memory_secret", hint = "keep it in a password manager, and give it to tools by their environment")]
     Secret,
-    /// What is to be remembered is empty or too long.
-    #[error("what is remembered has between 1 and {} characters, and this has {chars}", super::MOST_CHARS)]
+    /// The fact is empty or too long.
+    #[error("a fact has between 1 and {} characters, and this has {chars}", super::MAX_CHARS)]
     #[info(code = "memory_length", hint = "say it in one or two sentences")]
     Length {
         /// How many it has.
         chars: usize,
     },
+    /// The fact has several lines.
+    #[error("a fact is one line")]
+    #[info(code = "memory_length", hint = "say it in one sentence")]
+    Lines,
+    /// A model wants to keep words that the user did not write.
+    #[error("not remembered: the user has not written {} in this conversation", stated(word))]
+    #[info(code = "memory_not_stated", hint = "use only words of one message of the user, or ask them to say it")]
+    NotStated {
+        /// The first such word; empty if the fact has no words of its own.
+        word: String,
+    },
+    /// A model has kept many facts in this turn.
+    #[error("{} facts were remembered in this turn already", super::provider::MAX_KEPT_IN_TURN)]
+    #[info(code = "memory_too_many", hint = "keep what matters most, in a later turn")]
+    TooMany,
+    /// A thread has ended in the middle of its work.
+    #[error("memory stopped in the middle of its work")]
+    #[info(code = "memory_failed", hint = FAILED)]
+    Stopped,
     /// The operating system refuses.
     #[error("{}: cannot {doing}: {}", shown_path(path), os_message(error))]
     #[info(code = "memory_failed", hint = FAILED)]
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What went wrong.
+        /// Its error.
         #[source]
         error: io::Error,
     },
@@ -74,7 +93,7 @@ pub enum MemoryError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         #[source]
         error: rusqlite::Error,
     },
@@ -95,4 +114,8 @@ impl MemoryError {
             _ => MemoryError::Database { path, error },
         }
     }
+}
+
+fn stated(word: &str) -> String {
+    if word.is_empty() { "that".to_owned() } else { format!("`{}`", Shown(word)) }
 }

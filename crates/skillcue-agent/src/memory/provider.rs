@@ -1,30 +1,38 @@
 //! Memory as a context provider.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
+use serde_json::{Map, Value};
 use skillcue::Counter;
 use skillcue::disclose::TokenCounter;
+use skillcue::tools::{ToolDefinition, ToolOutput};
 use skillcue_base::{ErrorInfo as _, date};
 
-use super::{Fact, Memory, MemoryError, facts, key};
+use super::rules::{Statement, statements};
+use super::{Fact, FactOrigin, MAX_FACTS, Memory, MemoryError, key, tool};
 use crate::{BoxFuture, Context, ContextProvider, Message, Part, ProviderError};
 
-/// How many facts a turn is told.
-const MOST_FACTS: usize = 8;
-/// How many tokens they may cost.
-const MOST_TOKENS: usize = 300;
-/// How many messages wait until what they tell can be remembered.
-const MOST_WAITING: usize = 100;
-/// What stands above them.
+/// The most facts that a turn's context has.
+const MAX_RECALLED: usize = 8;
+/// The most tokens that they may cost.
+const MAX_TOKENS: usize = 300;
+/// The most messages that wait until their facts can be written.
+const MAX_WAITING: usize = 100;
+/// The most facts that a model may keep in one turn.
+pub(super) const MAX_KEPT_IN_TURN: usize = 10;
+/// The heading of recalled facts.
 const HEADING: &str = "## What the user said before";
 
-/// Tells the model what users have said in earlier turns and sessions, where it has to do with what they say now; and
-/// remembers what they say.
+/// Recalls facts of earlier turns and sessions that have to do with a message, remembers what the message states, and
+/// offers the model the tool `remember`.
 ///
-/// What is told in a turn is remembered when the turn is over. If it fails, and nobody says how it ended, it is remembered
-/// when the next one begins, or when the provider is dropped.
+/// A message's facts are remembered when its turn begins. If that fails, it is tried again when the turn ends, with later
+/// messages, and when the provider is dropped.
+///
+/// The model may keep a fact only in words that the user wrote in one message of the conversation, so that neither a
+/// document nor the result of a tool can plant a memory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,7 +43,7 @@ const HEADING: &str = "## What the user said before";
 /// let dir = tempfile::tempdir()?;
 /// let memory = Arc::new(Memory::open(&dir.path().join("memory.db"))?);
 /// let mut earlier = MemoryProvider::new(Arc::clone(&memory), "one");
-/// earlier.after_turn(&[Message::user("My name is Alice")], &Message::assistant("Hello!")).await?;
+/// earlier.before_turn(&[Message::user("My name is Alice")]).await?;
 ///
 /// let mut now = MemoryProvider::new(memory, "another");
 /// let context = now.before_turn(&[Message::user("What's my name?")]).await?;
@@ -45,47 +53,41 @@ const HEADING: &str = "## What the user said before";
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MemoryProvider {
-    store: Arc<Store>,
+    store: Arc<LazyMemory>,
     session: String,
     clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
+    /// How many facts the model has kept in this turn.
+    kept: usize,
 }
 
 /// A memory, opened when it is first needed.
-struct Store {
+struct LazyMemory {
     path: PathBuf,
     memory: OnceLock<Arc<Memory>>,
-    /// What was said, in order, and what it tells is not remembered yet.
-    waiting: Mutex<Vec<Told>>,
+    /// Messages whose facts are not written yet, in order.
+    waiting: Mutex<Vec<WaitingMessage>>,
 }
 
-/// A message of the user's.
-struct Told {
+/// A message of the user's whose facts are not written yet.
+struct WaitingMessage {
     text: String,
     session: String,
     at: SystemTime,
 }
 
-/// Which of the messages that wait.
-#[derive(Clone, Copy, PartialEq)]
-enum Which {
-    All,
-    /// All but the one of the turn that has just begun.
-    Earlier,
-}
-
 impl MemoryProvider {
-    /// Recalls from a memory, and remembers what is said in a session.
+    /// Recalls from a memory, and remembers what is stated in a session.
     pub fn new(memory: Arc<Memory>, session: impl Into<String>) -> MemoryProvider {
         let provider = MemoryProvider::at(memory.path().to_owned(), session);
         let _ = provider.store.memory.set(memory);
         provider
     }
 
-    /// The same for the memory in a file, which is opened when it is first needed: if that fails, the turn goes on
-    /// without it, and the next one tries again.
+    /// Like [`new`](MemoryProvider::new), with the memory in a file, which is opened when it is first needed: if that
+    /// fails, the turn goes on without it, and the next one tries again.
     pub fn at(path: PathBuf, session: impl Into<String>) -> MemoryProvider {
-        let store = Arc::new(Store { path, memory: OnceLock::new(), waiting: Mutex::default() });
-        MemoryProvider { store, session: session.into(), clock: Box::new(SystemTime::now) }
+        let store = Arc::new(LazyMemory { path, memory: OnceLock::new(), waiting: Mutex::default() });
+        MemoryProvider { store, session: session.into(), clock: Box::new(SystemTime::now), kept: 0 }
     }
 
     /// Takes the time from elsewhere.
@@ -95,55 +97,53 @@ impl MemoryProvider {
         self
     }
 
-    fn told(&self, text: &str) -> Told {
-        Told { text: text.to_owned(), session: self.session.clone(), at: (self.clock)() }
+    /// Keeps a fact for the model.
+    async fn keep(&mut self, arguments: &Map<String, Value>, messages: &[Message]) -> Result<(), MemoryError> {
+        if self.kept == MAX_KEPT_IN_TURN {
+            return Err(MemoryError::TooMany);
+        }
+        let fact = tool::fact(arguments, messages)?;
+        let (store, session, at) = (Arc::clone(&self.store), self.session.clone(), (self.clock)());
+        let work = move || store.memory()?.remember_within(&fact, FactOrigin::Model, &session, at, MAX_FACTS);
+        blocking(work).await?;
+        self.kept += 1;
+        Ok(())
     }
 }
 
 impl Drop for MemoryProvider {
     fn drop(&mut self) {
-        if let Err(error) = self.store.remember(Which::All) {
-            tracing::warn!(target: "skillcue::agent", "what was said last is not remembered: {error}");
+        if let Err(error) = self.store.write_waiting() {
+            tracing::warn!(target: "skillcue::agent", "facts of the last messages are not remembered: {error}");
         }
     }
 }
 
-impl Store {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Told>> {
-        skillcue_base::lock(&self.waiting)
-    }
-
-    /// Remembers what messages tell. What cannot be remembered now waits on.
-    fn remember(&self, which: Which) -> Result<(), MemoryError> {
-        // Taken here and not before: a task may be dropped before it begins.
-        let mut messages = {
-            let mut waiting = self.waiting();
-            let count = waiting.len().saturating_sub(usize::from(which == Which::Earlier));
-            waiting.drain(..count).collect::<Vec<_>>().into_iter()
-        };
-        while let Some(told) = messages.next() {
-            if let Err(error) = self.remember_one(&told) {
-                let mut waiting = self.waiting();
-                waiting.splice(0..0, std::iter::once(told).chain(messages));
-                let too_many = waiting.len().saturating_sub(MOST_WAITING);
-                waiting.drain(..too_many);
+impl LazyMemory {
+    /// Writes the facts of waiting messages. Those that cannot be written now wait on.
+    fn write_waiting(&self) -> Result<(), MemoryError> {
+        // Taken out: the next turn must not wait for the disk to add to them.
+        let mut messages = std::mem::take(&mut *skillcue_base::lock(&self.waiting)).into_iter();
+        while let Some(message) = messages.next() {
+            if let Err(error) = self.write(&message) {
+                let mut waiting = skillcue_base::lock(&self.waiting);
+                waiting.splice(0..0, std::iter::once(message).chain(messages));
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    fn remember_one(&self, told: &Told) -> Result<(), MemoryError> {
-        let facts = facts(&told.text);
-        // What tells nothing needs no memory, and finds nothing wrong with it.
-        if facts.is_empty() {
-            return Ok(());
-        }
-        let memory = self.memory()?;
-        for fact in facts {
-            match memory.remember(&fact, &told.session, told.at) {
+    fn write(&self, message: &WaitingMessage) -> Result<(), MemoryError> {
+        // A message that states nothing needs no memory, and finds nothing wrong with it.
+        for statement in statements(&message.text) {
+            let written = match statement {
+                Statement::Fact(fact) => self.memory()?.remember(&fact, &message.session, message.at).map(|_| ()),
+                Statement::Forget(fact) => self.memory()?.forget_stated(&fact),
+            };
+            match written {
                 // It never will be.
-                Ok(_) | Err(MemoryError::Secret | MemoryError::Length { .. }) => {}
+                Ok(()) | Err(MemoryError::Secret | MemoryError::Length { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -165,74 +165,90 @@ impl ContextProvider for MemoryProvider {
     }
 
     fn before_turn<'a>(&'a mut self, messages: &'a [Message]) -> BoxFuture<'a, Result<Context, ProviderError>> {
-        let Some(asked) = last_of_user(messages) else { return Box::pin(async { Ok(Context::default()) }) };
-        // Noted at once: the turn may be over before anybody waits for what comes of this.
-        self.store.waiting().push(self.told(asked));
+        self.kept = 0;
+        let text = messages.iter().rev().find_map(|message| match message {
+            Message::User { text, .. } => Some(text.clone()),
+            _ => None,
+        });
+        let Some(text) = text else { return Box::pin(async { Ok(Context::default()) }) };
+        // At once, and not in the future below: an interrupted turn drops that.
+        let message = WaitingMessage { text: text.clone(), session: self.session.clone(), at: (self.clock)() };
+        let mut waiting = skillcue_base::lock(&self.store.waiting);
+        waiting.push(message);
+        let too_many = waiting.len().saturating_sub(MAX_WAITING);
+        waiting.drain(..too_many);
+        drop(waiting);
+        let (shown, store) = (key(&shown_texts(messages)), Arc::clone(&self.store));
         Box::pin(async move {
-            let (asked, said, store) = (asked.to_owned(), said(messages), Arc::clone(&self.store));
-            let recalled = blocking(move || {
-                if let Err(error) = store.remember(Which::Earlier) {
-                    // It waits on, and whoever waits for it hears of it.
-                    tracing::debug!(target: "skillcue::agent", "what was said before is not remembered yet: {error}");
+            let recall = move || {
+                if let Err(error) = store.write_waiting() {
+                    // It waits on; `after_turn` reports it.
+                    tracing::debug!(target: "skillcue::agent", "facts are not remembered yet: {error}");
                 }
-                let said = key(&said);
-                store.memory()?.recall_those(&asked, MOST_FACTS, |fact| !said.contains(&key(fact)))
-            });
-            let text = render(&recalled.await?)?;
+                store.memory()?.recall_filtered(&text, MAX_RECALLED, |fact| !shown.contains(&key(fact)))
+            };
+            let text = render(&blocking(recall).await.map_err(|error| provider_error(&error))?)?;
             Ok(if text.is_empty() { Context::default() } else { Context::turn(Part::History, text) })
         })
     }
 
-    fn after_turn<'a>(
+    fn after_turn<'a>(&'a mut self, _: &'a [Message], _: &'a Message) -> BoxFuture<'a, Result<(), ProviderError>> {
+        let store = Arc::clone(&self.store);
+        Box::pin(async move { blocking(move || store.write_waiting()).await.map_err(|error| provider_error(&error)) })
+    }
+
+    fn tools(&self) -> Vec<ToolDefinition> {
+        vec![tool::definition()]
+    }
+
+    fn call_tool<'a>(
         &'a mut self,
-        request: &'a [Message],
-        _: &'a Message,
-    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        _: &'a str,
+        arguments: &'a Map<String, Value>,
+        messages: &'a [Message],
+    ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            if let Some(told) = last_of_user(request) {
-                let mut waiting = self.store.waiting();
-                if waiting.last().is_none_or(|last| last.text != told) {
-                    waiting.push(self.told(told));
+            match self.keep(arguments, messages).await {
+                Ok(()) => ToolOutput::said("Remembered.".to_owned()),
+                Err(error) => {
+                    let opening = format!("tool_result name=\"{}\"", tool::REMEMBER);
+                    ToolOutput::failure(&opening, error.code(), &with_hint(&error))
                 }
             }
-            let store = Arc::clone(&self.store);
-            blocking(move || store.remember(Which::All)).await
         })
     }
 }
 
-/// Does what waits for the disk on a thread that may.
+/// Runs work that waits for the disk on a thread that may wait.
 async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, MemoryError> + Send + 'static,
-) -> Result<R, ProviderError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| ProviderError::new(format!("{error}; {}", error.hint().unwrap_or_default()))),
-        Err(_) => Err(ProviderError::new("memory stopped in the middle of its work")),
-    }
+) -> Result<R, MemoryError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(MemoryError::Stopped))
 }
 
-fn last_of_user(messages: &[Message]) -> Option<&str> {
-    messages.iter().rev().find_map(|message| match message {
-        Message::User { text, .. } => Some(text.as_str()),
-        _ => None,
-    })
+fn provider_error(error: &MemoryError) -> ProviderError {
+    ProviderError::new(with_hint(error))
 }
 
-/// What stands in the conversation already, with something between that stands in no fact.
-fn said(messages: &[Message]) -> String {
-    let mut said = String::new();
+fn with_hint(error: &MemoryError) -> String {
+    format!("{error}; {}", error.hint().unwrap_or_default())
+}
+
+/// Returns the texts that the conversation shows already, with something between them that is in no fact.
+fn shown_texts(messages: &[Message]) -> String {
+    let mut shown = String::new();
     for message in messages {
         if let Message::User { context, text } = message {
             for text in context.iter().map(|piece| &piece.text).chain([text]) {
-                said.push_str(text);
-                said.push_str(" \0 ");
+                shown.push_str(text);
+                shown.push_str(" \0 ");
             }
         }
     }
-    said
+    shown
 }
 
-/// The facts as a model reads them: the best that fit, the newest first.
+/// Renders facts for a model: the best that fit, the newest first.
 fn render(facts: &[Fact]) -> Result<String, ProviderError> {
     let counter: &dyn TokenCounter = Counter::default().counter().map_err(ProviderError::new)?;
     let mut chosen: Vec<&Fact> = Vec::new();
@@ -243,7 +259,7 @@ fn render(facts: &[Fact]) -> Result<String, ProviderError> {
         more.sort_by_key(|fact| std::cmp::Reverse((fact.updated, fact.id)));
         let lines: Vec<String> = more.iter().map(|fact| line(fact)).collect();
         let longer = format!("{HEADING}\n{}", lines.join("\n"));
-        if counter.count(&longer).0 <= MOST_TOKENS {
+        if counter.count(&longer).0 <= MAX_TOKENS {
             (chosen, text) = (more, longer);
         }
     }

@@ -1,4 +1,4 @@
-//! The file that facts are kept in.
+//! The database file of facts.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -14,8 +14,8 @@ use crate::sessions::OpenError;
 
 /// The version of the tables.
 const VERSION: i64 = 1;
-/// How long somebody else may keep the file locked.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// How long another process may keep the file locked.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Facts, and an index over their words that holds no copy of them. Deleted text is overwritten in both.
 const TABLES: &str = "
@@ -26,7 +26,8 @@ const TABLES: &str = "
         session TEXT NOT NULL,
         created INTEGER NOT NULL,
         updated INTEGER NOT NULL,
-        uses INTEGER NOT NULL DEFAULT 0
+        uses INTEGER NOT NULL DEFAULT 0,
+        origin TEXT NOT NULL DEFAULT 'user'
     ) STRICT;
     CREATE INDEX facts_updated ON facts (updated);
     CREATE VIRTUAL TABLE found USING fts5 (
@@ -43,31 +44,31 @@ const TABLES: &str = "
     PRAGMA user_version = 1;
 ";
 
-/// What takes a fact out of the index.
-const GONE: &str = "
+/// The trigger that takes a fact out of the index.
+const DELETE_TRIGGER: &str = "
     CREATE TRIGGER facts_gone AFTER DELETE ON facts BEGIN
         INSERT INTO found (found, rowid, text) VALUES ('delete', old.id, old.text);
     END;
 ";
 
-/// Takes everything out of both at once. One by one, ten thousand facts take seconds.
+/// Deletes all facts, at once from the table and the index. One by one, ten thousand facts take seconds.
 pub(super) fn clear(connection: &mut Connection) -> rusqlite::Result<usize> {
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     change.execute_batch("DROP TRIGGER facts_gone;")?;
     let gone = change.execute("DELETE FROM facts", [])?;
     change.execute_batch("INSERT INTO found (found) VALUES ('delete-all');")?;
-    change.execute_batch(GONE)?;
+    change.execute_batch(DELETE_TRIGGER)?;
     change.commit()?;
     Ok(gone)
 }
 
-/// Opens the file, or makes it; also says where it really is.
+/// Opens the file, or makes it. Returns its real path, too.
 pub(super) fn open(path: &Path) -> Result<(PathBuf, Connection), MemoryError> {
     let path = make(path)?;
     let fail = |error| MemoryError::database(&path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(&path, flags).map_err(fail)?;
-    connection.busy_timeout(BUSY).map_err(fail)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
     patiently(|| set_up(&connection)).map_err(fail)?;
     let version = patiently(|| migrate(&mut connection)).map_err(fail)?;
     match version {
@@ -105,32 +106,41 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA trusted_schema = OFF;")
 }
 
-/// Makes the tables in an empty file. Gives the version of what there is.
+/// The column that files of earlier versions lack. Those versions can still use a file that has it.
+const ADD_ORIGIN: &str = "ALTER TABLE facts ADD COLUMN origin TEXT NOT NULL DEFAULT 'user'";
+
+/// Makes the tables in an empty file. Returns the version of the tables.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
     let version = |connection: &Connection| connection.pragma_query_value(None, "user_version", |row| row.get(0));
+    let has_origin = "SELECT count(*) > 0 FROM pragma_table_info('facts') WHERE name = 'origin'";
+    let has_origin = |connection: &Connection| connection.query_row(has_origin, [], |row| row.get::<_, bool>(0));
     let now = version(connection)?;
-    if now != 0 {
+    if now > VERSION || (now == VERSION && has_origin(connection)?) {
         return Ok(now);
     }
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have been faster.
+    // Another process may have been faster.
     let tables: i64 = change.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     if version(&change)? == 0 && tables == 0 {
         change.execute_batch(TABLES)?;
-        change.execute_batch(GONE)?;
+        change.execute_batch(DELETE_TRIGGER)?;
     }
     let now = version(&change)?;
+    if now == VERSION && !has_origin(&change)? {
+        change.execute_batch(ADD_ORIGIN)?;
+    }
     change.commit()?;
     Ok(now)
 }
 
-/// Tries again what the database gives up at once because waiting could be in vain, as when two set up one file.
+/// Tries again where the database gives up at once because waiting could be in vain, as when two set up one file.
 fn patiently<R>(mut attempt: impl FnMut() -> rusqlite::Result<R>) -> rusqlite::Result<R> {
     let started = Instant::now();
     loop {
         match attempt() {
             Err(error)
-                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) && started.elapsed() < BUSY =>
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                    && started.elapsed() < BUSY_TIMEOUT =>
             {
                 std::thread::sleep(Duration::from_millis(5));
             }

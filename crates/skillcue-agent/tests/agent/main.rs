@@ -10,6 +10,7 @@ mod interrupted;
 #[path = "../../../skillcue/tests/support/not_for_models.rs"]
 mod not_for_models;
 mod providers;
+mod remember;
 mod tokens;
 mod tools;
 mod visible;

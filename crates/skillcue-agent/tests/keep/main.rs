@@ -1,4 +1,4 @@
-//! What is kept: sessions, traces, memory.
+//! Tests of what is kept: sessions, traces, memory.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
@@ -9,6 +9,8 @@ mod facts;
 mod list;
 mod memory;
 mod provider;
+mod remember;
+mod secrets;
 mod sessions;
 mod together;
 mod trace;

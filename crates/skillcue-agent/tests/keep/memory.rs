@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use proptest::prelude::*;
-use skillcue_agent::{Fact, Memory, MemoryError, facts};
+use skillcue_agent::{Fact, FactOrigin, Memory, MemoryError, facts};
 use skillcue_base::ErrorInfo as _;
 
 use crate::{at, scratch};
@@ -148,6 +148,19 @@ fn the_same_fact_is_kept_once_and_is_as_new_as_said_last() {
     assert_eq!((facts[0].created, facts[0].updated), (at(0), at(60)));
     memory.remember("My name is Alice", "three", at(30)).unwrap();
     assert_eq!(memory.list(1).unwrap()[0].updated, at(60), "what is said late may have been said early");
+}
+
+#[test]
+fn a_file_without_origins_gets_them() {
+    let (_dir, memory) = memory(&["My name is Alice"]);
+    let path = memory.path().to_owned();
+    drop(memory);
+    // As earlier versions made it.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("ALTER TABLE facts DROP COLUMN origin").unwrap();
+    drop(connection);
+    let facts = Memory::open(&path).unwrap().list(9).unwrap();
+    assert_eq!((facts[0].text.as_str(), facts[0].origin), ("My name is Alice", FactOrigin::User));
 }
 
 #[test]

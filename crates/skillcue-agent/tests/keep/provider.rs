@@ -24,7 +24,8 @@ fn recall(provider: &mut MemoryProvider, messages: &[Message]) -> Result<Context
     wait(provider.before_turn(messages))
 }
 
-fn hear(provider: &mut MemoryProvider, messages: &[Message]) {
+fn hold_turn(provider: &mut MemoryProvider, messages: &[Message]) {
+    wait(provider.before_turn(messages)).unwrap();
     wait(provider.after_turn(messages, &Message::assistant("I am a model, and my name is Bot."))).unwrap();
 }
 
@@ -36,9 +37,9 @@ fn what_was_said_in_one_session_is_recalled_in_another() {
     assert_eq!(one.name(), "memory");
     let first = [Message::user("My name is Alice. What's yours?")];
     assert_eq!(recall(&mut one, &first).unwrap(), Context::default());
-    hear(&mut one, &first);
-    hear(&mut provider(&memory, "one", 86_400), &[Message::user("I live in Berlin"), Message::assistant("Nice.")]);
-    hear(&mut provider(&memory, "one", 86_401), &[Message::assistant("no user")]);
+    hold_turn(&mut one, &first);
+    hold_turn(&mut provider(&memory, "one", 86_400), &[Message::user("I live in Berlin"), Message::assistant("Nice.")]);
+    hold_turn(&mut provider(&memory, "one", 86_401), &[Message::assistant("no user")]);
     let facts = memory.list(9).unwrap();
     assert_eq!(facts.len(), 2, "what the model says is no fact: {facts:?}");
     assert_eq!(facts[0].session, "one");
@@ -59,7 +60,7 @@ fn what_stands_in_the_conversation_is_not_repeated() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     let mut provider = provider(&memory, "one", 0);
-    hear(&mut provider, &[Message::user("My name is  ALICE. I like my garden.")]);
+    hold_turn(&mut provider, &[Message::user("My name is  ALICE. I like my garden.")]);
     let asked = Message::user("What's my name?");
     let said = [Message::user("Hi, my name is Alice!"), Message::assistant("Hello."), asked.clone()];
     assert_eq!(recall(&mut provider, &said).unwrap(), Context::default());
@@ -97,10 +98,10 @@ fn what_fails_is_said_and_tried_again() {
     let mut provider = MemoryProvider::at(path.clone(), "one").with_clock(|| at(0));
     let error = recall(&mut provider, &[Message::user("What's my name?")]).unwrap_err().to_string();
     assert!(error.contains("damaged") && error.contains("move it away"), "{error}");
-    let failed = wait(provider.after_turn(&[Message::user("My name is Alice")], &Message::assistant("Hi")));
-    assert!(failed.is_err());
+    let told = [Message::user("My name is Alice")];
+    assert!(recall(&mut provider, &told).is_err());
+    assert!(wait(provider.after_turn(&told, &Message::assistant("Hi"))).is_err());
     std::fs::remove_file(&path).unwrap();
-    hear(&mut provider, &[Message::user("My name is Alice")]);
     let context = recall(&mut provider, &[Message::user("What's my name?")]).unwrap();
     assert!(context.turn.contains("Alice"), "{context:?}");
 }
@@ -110,7 +111,7 @@ fn listed(memory: &Memory) -> Vec<(String, std::time::SystemTime, std::time::Sys
 }
 
 #[test]
-fn what_is_told_in_a_turn_that_fails_is_remembered_with_the_next() {
+fn a_turn_that_fails_is_remembered_too() {
     let dir = tempfile::tempdir().unwrap();
     let memory = open(dir.path());
     let seconds = Arc::new(std::sync::atomic::AtomicU64::new(0));
@@ -118,18 +119,33 @@ fn what_is_told_in_a_turn_that_fails_is_remembered_with_the_next() {
     let mut provider = MemoryProvider::new(Arc::clone(&memory), "one")
         .with_clock(move || at(clock.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
     let first = Message::user("My name is Alice");
-    recall(&mut provider, std::slice::from_ref(&first)).unwrap();
-    assert_eq!(memory.count().unwrap(), 0, "the turn is not over");
-    drop(provider.before_turn(&[Message::user("Never mind")]));
-    // Nobody says how it ended.
+    // Interrupted before it was polled.
+    drop(provider.before_turn(std::slice::from_ref(&first)));
+    assert_eq!(memory.count().unwrap(), 0);
+    // `after_turn` is never called for it.
     let second = [first, Message::assistant("[interrupted]"), Message::user("I live in Berlin")];
     recall(&mut provider, &second).unwrap();
-    assert_eq!(listed(&memory), [("My name is Alice".to_owned(), at(0), at(0))]);
-    hear(&mut provider, &second);
-    let both = [("I live in Berlin".to_owned(), at(2), at(2)), ("My name is Alice".to_owned(), at(0), at(0))];
+    let both = [("I live in Berlin".to_owned(), at(1), at(1)), ("My name is Alice".to_owned(), at(0), at(0))];
     assert_eq!(listed(&memory), both);
     drop(provider);
     assert_eq!(listed(&memory), both, "nothing is remembered twice");
+}
+
+#[test]
+fn a_fact_is_forgotten_by_a_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = open(dir.path());
+    let mut provider = provider(&memory, "one", 0);
+    for (message, count) in [
+        ("I live in Berlin. I like tea. Ich wohne in Köln.", 3),
+        ("Forget about it.", 3),
+        ("Forget that tea is hot.", 3),
+        ("Please forget that I live in Berlin!", 2),
+        ("Vergiss, dass ich in Köln wohne.", 1),
+    ] {
+        hold_turn(&mut provider, &[Message::user(message)]);
+        assert_eq!(memory.count().unwrap(), count, "{message}");
+    }
 }
 
 #[test]

@@ -28,15 +28,16 @@ pub(crate) fn look(file: &Path, words: &str) -> Result<Vec<Fact>, CliError> {
     Ok(if words.is_empty() { memory.list(MAX_FACTS)? } else { memory.recall(words, MAX_FOUND)? })
 }
 
-/// Returns a line for each fact: its number and its text.
+/// Returns a line for each fact: its number, its origin, and its text.
 pub(crate) fn table(facts: &[Fact], columns: Option<usize>) -> String {
     let width = facts.iter().map(|fact| fact.id.to_string().len()).max().unwrap_or(0);
     let mut out = String::new();
     for fact in facts {
         let said = text::one_line(&fact.text);
         let said = columns
-            .map_or(said.clone(), |columns| text::cut(&said, columns.saturating_sub(width + 2).max(20)).into_owned());
-        let _ = writeln!(out, "{}  {said}", paint(style::DIM, format_args!("{:>width$}", fact.id)));
+            .map_or(said.clone(), |columns| text::cut(&said, columns.saturating_sub(width + 9).max(20)).into_owned());
+        let head = format_args!("{:>width$}  {:<5}", fact.id, fact.origin.as_str());
+        let _ = writeln!(out, "{}  {said}", paint(style::DIM, head));
     }
     out
 }

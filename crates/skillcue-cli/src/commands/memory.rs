@@ -1,4 +1,4 @@
-//! `skillcue memory`: what the agent remembers of the user.
+//! `skillcue memory`: the facts that the agent remembers about the user.
 
 use std::path::Path;
 
@@ -20,7 +20,8 @@ Examples:
   skillcue memory clear                 everything
 
 The agent remembers and recalls with --memory, or with `memory = true` below [agent] in skillcue.toml.
-With --json it prints an array of {id, text, session, created, updated}; `forget` {forgotten: [ids]};
+Each fact has its origin: `user` if you said it in a message, `model` if the model kept it for you.
+With --json it prints an array of {id, text, origin, session, created, updated}; `forget` {forgotten: [ids]};
 `clear` {forgotten: how many}.";
 
 #[derive(Debug, clap::Args)]
